@@ -1,0 +1,69 @@
+"""Time as a value that is passed in. Stored times are whole milliseconds since 1970, UTC."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+from memgraph.errors import InvalidInput
+
+MS_PER_DAY = 86_400_000
+# The years 0001 to 9999 that datetime can show; anything else would fail only when read.
+MIN_MS = -62_135_596_800_000
+MAX_MS = 253_402_300_799_999
+
+
+class Clock(Protocol):
+    def now_ms(self) -> int:
+        """Milliseconds since 1970-01-01T00:00Z."""
+        ...
+
+
+class SystemClock:
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+class FixedClock:
+    """A clock for tests and for replaying: stands still until it is moved."""
+
+    def __init__(self, now_ms: int = 1_767_225_600_000) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def advance(self, *, ms: int = 0, days: float = 0.0) -> None:
+        self._now_ms += ms + round(days * MS_PER_DAY)
+
+
+def iso(ms: int) -> str:
+    """Render milliseconds as ISO 8601 in UTC with a trailing ``Z``, e.g. 2026-01-01T00:00:00.000Z."""
+    seconds, rest = divmod(ms, 1000)
+    stamp = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{stamp.rjust(19, '0')}.{rest:03d}Z"
+
+
+def parse_time(text: str | int | datetime) -> int:
+    """Milliseconds from ISO 8601 text, a datetime, or milliseconds. A time without a zone is UTC.
+
+    Raises:
+        InvalidInput: not a time, or outside the years 0001 to 9999.
+    """
+    if isinstance(text, bool):
+        raise InvalidInput("a time is ISO 8601 text or milliseconds, not a truth value")
+    if isinstance(text, int):
+        ms = text
+    else:
+        try:
+            moment = text if isinstance(text, datetime) else datetime.fromisoformat(text)
+        except ValueError as error:
+            raise InvalidInput(f"not an ISO 8601 time: {str(text)[:60]!r}") from error
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        delta = moment - datetime(1970, 1, 1, tzinfo=UTC)
+        ms = (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
+    if not MIN_MS <= ms <= MAX_MS:
+        raise InvalidInput("a time lies between the years 0001 and 9999", value=ms)
+    return ms

@@ -1,0 +1,175 @@
+"""Every error that memgraph raises on purpose. Each class has one stable ``code``.
+
+::
+
+    MemgraphError                    memgraph.error
+    ├── InvalidInput                 input.invalid
+    │   ├── UnknownConfigKey         config.unknown_key
+    │   └── InvalidConfig            config.invalid
+    ├── NotFound                     memory.not_found
+    ├── Conflict                     memory.conflict
+    │   └── IllegalTransition        memory.illegal_transition
+    ├── AccessDenied                 access.denied
+    ├── OrchestratorExists           orchestrator.exists
+    ├── OrchestratorMissing          orchestrator.missing
+    ├── MemoryDisabled               memory.disabled
+    ├── StorageError                 storage.error
+    │   ├── DatabaseMissing          storage.missing
+    │   ├── DatabaseEmpty            storage.empty
+    │   ├── DatabaseCorrupt          storage.corrupt
+    │   ├── DatabaseForeign          storage.foreign
+    │   ├── DatabaseReplaced         storage.replaced
+    │   ├── DatabaseBusy             storage.busy
+    │   ├── DatabaseFull             storage.full
+    │   ├── SchemaOutdated           storage.schema_outdated
+    │   ├── SchemaTooNew             storage.schema_too_new
+    │   └── SqliteUnsuitable         storage.sqlite_unsuitable
+    ├── ProviderError                provider.error
+    │   ├── ProviderUnavailable      provider.unavailable
+    │   ├── ProviderRejected         provider.rejected
+    │   └── ProviderAnswerInvalid    provider.answer_invalid
+    ├── IngestRejected               ingest.rejected
+    └── JournalBroken                journal.broken
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class MemgraphError(Exception):
+    """Root of the tree.
+
+    Args:
+        message: one sentence for a person: what is wrong and what to do about it.
+        details: values a program may want (field names, ids, limits); JSON-serialisable.
+    """
+
+    code: ClassVar[str] = "memgraph.error"
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+
+    def as_dict(self) -> dict[str, Any]:
+        """The one shape in which every surface renders an error."""
+        return {"code": self.code, "message": self.message, "details": self.details}
+
+
+class InvalidInput(MemgraphError):
+    code = "input.invalid"
+
+
+class UnknownConfigKey(InvalidInput):
+    code = "config.unknown_key"
+
+
+class InvalidConfig(InvalidInput):
+    code = "config.invalid"
+
+
+class NotFound(MemgraphError):
+    code = "memory.not_found"
+
+
+class Conflict(MemgraphError):
+    code = "memory.conflict"
+
+
+class IllegalTransition(Conflict):
+    code = "memory.illegal_transition"
+
+
+class AccessDenied(MemgraphError):
+    code = "access.denied"
+
+
+class OrchestratorExists(MemgraphError):
+    code = "orchestrator.exists"
+
+
+class OrchestratorMissing(MemgraphError):
+    code = "orchestrator.missing"
+
+
+class MemoryDisabled(MemgraphError):
+    code = "memory.disabled"
+
+
+class StorageError(MemgraphError):
+    code = "storage.error"
+
+
+class DatabaseMissing(StorageError):
+    code = "storage.missing"
+
+
+class DatabaseEmpty(StorageError):
+    code = "storage.empty"
+
+
+class DatabaseCorrupt(StorageError):
+    code = "storage.corrupt"
+
+
+class DatabaseForeign(StorageError):
+    code = "storage.foreign"
+
+
+class DatabaseReplaced(StorageError):
+    code = "storage.replaced"
+
+
+class DatabaseBusy(StorageError):
+    code = "storage.busy"
+
+
+class DatabaseFull(StorageError):
+    code = "storage.full"
+
+
+class SchemaOutdated(StorageError):
+    code = "storage.schema_outdated"
+
+
+class SchemaTooNew(StorageError):
+    code = "storage.schema_too_new"
+
+
+class SqliteUnsuitable(StorageError):
+    code = "storage.sqlite_unsuitable"
+
+
+class ProviderError(MemgraphError):
+    """A model did not do its work. Never carries the provider's own text: it may hold a key."""
+
+    code = "provider.error"
+
+
+class ProviderUnavailable(ProviderError):
+    """Worth trying again later: timeout, connection refused, 429, 5xx."""
+
+    code = "provider.unavailable"
+
+
+class ProviderRejected(ProviderError):
+    """Not worth trying again unchanged: 401, 403, 400, unknown model."""
+
+    code = "provider.rejected"
+
+
+class ProviderAnswerInvalid(ProviderError):
+    """The answer came and is unusable: wrong dimension, NaN, wrong count, not the asked JSON."""
+
+    code = "provider.answer_invalid"
+
+
+class IngestRejected(MemgraphError):
+    """A dropped file that cannot be taken; ``details['reason']`` is its machine-readable reason."""
+
+    code = "ingest.rejected"
+
+
+class JournalBroken(MemgraphError):
+    code = "journal.broken"

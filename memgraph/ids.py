@@ -1,0 +1,59 @@
+"""Identifiers: a prefix that tells what it is, and 26 characters that sort by time (ULID).
+
+Format: Crockford base32 of 48 bits of milliseconds and 80 bits of chance, as in the ULID spec.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Protocol
+
+from memgraph.clock import Clock
+from memgraph.model.enums import MemoryKind
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_RANDOM_BITS = 80
+
+MEMORY_PREFIX = {
+    MemoryKind.EPISODE: "ep_",
+    MemoryKind.FACT: "fact_",
+    MemoryKind.REFLECTION: "ref_",
+}
+
+
+class IdSource(Protocol):
+    def new(self, prefix: str) -> str:
+        """A new id that starts with ``prefix`` and sorts after every id made before it."""
+        ...
+
+
+def encode_ulid(value: int) -> str:
+    """128 bits as 26 characters, most significant first."""
+    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+class UlidSource:
+    """Monotonic within a process: two ids of the same millisecond keep the order they were made."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def new(self, prefix: str) -> str:
+        with self._lock:
+            fresh = max(self._clock.now_ms(), 0) << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big")
+            self._last = max(fresh, self._last + 1)
+            return prefix + encode_ulid(self._last)
+
+
+class CountingIds:
+    """Predictable ids for tests: the counter alone."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def new(self, prefix: str) -> str:
+        self._next += 1
+        return prefix + encode_ulid(self._next)

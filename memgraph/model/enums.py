@@ -1,0 +1,112 @@
+"""The closed vocabularies of the memory graph. Values are stored and printed as written here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class MemoryKind(StrEnum):
+    """How a memory came to be: a raw turn, something known, or a thought about what is known."""
+
+    EPISODE = "episode"
+    FACT = "fact"
+    REFLECTION = "reflection"
+
+
+class MemoryType(StrEnum):
+    FACT = "Fact"
+    PREFERENCE = "Preference"
+    DECISION = "Decision"
+    IDENTITY = "Identity"
+    EVENT = "Event"
+    OBSERVATION = "Observation"
+    GOAL = "Goal"
+    TODO = "Todo"
+
+
+class EdgeType(StrEnum):
+    """``from`` Updates ``to``: from is the newer. ``from`` CausedBy ``to``: to is the ground.
+    ``from`` PartOf ``to``: to is the whole. Contradicts and RelatedTo have no direction in meaning.
+    """
+
+    RELATED_TO = "RelatedTo"
+    UPDATES = "Updates"
+    CONTRADICTS = "Contradicts"
+    CAUSED_BY = "CausedBy"
+    PART_OF = "PartOf"
+
+
+class MemoryStatus(StrEnum):
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+
+
+class Sensitivity(StrEnum):
+    """Ordered from open to closed; a reader sees what is at or below its clearance."""
+
+    PUBLIC = "Public"
+    INTERNAL = "Internal"
+    CONFIDENTIAL = "Confidential"
+    RESTRICTED = "Restricted"
+
+    @property
+    def level(self) -> int:
+        """0 (Public) to 3 (Restricted)."""
+        return list(Sensitivity).index(self)
+
+
+class Scope(StrEnum):
+    SESSION = "session"
+    PROJECT = "project"
+    GLOBAL = "global"
+
+
+class SourceType(StrEnum):
+    WORKFLOW_OUTPUT = "workflow_output"
+    CHANNEL_TRANSCRIPT = "channel_transcript"
+    INGEST_FILE = "ingest_file"
+    DIAGNOSTICS = "diagnostics"
+    MANUAL = "manual"
+
+
+class CapturedBy(StrEnum):
+    EXTRACTOR = "extractor"
+    USER = "user"
+    SYSTEM = "system"
+
+
+class EmbeddingState(StrEnum):
+    PENDING = "pending"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class EntityType(StrEnum):
+    PERSON = "person"
+    PROJECT = "project"
+    ORGANIZATION = "organization"
+    LOCATION = "location"
+    EMAIL = "email"
+    URL = "url"
+    DATE = "date"
+    HASHTAG = "hashtag"
+    MENTION = "mention"
+    OTHER = "other"
+
+
+class Relation(StrEnum):
+    """How a later memory relates to an earlier one, as the relation classifier says it."""
+
+    CONTRADICTS = "contradicts"
+    UPDATES = "updates"
+    DUPLICATE = "duplicate"
+    COMPATIBLE = "compatible"
+    UNRELATED = "unrelated"
+
+
+class IngestStatus(StrEnum):
+    CLAIMED = "claimed"
+    PROCESSED = "processed"
+    REJECTED = "rejected"
+    DUPLICATE = "duplicate"
