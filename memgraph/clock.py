@@ -39,7 +39,7 @@ class FixedClock:
 
 
 def iso(ms: int) -> str:
-    """Render milliseconds as ISO 8601 in UTC with a trailing ``Z``, e.g. 2026-01-01T00:00:00.000Z."""
+    """Milliseconds as ISO 8601 in UTC, e.g. 2026-01-01T00:00:00.000Z."""
     seconds, rest = divmod(ms, 1000)
     stamp = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{stamp.rjust(19, '0')}.{rest:03d}Z"

@@ -10,16 +10,9 @@ import threading
 from typing import Protocol
 
 from memgraph.clock import Clock
-from memgraph.model.enums import MemoryKind
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
-
-MEMORY_PREFIX = {
-    MemoryKind.EPISODE: "ep_",
-    MemoryKind.FACT: "fact_",
-    MemoryKind.REFLECTION: "ref_",
-}
 
 
 class IdSource(Protocol):
@@ -43,7 +36,9 @@ class UlidSource:
 
     def new(self, prefix: str) -> str:
         with self._lock:
-            fresh = max(self._clock.now_ms(), 0) << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big")
+            fresh = max(self._clock.now_ms(), 0) << _RANDOM_BITS | int.from_bytes(
+                os.urandom(10), "big"
+            )
             self._last = max(fresh, self._last + 1)
             return prefix + encode_ulid(self._last)
 

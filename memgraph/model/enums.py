@@ -12,6 +12,11 @@ class MemoryKind(StrEnum):
     FACT = "fact"
     REFLECTION = "reflection"
 
+    @property
+    def id_prefix(self) -> str:
+        """What an id of this kind begins with."""
+        return {"episode": "ep_", "fact": "fact_", "reflection": "ref_"}[self.value]
+
 
 class MemoryType(StrEnum):
     FACT = "Fact"
