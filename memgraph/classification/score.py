@@ -1,0 +1,179 @@
+"""How well labels were found: precision, recall and F1 with the counts they rest on.
+
+Pure arithmetic over labels; nothing here knows how a label was made. Every ratio whose
+denominator is zero is 0.0, so that a classifier which stays silent is not praised for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias, TypedDict
+
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import EntityType, MemoryType, Relation
+
+NONE_LABEL: Final = "none"
+"""The label of a line that is not worth remembering."""
+
+TYPE_LABELS: Final[tuple[str, ...]] = (*(t.value for t in MemoryType), NONE_LABEL)
+RELATION_LABELS: Final[tuple[str, ...]] = tuple(r.value for r in Relation)
+ENTITY_LABELS: Final[tuple[str, ...]] = tuple(
+    e.value for e in EntityType if e is not EntityType.OTHER
+)
+
+Span: TypeAlias = tuple[int, int, str]
+"""Start and end in Unicode code points (end exclusive) and the entity type's value."""
+
+
+class LabelScore(TypedDict):
+    """One label: ratios in 0..1 and the counts beside them.
+
+    ``gold`` lines carry the label, ``predicted`` were given it, ``hits`` are both.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    gold: int
+    predicted: int
+    hits: int
+
+
+class TypesScore(TypedDict):
+    accuracy: float
+    macro_f1: float
+    lines: int
+    per_label: dict[str, LabelScore]
+
+
+class PairsScore(TypedDict):
+    accuracy: float
+    lines: int
+    contradicts: LabelScore
+    updates: LabelScore
+    duplicate: LabelScore
+    compatible: LabelScore
+    unrelated: LabelScore
+
+
+class EntitiesScore(TypedDict):
+    precision: float
+    recall: float
+    f1: float
+    gold: int
+    predicted: int
+    hits: int
+    per_type: dict[str, LabelScore]
+
+
+def score_types(gold: Sequence[str], predicted: Sequence[str]) -> TypesScore:
+    """Accuracy and macro-F1 of the types of lines; ``none`` is the ninth label.
+
+    The macro average is taken over the labels that occur in either sequence.
+
+    Raises:
+        InvalidInput: the sequences differ in length, or a label is not one of the nine.
+    """
+    per_label = _per_label(gold, predicted, TYPE_LABELS)
+    seen = [s["f1"] for s in per_label.values() if s["gold"] or s["predicted"]]
+    return TypesScore(
+        accuracy=_ratio(_hits(gold, predicted), len(gold)),
+        macro_f1=_ratio(sum(seen), len(seen)),
+        lines=len(gold),
+        per_label=per_label,
+    )
+
+
+def score_pairs(gold: Sequence[str], predicted: Sequence[str]) -> PairsScore:
+    """Accuracy, and precision and recall of each relation between an earlier and a later text.
+
+    Raises:
+        InvalidInput: the sequences differ in length, or a label is not one of the five.
+    """
+    per_label = _per_label(gold, predicted, RELATION_LABELS)
+    return PairsScore(
+        accuracy=_ratio(_hits(gold, predicted), len(gold)),
+        lines=len(gold),
+        contradicts=per_label["contradicts"],
+        updates=per_label["updates"],
+        duplicate=per_label["duplicate"],
+        compatible=per_label["compatible"],
+        unrelated=per_label["unrelated"],
+    )
+
+
+def score_entities(
+    gold_spans: Sequence[Iterable[Span]], predicted_spans: Sequence[Iterable[Span]]
+) -> EntitiesScore:
+    """Micro precision, recall and F1 over spans, over all types and for each.
+
+    Args:
+        gold_spans: for each text its true spans, in any order.
+        predicted_spans: for each text, in the same order of texts, the spans that were found.
+
+    A hit has the same start, end and type; a span given twice for one text counts once.
+
+    Raises:
+        InvalidInput: the sequences differ in length, or a type is unknown.
+    """
+    _check_lengths(gold_spans, predicted_spans)
+    gold: Counter[str] = Counter()
+    predicted: Counter[str] = Counter()
+    hits: Counter[str] = Counter()
+    for wanted, found in zip(map(set, gold_spans), map(set, predicted_spans), strict=True):
+        gold.update(span[2] for span in wanted)
+        predicted.update(span[2] for span in found)
+        hits.update(span[2] for span in wanted & found)
+    _check_labels([*gold, *predicted], (*ENTITY_LABELS, EntityType.OTHER.value))
+    total = _score(gold.total(), predicted.total(), hits.total())
+    per_type = {
+        label: _score(gold[label], predicted[label], hits[label]) for label in ENTITY_LABELS
+    }
+    return EntitiesScore(**total, per_type=per_type)
+
+
+def _per_label(
+    gold: Sequence[str], predicted: Sequence[str], labels: tuple[str, ...]
+) -> dict[str, LabelScore]:
+    _check_lengths(gold, predicted)
+    _check_labels([*gold, *predicted], labels)
+    wanted, found = Counter(gold), Counter(predicted)
+    hits = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
+    return {label: _score(wanted[label], found[label], hits[label]) for label in labels}
+
+
+def _score(gold: int, predicted: int, hits: int) -> LabelScore:
+    return LabelScore(
+        precision=_ratio(hits, predicted),
+        recall=_ratio(hits, gold),
+        f1=_ratio(2 * hits, gold + predicted),
+        gold=gold,
+        predicted=predicted,
+        hits=hits,
+    )
+
+
+def _hits(gold: Sequence[str], predicted: Sequence[str]) -> int:
+    return sum(g == p for g, p in zip(gold, predicted, strict=True))
+
+
+def _ratio(part: float, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _check_lengths(gold: Sequence[object], predicted: Sequence[object]) -> None:
+    if len(gold) != len(predicted):
+        raise InvalidInput(
+            "Gold and predicted labels differ in number; give one prediction for each line.",
+            gold=len(gold),
+            predicted=len(predicted),
+        )
+
+
+def _check_labels(given: Sequence[str], known: tuple[str, ...]) -> None:
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise InvalidInput(
+            f"Unknown labels: {', '.join(unknown)}; known are {', '.join(known)}.", labels=unknown
+        )

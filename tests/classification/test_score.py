@@ -1,0 +1,112 @@
+"""Scores are checked against counts worked out by hand and against their own definitions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.classification.score import (
+    RELATION_LABELS,
+    TYPE_LABELS,
+    score_entities,
+    score_pairs,
+    score_types,
+)
+from memgraph.errors import InvalidInput
+
+label_pairs = st.lists(st.tuples(st.sampled_from(TYPE_LABELS), st.sampled_from(TYPE_LABELS)))
+span = st.tuples(
+    st.integers(0, 3), st.integers(4, 6), st.sampled_from(["person", "date", "location"])
+)
+texts_of_spans = st.lists(st.tuples(st.sets(span), st.sets(span)))
+
+
+def test_there_are_nine_type_labels_and_five_relations() -> None:
+    assert len(TYPE_LABELS) == 9
+    assert TYPE_LABELS[-1] == "none"
+    assert len(RELATION_LABELS) == 5
+
+
+def test_types_are_scored_by_hand_counted_figures() -> None:
+    score = score_types(["Fact", "Fact", "Goal", "none"], ["Fact", "Goal", "Goal", "none"])
+    assert score["accuracy"] == pytest.approx(0.75)
+    assert score["lines"] == 4
+    fact, goal = score["per_label"]["Fact"], score["per_label"]["Goal"]
+    assert (fact["precision"], fact["recall"], fact["f1"]) == pytest.approx((1.0, 0.5, 2 / 3))
+    assert (fact["gold"], fact["predicted"], fact["hits"]) == (2, 1, 1)
+    assert (goal["precision"], goal["recall"]) == pytest.approx((0.5, 1.0))
+    assert score["macro_f1"] == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
+
+
+def test_a_label_only_predicted_lowers_the_macro_average() -> None:
+    assert score_types(["Fact", "Fact"], ["Fact", "Todo"])["macro_f1"] == pytest.approx(1 / 3)
+
+
+def test_pairs_are_scored_for_each_relation() -> None:
+    gold = ["contradicts", "contradicts", "updates", "unrelated"]
+    score = score_pairs(gold, ["contradicts", "compatible", "contradicts", "unrelated"])
+    assert score["accuracy"] == pytest.approx(0.5)
+    assert score["contradicts"]["precision"] == pytest.approx(0.5)
+    assert score["contradicts"]["recall"] == pytest.approx(0.5)
+    assert score["updates"]["recall"] == 0.0
+    assert score["compatible"]["precision"] == 0.0
+    assert score["duplicate"] == {
+        "precision": 0.0,
+        "recall": 0.0,
+        "f1": 0.0,
+        "gold": 0,
+        "predicted": 0,
+        "hits": 0,
+    }
+
+
+def test_a_span_counts_only_with_its_bounds_and_type() -> None:
+    gold = [[(0, 4, "person"), (8, 12, "location")], []]
+    found = [[(0, 4, "person"), (8, 12, "person"), (0, 4, "person")], [(1, 2, "date")]]
+    score = score_entities(gold, found)
+    assert (score["gold"], score["predicted"], score["hits"]) == (2, 3, 1)
+    assert score["f1"] == pytest.approx(2 / 5)
+    assert score["per_type"]["person"]["precision"] == pytest.approx(0.5)
+    assert score["per_type"]["location"]["recall"] == 0.0
+
+
+@given(label_pairs)
+def test_every_ratio_is_a_share_and_f1_lies_between_precision_and_recall(
+    pairs: list[tuple[str, str]],
+) -> None:
+    score = score_types([g for g, _ in pairs], [p for _, p in pairs])
+    assert 0.0 <= score["macro_f1"] <= 1.0
+    for s in score["per_label"].values():
+        low, high = sorted((s["precision"], s["recall"]))
+        assert 0.0 <= low <= s["f1"] + 1e-12
+        assert s["f1"] <= high + 1e-12 <= 1.0 + 1e-9
+    assert sum(s["hits"] for s in score["per_label"].values()) == round(
+        score["accuracy"] * len(pairs)
+    )
+
+
+@given(texts_of_spans)
+def test_finding_exactly_the_gold_spans_is_perfect(
+    texts: list[tuple[set[tuple[int, int, str]], set[tuple[int, int, str]]]],
+) -> None:
+    gold = [g for g, _ in texts]
+    perfect = score_entities(gold, gold)
+    assert perfect["f1"] == (1.0 if any(gold) else 0.0)
+    other = score_entities(gold, [p for _, p in texts])
+    assert sum(s["hits"] for s in other["per_type"].values()) == other["hits"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: score_types(["Fact"], []),
+        lambda: score_types(["Fact"], ["Facts"]),
+        lambda: score_pairs(["contradicts"], ["none"]),
+        lambda: score_entities([[]], []),
+        lambda: score_entities([[(0, 1, "animal")]], [[]]),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(call) -> None:  # type: ignore[no-untyped-def] # lambdas
+    with pytest.raises(InvalidInput):
+        call()
