@@ -1,0 +1,269 @@
+"""What comes in and what is handed out. Inputs are validated here, once, for every surface.
+
+Times are milliseconds since 1970 (UTC) inside and ISO 8601 in JSON; inputs take either.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from memgraph.clock import iso, parse_time
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import (
+    CapturedBy,
+    EdgeType,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
+
+MAX_CONTENT_CHARS = 32_000
+MAX_SUMMARY_CHARS = 400
+MAX_NAME_CHARS = 512
+MAX_REASON_CHARS = 2_000
+MAX_TAGS = 64
+MAX_ATTRIBUTES_CHARS = 16_000
+MAX_SEQUENCE = 2**53
+
+
+def _storable(text: str) -> str:
+    """SQLite's text ends at NUL for many readers, and a lone surrogate fails at the bind."""
+    if "\x00" in text:
+        raise ValueError("holds a NUL character")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError("holds a lone surrogate") from error
+    return text
+
+
+def _storable_json(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError("is not plain JSON") from error
+    if len(text) > MAX_ATTRIBUTES_CHARS:
+        raise ValueError(f"is over {MAX_ATTRIBUTES_CHARS} characters as JSON")
+    _storable(text)
+    return value
+
+
+def _to_ms(value: Any) -> Any:
+    if value is None:
+        return None
+    try:
+        return parse_time(value)
+    except (InvalidInput, TypeError) as error:
+        raise ValueError(str(error)) from error
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS), AfterValidator(_storable)
+]
+Reason = Annotated[str, StringConstraints(max_length=MAX_REASON_CHARS), AfterValidator(_storable)]
+Millis = Annotated[
+    int,
+    BeforeValidator(_to_ms),
+    PlainSerializer(iso, return_type=str, when_used="json"),
+]
+Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Attributes = Annotated[dict[str, Any], AfterValidator(_storable_json)]
+
+
+class Value(BaseModel):
+    """Base of all values: immutable, and a field nobody knows is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
+
+
+ValueT = TypeVar("ValueT", bound=Value)
+
+
+class Source(Value):
+    """Where a memory came from."""
+
+    source_type: SourceType = SourceType.MANUAL
+    source_path: Name | None = None
+    conversation_id: Name | None = None
+    workflow_run_id: Name | None = None
+    step_id: Name | None = None
+    captured_by: CapturedBy = CapturedBy.USER
+    locator: Name | None = None
+    content_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+
+
+class MemoryInput(Value):
+    """A memory to be stored.
+
+    ``key`` names it inside one batch, so that edges and derivations of the same batch can refer
+    to it as ``#key``. ``importance`` is 0..100, ``confidence`` 0..1, ``decay_rate`` per day
+    (None: the setting for its kind).
+    """
+
+    key: Name | None = None
+    content: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS),
+        AfterValidator(_storable),
+    ]
+    summary: (
+        Annotated[str, StringConstraints(max_length=MAX_SUMMARY_CHARS), AfterValidator(_storable)]
+        | None
+    ) = None
+    kind: MemoryKind = MemoryKind.FACT
+    type: MemoryType = MemoryType.FACT
+    importance: Annotated[int, Field(ge=0, le=100, strict=True)] = 50
+    confidence: Unit = 1.0
+    status: MemoryStatus = MemoryStatus.ACTIVE
+    sensitivity: Sensitivity = Sensitivity.INTERNAL
+    scope: Scope = Scope.GLOBAL
+    scope_id: Name | None = None
+    agent_id: Name | None = None
+    session_id: Name | None = None
+    sequence: Annotated[int, Field(ge=0, le=MAX_SEQUENCE)] | None = None
+    turn_id: Name | None = None
+    source_role: Name | None = None
+    event_time: Millis | None = None
+    valid_until: Millis | None = None
+    decay_rate: Annotated[float, Field(ge=0.0, le=1000.0, allow_inf_nan=False)] | None = None
+    tags: Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)] = ()
+    attributes: Attributes = Field(default_factory=dict)
+    source: Source = Field(default_factory=Source)
+    derived_from: tuple[Name, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> MemoryInput:
+        if not self.content.strip():
+            raise ValueError("content: is only white space")
+        if (self.scope is Scope.GLOBAL) != (self.scope_id is None):
+            raise ValueError("scope_id: a session or project scope needs one, global has none")
+        return self
+
+
+class EdgeInput(Value):
+    """An edge to be stored. An end is a memory id, or ``#key`` of a memory in the same batch."""
+
+    from_id: Name
+    to_id: Name
+    edge_type: EdgeType
+    weight: Unit = 1.0
+    reason: Reason | None = None
+
+    @model_validator(mode="after")
+    def _not_itself(self) -> EdgeInput:
+        if self.from_id == self.to_id:
+            raise ValueError("to_id: an edge joins two different memories")
+        return self
+
+
+class Memory(Value):
+    """A stored memory as it is handed out. ``confidence`` is the stored base, before decay."""
+
+    memory_id: str
+    orchestrator_id: str
+    kind: MemoryKind
+    type: MemoryType
+    content: str
+    summary: str
+    importance: int
+    confidence: float
+    status: MemoryStatus
+    sensitivity: Sensitivity
+    scope: Scope
+    scope_id: str | None
+    agent_id: str | None
+    session_id: str | None
+    sequence: int | None
+    turn_id: str | None
+    source_role: str | None
+    event_time: Millis | None
+    created_at: Millis
+    updated_at: Millis
+    valid_until: Millis | None
+    access_count: int
+    last_accessed_at: Millis | None
+    decay_rate: float
+    tags: tuple[str, ...]
+    attributes: dict[str, Any]
+    content_hash: str
+    token_cost: int
+    source_id: str
+
+
+class Edge(Value):
+    """``resolution`` is set once a contradiction was resolved: winner, loser, reason, actor."""
+
+    edge_id: str
+    from_id: str
+    to_id: str
+    edge_type: EdgeType
+    weight: float
+    reason: str | None
+    created_at: Millis
+    resolved_at: Millis | None
+    resolution: dict[str, Any] | None
+
+
+class StoredSource(Source):
+    source_id: str
+
+
+class StatusPeriod(Value):
+    """One status that a memory had: ``until`` None means that it still holds."""
+
+    status: MemoryStatus
+    since: Millis
+    until: Millis | None
+    actor: str
+    reason: str | None
+
+
+class Outcome(Value):
+    """What became of one item of a write, in the order of the items.
+
+    ``code`` is ``stored``, ``duplicate`` (``memory_id`` is the one that was there), or the code
+    of the error for which the item was rejected.
+    """
+
+    outcome: Literal["stored", "duplicate", "rejected"]
+    memory_id: str | None = None
+    edge_id: str | None = None
+    code: str | None = None
+    message: str | None = None
+
+
+def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:
+    """Build a value from untrusted fields.
+
+    Raises:
+        InvalidInput: naming each field that is wrong; the offending text itself is not repeated.
+    """
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        problems = [
+            {
+                "field": ".".join(str(part) for part in each["loc"]) or "(all)",
+                "problem": each["msg"],
+            }
+            for each in error.errors(include_url=False, include_input=False, include_context=False)
+        ]
+        told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
+        raise InvalidInput(f"not a valid {kind.__name__}: {told}", problems=problems) from None
