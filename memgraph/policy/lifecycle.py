@@ -1,0 +1,279 @@
+"""The life of a memory: which status may follow which, and what a change has to touch.
+
+Values in, plans out. A plan names the rows to change; the service writes it in one transaction.
+
+::
+
+    active ──supersede──> superseded ──retract──> retracted
+       ^ \\___________________________retract________^  |
+       |──reactivate──────────┘                         |
+       └──────────────────restore───────────────────────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from memgraph.errors import Conflict, IllegalTransition, InvalidInput
+from memgraph.model.enums import EdgeType, MemoryStatus
+
+LOSER_CONFIDENCE = 0.3
+
+
+class Action(StrEnum):
+    """What is done to a memory's status. Only RESTORE brings a retracted memory back."""
+
+    SUPERSEDE = "supersede"
+    REACTIVATE = "reactivate"
+    RETRACT = "retract"
+    RESTORE = "restore"
+
+
+_TRANSITIONS: Mapping[tuple[MemoryStatus, Action], MemoryStatus] = {
+    (MemoryStatus.ACTIVE, Action.SUPERSEDE): MemoryStatus.SUPERSEDED,
+    (MemoryStatus.ACTIVE, Action.RETRACT): MemoryStatus.RETRACTED,
+    (MemoryStatus.SUPERSEDED, Action.REACTIVATE): MemoryStatus.ACTIVE,
+    (MemoryStatus.SUPERSEDED, Action.RETRACT): MemoryStatus.RETRACTED,
+    (MemoryStatus.RETRACTED, Action.RESTORE): MemoryStatus.ACTIVE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """What the rules need to know of a memory.
+
+    Attributes:
+        confidence: the stored base, 0..1.
+        supersedes: ``attributes["supersedes"]``: ids of the memories it won against.
+    """
+
+    memory_id: str
+    status: MemoryStatus
+    confidence: float
+    supersedes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChange:
+    """New values for one memory; None leaves a value as it is."""
+
+    memory_id: str
+    status: MemoryStatus | None = None
+    confidence: float | None = None
+    supersedes: tuple[str, ...] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.status is None and self.confidence is None and self.supersedes is None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePlan:
+    from_memory_id: str
+    to_memory_id: str
+    edge_type: EdgeType
+
+
+@dataclass(frozen=True, slots=True)
+class SupersessionPlan:
+    """An Updates edge from the newer memory, and the change of the older one (None: no change)."""
+
+    edge: EdgePlan
+    change: MemoryChange | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolutionRecord:
+    """What a resolved Contradicts edge keeps in ``resolution``, enough to take it back.
+
+    Attributes:
+        loser_prior_status: the loser's status before any resolution that now stands against it.
+        loser_prior_confidence: its stored confidence then, 0..1.
+        supersedes_added: whether this resolution put the loser's id on the winner.
+    """
+
+    winner_id: str
+    loser_id: str
+    loser_prior_status: MemoryStatus
+    loser_prior_confidence: float
+    supersedes_added: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON object to store on the edge."""
+        return asdict(self) | {"loser_prior_status": self.loser_prior_status.value}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> ResolutionRecord:
+        """Reads back what ``as_dict`` wrote; other keys are ignored.
+
+        Raises:
+            InvalidInput: a key is missing or has an impossible value.
+        """
+        try:
+            record = cls(
+                winner_id=str(stored["winner_id"]),
+                loser_id=str(stored["loser_id"]),
+                loser_prior_status=MemoryStatus(stored["loser_prior_status"]),
+                loser_prior_confidence=float(stored["loser_prior_confidence"]),
+                supersedes_added=bool(stored["supersedes_added"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput("this edge holds no readable resolution") from error
+        if not 0.0 <= record.loser_prior_confidence <= 1.0:
+            raise InvalidInput("the resolution's confidence lies outside 0..1")
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class ResolutionPlan:
+    """Changes to write (empty ones left out) and the record to keep on the Contradicts edge."""
+
+    changes: tuple[MemoryChange, ...]
+    record: ResolutionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ReopeningPlan:
+    """Changes to write (empty ones left out); the edge loses ``resolved_at`` and ``resolution``."""
+
+    changes: tuple[MemoryChange, ...]
+
+
+def next_status(current: MemoryStatus, action: Action) -> MemoryStatus:
+    """The status that ``action`` leads to.
+
+    Raises:
+        IllegalTransition: the action is not open to a memory of this status.
+    """
+    target = _TRANSITIONS.get((current, action))
+    if target is None:
+        raise IllegalTransition(
+            f"cannot {action.value} a memory that is {current.value}",
+            status=current.value,
+            action=action.value,
+        )
+    return target
+
+
+def may(current: MemoryStatus, action: Action) -> bool:
+    """Whether ``next_status`` would answer."""
+    return (current, action) in _TRANSITIONS
+
+
+def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
+    """``new`` replaces ``old``. A second successor adds its edge and changes nothing else.
+
+    Raises:
+        InvalidInput: both are the same memory.
+        IllegalTransition: either one is retracted.
+    """
+    if new.memory_id == old.memory_id:
+        raise InvalidInput("a memory cannot supersede itself", memory_id=new.memory_id)
+    if new.status is MemoryStatus.RETRACTED:
+        raise IllegalTransition(
+            "a retracted memory cannot supersede another", memory_id=new.memory_id
+        )
+    edge = EdgePlan(new.memory_id, old.memory_id, EdgeType.UPDATES)
+    if old.status is MemoryStatus.SUPERSEDED:
+        return SupersessionPlan(edge, None)
+    status = next_status(old.status, Action.SUPERSEDE)
+    return SupersessionPlan(edge, MemoryChange(old.memory_id, status=status))
+
+
+def plan_resolution(
+    winner: MemoryState,
+    loser: MemoryState,
+    *,
+    already_resolved: bool = False,
+    standing: ResolutionRecord | None = None,
+) -> ResolutionPlan:
+    """The contradiction between two memories is decided for ``winner``.
+
+    The loser is superseded (one that is superseded or retracted already stays so), its stored
+    confidence falls to at most 0.3, and the winner's ``supersedes`` gains its id.
+
+    Args:
+        already_resolved: the edge has ``resolved_at``.
+        standing: the record of another resolution that the same loser lost and that still stands.
+            Its prior values are carried over, so that the last reopening restores the original
+            state whatever the order.
+
+    Raises:
+        InvalidInput: both are the same memory, or ``standing`` is about another loser.
+        Conflict: resolved before; reopen it first.
+        IllegalTransition: the winner is not active.
+    """
+    if winner.memory_id == loser.memory_id:
+        raise InvalidInput("a memory cannot contradict itself", memory_id=winner.memory_id)
+    if standing is not None and standing.loser_id != loser.memory_id:
+        raise InvalidInput("the standing resolution is about another memory")
+    if already_resolved:
+        raise Conflict("this contradiction is resolved; reopen it before deciding it anew")
+    if winner.status is not MemoryStatus.ACTIVE:
+        raise IllegalTransition(
+            f"a memory that is {winner.status.value} cannot win a contradiction",
+            memory_id=winner.memory_id,
+        )
+    adds = loser.memory_id not in winner.supersedes
+    record = ResolutionRecord(
+        winner_id=winner.memory_id,
+        loser_id=loser.memory_id,
+        loser_prior_status=standing.loser_prior_status if standing else loser.status,
+        loser_prior_confidence=standing.loser_prior_confidence if standing else loser.confidence,
+        supersedes_added=adds,
+    )
+    lowered = min(loser.confidence, LOSER_CONFIDENCE)
+    loser_change = MemoryChange(
+        loser.memory_id,
+        status=MemoryStatus.SUPERSEDED if may(loser.status, Action.SUPERSEDE) else None,
+        confidence=lowered if lowered != loser.confidence else None,
+    )
+    gained = (*winner.supersedes, loser.memory_id) if adds else None
+    winner_change = MemoryChange(winner.memory_id, supersedes=gained)
+    return ResolutionPlan(_filled(loser_change, winner_change), record)
+
+
+def plan_reopening(
+    record: ResolutionRecord,
+    *,
+    winner: MemoryState | None,
+    loser: MemoryState | None,
+    still_superseded_by: Collection[str] = (),
+) -> ReopeningPlan:
+    """Takes a resolution back, as far as nothing else has happened to its memories since.
+
+    The loser gets its prior status and confidence, unless something else still stands against it,
+    it was retracted meanwhile (only ``restore`` undoes that), or its confidence was set anew.
+
+    Args:
+        winner, loser: their states now; None for one that was erased.
+        still_superseded_by: ids of other memories that supersede the loser: Updates edges into
+            it, and other resolved contradictions that it lost.
+    """
+    changes = []
+    if loser is not None and not still_superseded_by:
+        changes.append(_restored(record, loser))
+    if winner is not None and record.supersedes_added and record.loser_id in winner.supersedes:
+        rest = tuple(one for one in winner.supersedes if one != record.loser_id)
+        changes.append(MemoryChange(winner.memory_id, supersedes=rest))
+    return ReopeningPlan(_filled(*changes))
+
+
+def _restored(record: ResolutionRecord, loser: MemoryState) -> MemoryChange:
+    reactivates = record.loser_prior_status is MemoryStatus.ACTIVE and may(
+        loser.status, Action.REACTIVATE
+    )
+    prior = record.loser_prior_confidence
+    untouched = loser.confidence == min(prior, LOSER_CONFIDENCE)
+    return MemoryChange(
+        loser.memory_id,
+        status=MemoryStatus.ACTIVE if reactivates else None,
+        confidence=prior if untouched and prior != loser.confidence else None,
+    )
+
+
+def _filled(*changes: MemoryChange) -> tuple[MemoryChange, ...]:
+    return tuple(change for change in changes if not change.is_empty)

@@ -1,0 +1,199 @@
+"""Who may see which memory. One value, the ``Viewer``, gives both the rule and the SQL predicate.
+
+Where something was said (``session_id``) is not its scope: a global memory of one conversation is
+seen from every other conversation of the same orchestrator. Another orchestrator's memories are
+out of reach before this module is asked: they lie in another database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TypeVar
+
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.enums import Scope, Sensitivity
+
+_ALL_SCOPES = frozenset(Scope)
+_T = TypeVar("_T")
+
+
+class Reason(StrEnum):
+    """Why a memory is or is not shown; stable, for logs and receipts."""
+
+    ALLOWED = "allowed"
+    SENSITIVITY_UNKNOWN = "sensitivity_unknown"
+    SENSITIVITY_ABOVE_CLEARANCE = "sensitivity_above_clearance"
+    SCOPE_UNKNOWN = "scope_unknown"
+    SCOPE_NOT_REQUESTED = "scope_not_requested"
+    SCOPE_ID_MISSING = "scope_id_missing"
+    SCOPE_ID_NOT_GRANTED = "scope_id_not_granted"
+    OTHER_AGENT = "other_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """What a reader may see.
+
+    Attributes:
+        clearance: the highest sensitivity shown.
+        project_ids: ``scope_id`` values of the project scopes open to the reader.
+        session_ids: ``scope_id`` values of the session scopes open to the reader.
+        scopes: narrows to these scopes; all three by default.
+        agent_id: narrows to this agent's memories and those of no agent; None: every agent's.
+
+    Raises:
+        InvalidInput: an id is empty: it could match a memory that lacks one.
+    """
+
+    clearance: Sensitivity = Sensitivity.INTERNAL
+    project_ids: frozenset[str] = frozenset()
+    session_ids: frozenset[str] = frozenset()
+    scopes: frozenset[Scope] = field(default=_ALL_SCOPES)
+    agent_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not all(self.project_ids) or not all(self.session_ids) or self.agent_id == "":
+            raise InvalidInput("an id of a viewer is not empty")
+
+    def scope_ids(self, scope: Scope) -> frozenset[str]:
+        """The ids granted for a scope; empty for global, which needs none."""
+        if scope is Scope.PROJECT:
+            return self.project_ids
+        return self.session_ids if scope is Scope.SESSION else frozenset()
+
+
+DEFAULT_VIEWER = Viewer()
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeFacts:
+    """What the rule looks at, as stored: plain strings, so that an unknown value can be denied."""
+
+    scope: str | None
+    scope_id: str | None
+    sensitivity: str | None
+    agent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    allowed: bool
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePredicate:
+    """The rule as data. A row is visible when all three hold:
+
+    - its sensitivity is one of ``sensitivities``;
+    - ``grants`` holds (its scope, its scope_id), or (global, None) for a global row;
+    - ``agent_id`` is None, or the row's agent_id is NULL or equal to it.
+
+    Both sequences are sorted; an empty one shows nothing.
+    """
+
+    sensitivities: tuple[Sensitivity, ...]
+    grants: tuple[tuple[Scope, str | None], ...]
+    agent_id: str | None
+
+
+def visible(viewer: Viewer, facts: ScopeFacts) -> Verdict:
+    """Decides one memory; what cannot be decided is denied."""
+    reason = (
+        _sensitivity_denial(viewer, facts.sensitivity)
+        or _scope_denial(viewer, facts.scope, facts.scope_id)
+        or _agent_denial(viewer, facts.agent_id)
+        or Reason.ALLOWED
+    )
+    return Verdict(reason is Reason.ALLOWED, reason)
+
+
+def predicate(viewer: Viewer) -> ScopePredicate:
+    """The same rule for a WHERE clause."""
+    grants: list[tuple[Scope, str | None]] = []
+    for scope in Scope:
+        if scope not in viewer.scopes:
+            continue
+        if scope is Scope.GLOBAL:
+            grants.append((scope, None))
+        else:
+            grants.extend((scope, one) for one in sorted(viewer.scope_ids(scope)))
+    allowed = tuple(one for one in Sensitivity if one.level <= viewer.clearance.level)
+    return ScopePredicate(allowed, tuple(grants), viewer.agent_id)
+
+
+def narrow(
+    granted: Viewer,
+    *,
+    clearance: Sensitivity | None = None,
+    project_ids: Iterable[str] | None = None,
+    session_ids: Iterable[str] | None = None,
+    scopes: Iterable[Scope] | None = None,
+    agent_id: str | None = None,
+) -> Viewer:
+    """The viewer of one request: what is asked for, never more than what was granted.
+
+    None keeps what was granted.
+
+    Raises:
+        AccessDenied: the request reaches further than the grant; ``details["field"]`` says where.
+    """
+    if clearance is not None and clearance.level > granted.clearance.level:
+        raise _too_far("clearance")
+    if agent_id is not None and granted.agent_id not in (None, agent_id):
+        raise _too_far("agent_id")
+    return replace(
+        granted,
+        clearance=granted.clearance if clearance is None else clearance,
+        project_ids=_subset("project_ids", project_ids, granted.project_ids),
+        session_ids=_subset("session_ids", session_ids, granted.session_ids),
+        scopes=_subset("scopes", scopes, granted.scopes),
+        agent_id=granted.agent_id if agent_id is None else agent_id,
+    )
+
+
+def _subset(name: str, asked: Iterable[_T] | None, granted: frozenset[_T]) -> frozenset[_T]:
+    if asked is None:
+        return granted
+    wanted = frozenset(asked)
+    if not wanted <= granted:
+        raise _too_far(name)
+    return wanted
+
+
+def _too_far(name: str) -> AccessDenied:
+    return AccessDenied(f"the request's {name} reaches further than what is granted", field=name)
+
+
+def _sensitivity_denial(viewer: Viewer, sensitivity: str | None) -> Reason | None:
+    try:
+        level = Sensitivity(sensitivity).level if sensitivity is not None else None
+    except ValueError:
+        level = None
+    if level is None:
+        return Reason.SENSITIVITY_UNKNOWN
+    return Reason.SENSITIVITY_ABOVE_CLEARANCE if level > viewer.clearance.level else None
+
+
+def _scope_denial(viewer: Viewer, scope: str | None, scope_id: str | None) -> Reason | None:
+    try:
+        known = Scope(scope) if scope is not None else None
+    except ValueError:
+        known = None
+    if known is None:
+        return Reason.SCOPE_UNKNOWN
+    if known not in viewer.scopes:
+        return Reason.SCOPE_NOT_REQUESTED
+    if known is Scope.GLOBAL:
+        return None
+    if not scope_id:
+        return Reason.SCOPE_ID_MISSING
+    return None if scope_id in viewer.scope_ids(known) else Reason.SCOPE_ID_NOT_GRANTED
+
+
+def _agent_denial(viewer: Viewer, agent_id: str | None) -> Reason | None:
+    if viewer.agent_id is None or agent_id is None or agent_id == viewer.agent_id:
+        return None
+    return Reason.OTHER_AGENT
