@@ -1,0 +1,150 @@
+"""An open database: one writer at a time, readers beside it.
+
+Writers take a lock of this process, then a lock file shared with other processes, then
+``BEGIN IMMEDIATE``: a queue before SQLite's own lock halves the worst wait, and a transaction that
+began as a reader could never wait for its turn. Readers have connections of their own and see one
+snapshot from begin to end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pysqlite3.dbapi2 as driver
+import sqlalchemy as sa
+from sqlalchemy.pool import QueuePool
+
+from memgraph.errors import DatabaseMissing, DatabaseReplaced, MemoryDisabled
+from memgraph.storage import sqlite
+
+READERS = 4
+MORE_READERS = 12
+
+
+class FileLock:
+    """An advisory lock on a file, between processes (flock); not re-entrant."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: int) -> sa.Engine:
+    engine = sa.create_engine(
+        "sqlite+pysqlite://",
+        module=driver,
+        creator=connect,
+        poolclass=QueuePool,
+        pool_size=pool_size,
+        max_overflow=overflow,
+        pool_timeout=60,
+    )
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+class Database:
+    """The database of one orchestrator, opened; made by ``memgraph.storage.provisioning``."""
+
+    def __init__(
+        self, path: Path, orchestrator_id: str, *, synchronous: str, busy_timeout_ms: int
+    ) -> None:
+        self.path = path
+        self.orchestrator_id = orchestrator_id
+
+        def connect() -> Any:
+            return sqlite.connect(path, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous)
+
+        self._writer = _engine(connect, "BEGIN IMMEDIATE", 1, 0)
+        self._reader = _engine(connect, "BEGIN", READERS, MORE_READERS)
+        self._lock = threading.Lock()
+        self._file_lock = FileLock(path.with_name("memory.lock"))
+        self._identity = self._file_identity()
+        self._closed = False
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A read-only snapshot. Keep it short, and never hold it across a model call.
+
+        Raises:
+            StorageError: or the subclass that says what is wrong.
+        """
+        self._require_open()
+        with sqlite.translated_errors(), self._reader.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(
+        self, after_commit: Callable[[sa.Connection], None] | None = None
+    ) -> Iterator[sa.Connection]:
+        """One transaction: all of it is durable when the block ends, or none of it happened.
+
+        ``after_commit`` runs once the change is durable, before the next writer gets its turn.
+        """
+        self._require_open()
+        with (
+            self._lock,
+            self._file_lock.held(),
+            sqlite.translated_errors(),
+            self._writer.connect() as connection,
+        ):
+            self._require_same_file()
+            with connection.begin():
+                yield connection
+            if after_commit is not None:
+                after_commit(connection)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[Any]:
+        """A driver connection outside any transaction, no other writer running (for VACUUM)."""
+        self._require_open()
+        with (
+            self._lock,
+            self._file_lock.held(),
+            sqlite.translated_errors(),
+            self._writer.connect() as connection,
+        ):
+            self._require_same_file()
+            yield connection.connection.driver_connection
+
+    def close(self) -> None:
+        """Close every connection. The last one to close folds the WAL into the file."""
+        self._closed = True
+        self._reader.dispose()
+        self._writer.dispose()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise MemoryDisabled("the orchestrator was closed")
+
+    def _file_identity(self) -> tuple[int, int]:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            raise DatabaseMissing(f"no database at {self.path}") from None
+        return found.st_dev, found.st_ino
+
+    def _require_same_file(self) -> None:
+        # A file renamed or unlinked under open connections takes commits that nobody will see.
+        if self._file_identity() != self._identity:
+            raise DatabaseReplaced(
+                f"{self.path} is not the file that was opened; close the orchestrator and reopen it"
+            )

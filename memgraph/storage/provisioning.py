@@ -1,0 +1,197 @@
+"""Making, opening and upgrading the database of an orchestrator.
+
+A new database is built beside its place and renamed into it, so that half of one is never seen.
+A file that is damaged, foreign or empty is named as such and left untouched.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from memgraph.errors import (
+    DatabaseCorrupt,
+    DatabaseEmpty,
+    DatabaseForeign,
+    DatabaseMissing,
+    OrchestratorExists,
+    SchemaOutdated,
+    SchemaTooNew,
+)
+from memgraph.storage import sqlite, vectors
+from memgraph.storage.database import Database, FileLock
+
+APPLICATION_ID = 0x4D474D47  # "MGMG"
+SCHEMA_HEAD = "0001"
+_HEADER_BYTES = 100
+_MAGIC = b"SQLite format 3\x00"
+
+
+def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) -> None:
+    """Provision a new database.
+
+    Raises:
+        OrchestratorExists: something lies at ``path`` already, whatever it is.
+    """
+    sqlite.require_suitable_sqlite()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with provisioning_lock(path):
+        if os.path.lexists(path):
+            raise OrchestratorExists(f"there is a database already: {path}", path=str(path))
+        draft = path.with_name(path.name + ".new")
+        _remove_draft(draft)
+        draft.write_bytes(_template(dimensions))
+        with _raw(draft) as connection:
+            connection.execute("BEGIN")
+            connection.executemany(
+                "INSERT INTO memory_metadata (key, value) VALUES (?, ?)",
+                [("orchestrator_id", orchestrator_id), ("created_at", str(now_ms))],
+            )
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode = WAL")
+        _fsync(draft)
+        draft.chmod(0o600)
+        draft.rename(path)
+        _fsync(path.parent)
+
+
+@lru_cache(maxsize=4)
+def _template(dimensions: int) -> bytes:
+    """The file of a database with all tables and no rows: migrated once per process."""
+    from memgraph.storage import migrating
+
+    with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
+        path = Path(folder) / "template.db"
+        with _raw(path, create=True) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            migrating.upgrade(connection, "head")
+            connection.execute("BEGIN")
+            vectors.create_index(connection, dimensions)
+            connection.execute("COMMIT")
+        return path.read_bytes()
+
+
+def open_database(
+    path: Path, orchestrator_id: str, *, synchronous: str, busy_timeout_ms: int
+) -> Database:
+    """Open what ``create`` made, after checking that it is that.
+
+    Raises:
+        DatabaseMissing, DatabaseEmpty, DatabaseCorrupt: no file, no bytes, not a whole database.
+        DatabaseForeign: another program's, or another orchestrator's.
+        SchemaOutdated, SchemaTooNew: made by an older or a newer version of memgraph.
+    """
+    sqlite.require_suitable_sqlite()
+    inspect_file(path)
+    with sqlite.translated_errors(), _raw(path, busy_timeout_ms=busy_timeout_ms) as connection:
+        check_identity(connection, path, orchestrator_id)
+        check_schema(connection)
+    return Database(path, orchestrator_id, synchronous=synchronous, busy_timeout_ms=busy_timeout_ms)
+
+
+def upgrade(path: Path, orchestrator_id: str) -> tuple[str, str]:
+    """Bring the schema to head; gives the revisions before and after."""
+    from memgraph.storage import migrating
+
+    inspect_file(path)
+    with provisioning_lock(path), sqlite.translated_errors(), _raw(path) as connection:
+        check_identity(connection, path, orchestrator_id)
+        before = _revision(connection)
+        if before != SCHEMA_HEAD:
+            migrating.upgrade(connection, "head")
+        return before, _revision(connection)
+
+
+def inspect_file(path: Path) -> None:
+    """What can be told from the outside: is there a regular file that holds a whole database?"""
+    if not path.exists():
+        raise DatabaseMissing(f"no database at {path}; run: memgraph init", path=str(path))
+    if not path.is_file():
+        raise DatabaseForeign(f"{path} is not a regular file", path=str(path))
+    size = path.stat().st_size
+    if size == 0:
+        raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise DatabaseCorrupt(
+            f"{path} does not begin like a database; restore a backup", path=str(path)
+        )
+    page = int.from_bytes(header[16:18], "big")
+    page = 65_536 if page == 1 else page
+    pages = int.from_bytes(header[28:32], "big")
+    wal = path.with_name(path.name + "-wal")
+    # With frames in the WAL the header may run ahead of the file, and rightly so.
+    if page * pages > size and not (wal.exists() and wal.stat().st_size):
+        raise DatabaseCorrupt(f"{path} was cut short; restore a backup", path=str(path))
+
+
+def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
+    """Is it a memgraph database, and this orchestrator's?"""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    if application_id != APPLICATION_ID:
+        raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
+    row = connection.execute(
+        "SELECT value FROM memory_metadata WHERE key = 'orchestrator_id'"
+    ).fetchone()
+    if row is None or row[0] != orchestrator_id:
+        raise DatabaseForeign(f"{path} belongs to another orchestrator", path=str(path))
+
+
+def check_schema(connection: Any) -> None:
+    """Does the schema fit this version of memgraph?"""
+    found = _revision(connection)
+    if found < SCHEMA_HEAD:
+        raise SchemaOutdated(
+            f"the schema is at {found}, memgraph needs {SCHEMA_HEAD}; run: memgraph db upgrade",
+            found=found,
+            needed=SCHEMA_HEAD,
+        )
+    if found > SCHEMA_HEAD:
+        raise SchemaTooNew(
+            f"the schema is at {found}, made by a newer memgraph than this one ({SCHEMA_HEAD})",
+            found=found,
+            needed=SCHEMA_HEAD,
+        )
+
+
+@contextmanager
+def provisioning_lock(path: Path) -> Iterator[None]:
+    """Between all who create, upgrade, restore or write this database."""
+    with FileLock(path.with_name("memory.lock")).held():
+        yield
+
+
+@contextmanager
+def _raw(path: Path, *, busy_timeout_ms: int = 30_000, create: bool = False) -> Iterator[Any]:
+    connection = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms, create=create)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _revision(connection: Any) -> str:
+    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    return str(row[0]) if row else ""
+
+
+def _remove_draft(draft: Path) -> None:
+    # Left by a process that died while provisioning; nothing was ever written to it by a user.
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+
+
+def _fsync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

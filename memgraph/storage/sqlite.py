@@ -1,0 +1,112 @@
+"""The SQLite driver: one way to connect, one door through which its errors leave.
+
+pysqlite3 carries an SQLite of its own, with FTS5 and loadable extensions, so that neither the
+interpreter's build nor the system's version matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pysqlite3.dbapi2 as sqlite
+import sqlite_vec
+from sqlalchemy.exc import DBAPIError
+
+from memgraph.errors import (
+    Conflict,
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseFull,
+    DatabaseMissing,
+    InvalidInput,
+    SqliteUnsuitable,
+    StorageError,
+)
+
+# Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
+MINIMUM_VERSION = (3, 51, 3)
+CACHE_KIB = 16_384
+
+_BY_PRIMARY_CODE: dict[int, tuple[type[StorageError], str]] = {
+    sqlite.SQLITE_BUSY: (DatabaseBusy, "another process holds the database; try again"),
+    sqlite.SQLITE_LOCKED: (DatabaseBusy, "the database is locked; try again"),
+    sqlite.SQLITE_FULL: (DatabaseFull, "the disk is full; nothing was written"),
+    sqlite.SQLITE_IOERR: (StorageError, "the disk failed to read or write; nothing was written"),
+    sqlite.SQLITE_CORRUPT: (DatabaseCorrupt, "the database is damaged; restore a backup"),
+    sqlite.SQLITE_NOTADB: (DatabaseCorrupt, "the file is not a database; restore a backup"),
+    sqlite.SQLITE_CANTOPEN: (DatabaseMissing, "the database cannot be opened"),
+    sqlite.SQLITE_READONLY: (StorageError, "the database is read-only"),
+}
+
+
+def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_info) -> None:
+    """Raises SqliteUnsuitable: the SQLite in use has the WAL-reset corruption bug."""
+    if version < MINIMUM_VERSION:
+        told = ".".join(map(str, version))
+        raise SqliteUnsuitable(
+            f"SQLite {told} can corrupt a database in WAL mode; install pysqlite3 with 3.51.3"
+            " or newer (and no pysqlite3-binary beside it)",
+            version=told,
+        )
+
+
+def connect(
+    path: Path, *, busy_timeout_ms: int, synchronous: str = "FULL", create: bool = False
+) -> Any:
+    """A driver connection without implicit transactions, sqlite-vec loaded.
+
+    Without ``create`` a missing file is an error: SQLite would otherwise make an empty database.
+    """
+    mode = "rwc" if create else "rw"
+    connection = sqlite.connect(
+        f"file:{quote(str(path))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=busy_timeout_ms / 1000,
+        cached_statements=256,
+    )
+    try:
+        connection.enable_load_extension(True)
+        sqlite_vec.load(connection)
+        connection.enable_load_extension(False)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def translate(error: Exception) -> Exception:
+    """Our own error for a driver's. The driver's text is not repeated: it may hold data."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(cause, "sqlite_errorcode", None)
+    name = getattr(cause, "sqlite_errorname", type(cause).__name__)
+    if isinstance(cause, sqlite.IntegrityError):
+        constraint = str(cause).rpartition(": ")[2]
+        if name in ("SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"):
+            return Conflict(f"already there: {constraint}", constraint=constraint)
+        return InvalidInput(f"the database refuses it: {constraint}", constraint=constraint)
+    if isinstance(cause, OverflowError):
+        return InvalidInput("a number is too large to store")
+    if code is not None and (known := _BY_PRIMARY_CODE.get(code & 0xFF)):
+        kind, message = known
+        return kind(f"{message} ({name})", sqlite=name)
+    return StorageError(f"the database failed ({name})", sqlite=name)
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Everything the driver raises inside leaves as an error of memgraph.errors."""
+    try:
+        yield
+    except (DBAPIError, sqlite.Error) as error:
+        raise translate(error) from error

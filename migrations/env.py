@@ -1,0 +1,60 @@
+"""Alembic's environment: on a connection from memgraph, or a file from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pysqlite3.dbapi2 as driver
+import sqlalchemy as sa
+from alembic import context
+
+from memgraph.model.tables import metadata
+from memgraph.storage import sqlite
+
+# Made by hand in the migrations, and their shadow tables by SQLite: not the models' business.
+DERIVED = ("memory_fts", "memory_vectors")
+
+
+def include_name(name: str | None, type_: str, _parents: Any) -> bool:
+    return not (type_ == "table" and name is not None and name.startswith(DERIVED))
+
+
+def run(connection: sa.Connection) -> None:
+    context.configure(
+        connection=connection,
+        target_metadata=metadata,
+        include_name=include_name,
+        transactional_ddl=True,
+        render_as_batch=False,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+def scratch_engine() -> sa.Engine:
+    chosen = context.get_x_argument(as_dictionary=True).get("database")
+    path = Path(chosen) if chosen else Path(__file__).parent.parent / "build" / "schema.db"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    engine = sa.create_engine(
+        "sqlite+pysqlite://",
+        module=driver,
+        creator=lambda: sqlite.connect(path, busy_timeout_ms=30_000, create=True),
+    )
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+if context.is_offline_mode():
+    raise SystemExit("memgraph migrates a database, not a script: run without --sql")
+if (given := context.config.attributes.get("connection")) is not None:
+    run(given)
+else:
+    engine = scratch_engine()
+    with engine.connect() as connection, connection.begin():
+        run(connection)
+    engine.dispose()
