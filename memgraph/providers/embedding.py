@@ -1,0 +1,143 @@
+"""The embedding port: what every embedding model must do, and the factory that picks one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+LITELLM_PREFIX: Final = "litellm/"
+DEFAULT_TIMEOUT_S: Final = 20.0
+DEFAULT_RETRIES: Final = 2
+DEFAULT_BATCH_SIZE: Final = 64
+
+
+@runtime_checkable
+class EmbeddingProvider(Protocol):
+    """Turns texts into vectors of one fixed dimension. Threads may share an instance."""
+
+    @property
+    def name(self) -> str:
+        """The name in the configuration: ``local``, ``litellm/<model>`` or ``fake``."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """Identity stored beside every vector; vectors of two identities are never compared."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector, at least 1."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed ``texts`` in their order.
+
+        Returns:
+            An array of shape ``(len(texts), dimensions)``. Rows have norm 1; a row is all zeros
+            only where its text holds nothing to embed (empty, blank, or no known token).
+
+        Raises:
+            ProviderUnavailable: worth trying again later (timeout, connection, 429, 5xx).
+            ProviderRejected: not worth trying again unchanged (key, model, request, damaged files).
+            ProviderAnswerInvalid: wrong count or dimension, NaN, infinity, a zero vector.
+        """
+        ...
+
+
+def checked(
+    vectors: ArrayLike, count: int, dimensions: int, *, zero_rows: bool = False
+) -> NDArray[np.float32]:
+    """Validate a model's answer and scale every row to norm 1.
+
+    Args:
+        vectors: what the model returned, anything numpy can turn into a 2-d array of numbers.
+        count: how many rows were asked for.
+        dimensions: the length every row must have.
+        zero_rows: whether all-zero rows are allowed; they stay zero.
+
+    Raises:
+        ProviderAnswerInvalid: with ``details['reason']`` one of ``shape``, ``count``,
+            ``dimensions``, ``not_finite`` or ``zero``.
+    """
+    import numpy as np
+
+    try:
+        # float64 first: a finite double may overflow float32, and squares must not.
+        array = np.asarray(vectors, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise _invalid("vectors that are no table of numbers", "shape") from None
+    if count == 0 and array.size == 0:
+        return np.zeros((0, dimensions), dtype=np.float32)
+    if array.ndim != 2:
+        raise _invalid("vectors that are no table of numbers", "shape")
+    if len(array) != count:
+        raise _invalid(f"{len(array)} vectors for {count} texts", "count")
+    if array.shape[1] != dimensions:
+        found = array.shape[1]
+        raise _invalid(f"{found} dimensions where {dimensions} are configured", "dimensions")
+    if not np.isfinite(array).all():
+        raise _invalid("a vector with NaN or infinity", "not_finite")
+    largest = np.abs(array).max(axis=1, keepdims=True)
+    if not zero_rows and (largest == 0.0).any():
+        raise _invalid("a vector of zeros", "zero")
+    # Dividing by the largest entry first keeps the squares of huge and tiny vectors in range.
+    array = array / np.where(largest == 0.0, 1.0, largest)
+    norms = np.linalg.norm(array, axis=1, keepdims=True)
+    return (array / np.where(norms == 0.0, 1.0, norms)).astype(np.float32)
+
+
+def _invalid(what: str, reason: str) -> ProviderAnswerInvalid:
+    return ProviderAnswerInvalid(f"The embedding model returned {what}.", reason=reason)
+
+
+def embedding_provider(
+    name: str,
+    *,
+    dimensions: int | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    retries: int = DEFAULT_RETRIES,
+    batch_size: int = DEFAULT_BATCH_SIZE,
+    api_base: str | None = None,
+    api_key: str | None = None,
+) -> EmbeddingProvider:
+    """The provider with this configured name. Loads no model and opens no connection.
+
+    Args:
+        name: ``local``, ``fake`` or ``litellm/<model>``, the model as litellm names it.
+        dimensions: needed for ``litellm/…``; ``local`` has 256 and takes no other; ``fake``
+            takes any, 64 by default.
+        timeout_s: seconds for one request, > 0. This and what follows is for ``litellm/…`` alone.
+        retries: further attempts after a failed one that is worth repeating, >= 0.
+        batch_size: texts in one request, >= 1.
+        api_base: the provider's address where it is not litellm's own.
+        api_key: the key; without it litellm reads the provider's environment variable.
+
+    Raises:
+        InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
+    """
+    if dimensions is not None and dimensions < 1:
+        raise InvalidConfig("Embedding dimensions must be at least 1.", key="dimensions")
+    if name == "local":
+        from memgraph.providers.local import LocalEmbedding
+
+        if dimensions not in (None, LocalEmbedding.dimensions):
+            raise InvalidConfig(
+                f"The local embedding model has {LocalEmbedding.dimensions} dimensions.",
+                key="dimensions",
+            )
+        return LocalEmbedding()
+    if name == "fake":
+        from memgraph.providers.fake import FakeEmbedding
+
+        return FakeEmbedding() if dimensions is None else FakeEmbedding(dimensions=dimensions)
+    raise InvalidConfig(
+        f"Unknown embedding provider {name!r}: use local, fake or litellm/<model>.", key="name"
+    )
