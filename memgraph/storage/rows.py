@@ -1,0 +1,155 @@
+"""Rows of the tables as the values that are handed out: the one place that knows the columns.
+
+A row is any sequence in the order of the column tuple beside its function. Values are built
+without validation, which the tables' constraints have done: a recall maps hundreds of rows, and
+building one this way takes about 2 µs instead of 12.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from memgraph.errors import DatabaseCorrupt
+from memgraph.model.enums import (
+    CapturedBy,
+    EdgeType,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
+from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource, Value
+
+EnumT = TypeVar("EnumT", bound=StrEnum)
+ValueT = TypeVar("ValueT", bound=Value)
+
+MEMORY_COLUMNS = tuple(Memory.model_fields)
+SOURCE_COLUMNS = tuple(StoredSource.model_fields)
+STATUS_COLUMNS = tuple(StatusPeriod.model_fields)
+EDGE_COLUMNS = (
+    "edge_id",
+    "from_memory_id",
+    "to_memory_id",
+    "edge_type",
+    "weight",
+    "reason",
+    "created_at",
+    "resolved_at",
+    "resolution",
+)
+
+
+def columns(names: Sequence[str], alias: str) -> str:
+    """A select list: ``columns(MEMORY_COLUMNS, "m")`` is ``m.memory_id, m.orchestrator_id, …``."""
+    return ", ".join(f"{alias}.{name}" for name in names)
+
+
+def memory_from_row(row: Sequence[Any]) -> Memory:
+    """A row of ``MEMORY_COLUMNS``.
+
+    Raises:
+        DatabaseCorrupt: a stored value cannot be what the constraints let in.
+    """
+    fields = dict(zip(MEMORY_COLUMNS, row, strict=True))
+    try:
+        fields["kind"] = _KINDS[fields["kind"]]
+        fields["type"] = _TYPES[fields["type"]]
+        fields["status"] = _STATUSES[fields["status"]]
+        fields["sensitivity"] = _SENSITIVITIES[fields["sensitivity"]]
+        fields["scope"] = _SCOPES[fields["scope"]]
+        tags, attributes = fields["tags"], fields["attributes"]
+        fields["tags"] = () if tags == "[]" else tuple(json.loads(tags))
+        fields["attributes"] = {} if attributes == "{}" else json.loads(attributes)
+    except (KeyError, ValueError, TypeError) as error:
+        raise _unreadable("memory", row[0]) from error
+    return _built(Memory, fields)
+
+
+def edge_from_row(row: Sequence[Any]) -> Edge:
+    """A row of ``EDGE_COLUMNS``.
+
+    Raises:
+        DatabaseCorrupt: see ``memory_from_row``.
+    """
+    edge_id, from_id, to_id, edge_type, weight, reason, created_at, resolved_at, resolution = row
+    try:
+        fields = {
+            "edge_id": edge_id,
+            "from_id": from_id,
+            "to_id": to_id,
+            "edge_type": _EDGE_TYPES[edge_type],
+            "weight": weight,
+            "reason": reason,
+            "created_at": created_at,
+            "resolved_at": resolved_at,
+            "resolution": None if resolution is None else json.loads(resolution),
+        }
+    except (KeyError, ValueError, TypeError) as error:
+        raise _unreadable("edge", edge_id) from error
+    return _built(Edge, fields)
+
+
+def source_from_row(row: Sequence[Any]) -> StoredSource:
+    """A row of ``SOURCE_COLUMNS``.
+
+    Raises:
+        DatabaseCorrupt: see ``memory_from_row``.
+    """
+    fields = dict(zip(SOURCE_COLUMNS, row, strict=True))
+    try:
+        fields["source_type"] = _SOURCE_TYPES[fields["source_type"]]
+        fields["captured_by"] = _CAPTURERS[fields["captured_by"]]
+    except KeyError as error:
+        raise _unreadable("source", fields["source_id"]) from error
+    return _built(StoredSource, fields)
+
+
+def status_from_row(row: Sequence[Any]) -> StatusPeriod:
+    """A row of ``STATUS_COLUMNS``.
+
+    Raises:
+        DatabaseCorrupt: see ``memory_from_row``.
+    """
+    fields = dict(zip(STATUS_COLUMNS, row, strict=True))
+    try:
+        fields["status"] = _STATUSES[fields["status"]]
+    except KeyError as error:
+        raise _unreadable("status", None) from error
+    return _built(StatusPeriod, fields)
+
+
+def _by_value(enum: type[EnumT]) -> Mapping[str, EnumT]:
+    # A dictionary answers in a tenth of the time that calling the enum takes.
+    return {member.value: member for member in enum}
+
+
+_KINDS = _by_value(MemoryKind)
+_TYPES = _by_value(MemoryType)
+_STATUSES = _by_value(MemoryStatus)
+_SENSITIVITIES = _by_value(Sensitivity)
+_SCOPES = _by_value(Scope)
+_EDGE_TYPES = _by_value(EdgeType)
+_SOURCE_TYPES = _by_value(SourceType)
+_CAPTURERS = _by_value(CapturedBy)
+
+
+def _built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
+    """What ``model_construct`` makes of the complete fields, without its walk over them."""
+    value = kind.__new__(kind)
+    put = object.__setattr__  # the model's own refuses: values are frozen
+    put(value, "__dict__", fields)
+    put(value, "__pydantic_fields_set__", set(fields))
+    put(value, "__pydantic_extra__", None)
+    put(value, "__pydantic_private__", None)
+    return value
+
+
+def _unreadable(what: str, which: Any) -> DatabaseCorrupt:
+    return DatabaseCorrupt(
+        f"a stored {what} cannot be read; run: memgraph verify", what=what, id=which
+    )
