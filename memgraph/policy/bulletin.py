@@ -1,0 +1,197 @@
+"""The bulletin: six sections under a hard size limit, and their Markdown.
+
+Pure and deterministic: the same lines and limit give the same text. Every line is one memory's
+text on one line of Markdown with the ids it came from; nothing in a memory's text can end the
+line, start a heading, a list, a code block or HTML, or look like a citation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import zip_longest
+from typing import Any
+
+from memgraph.model.enums import MemoryType
+
+MAX_CHARS = 4_000
+MAX_LINE_CHARS = 240
+
+_TITLE = "# Memory bulletin\n"
+_ELLIPSIS = "…"
+# Backslash escapes of CommonMark. & only where it would begin an entity.
+_INLINE = re.compile(r"[\\`<>\[\]]|&(?=#|\w+;)")
+_BLOCK_START = re.compile(r"^(?:[-+*=#~|_:]|\d{1,9}(?=[.)]))")
+
+
+class Section(StrEnum):
+    """In the order in which they are written."""
+
+    KNOWLEDGE_SUMMARY = "knowledge_summary"
+    ACTIVE_GOALS = "active_goals"
+    OPEN_TODOS = "open_todos"
+    RECENT_DECISIONS = "recent_decisions"
+    PREFERENCE_PROFILE = "preference_profile"
+    CONFLICTS_AND_UNCERTAINTIES = "conflicts_and_uncertainties"
+
+
+KEPT_LONGEST = (Section.ACTIVE_GOALS, Section.OPEN_TODOS, Section.RECENT_DECISIONS)
+_KEPT_NEXT = (
+    Section.CONFLICTS_AND_UNCERTAINTIES,
+    Section.PREFERENCE_PROFILE,
+    Section.KNOWLEDGE_SUMMARY,
+)
+
+SECTION_OF_TYPE: Mapping[MemoryType, Section] = {
+    MemoryType.FACT: Section.KNOWLEDGE_SUMMARY,
+    MemoryType.IDENTITY: Section.KNOWLEDGE_SUMMARY,
+    MemoryType.EVENT: Section.KNOWLEDGE_SUMMARY,
+    MemoryType.OBSERVATION: Section.KNOWLEDGE_SUMMARY,
+    MemoryType.GOAL: Section.ACTIVE_GOALS,
+    MemoryType.TODO: Section.OPEN_TODOS,
+    MemoryType.DECISION: Section.RECENT_DECISIONS,
+    MemoryType.PREFERENCE: Section.PREFERENCE_PROFILE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One entry: any text, and the ids of the memories it comes from (at least one)."""
+
+    text: str
+    memory_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bulletin:
+    """What was chosen.
+
+    Attributes:
+        lines: every section, its chosen lines in the order given.
+        totals: how many lines each section was offered.
+        markdown: the rendered text; at most the limit in characters.
+    """
+
+    lines: Mapping[Section, tuple[Line, ...]]
+    totals: Mapping[Section, int]
+    markdown: str
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """Every id cited, once, in the order of the text."""
+        cited = (
+            one for section in Section for line in self.lines[section] for one in line.memory_ids
+        )
+        return tuple(dict.fromkeys(cited))
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON: for each section its lines, and how many were offered."""
+        return {
+            section.value: {
+                "total": self.totals[section],
+                "items": [
+                    {"text": line.text, "memory_ids": list(line.memory_ids)}
+                    for line in self.lines[section]
+                ],
+            }
+            for section in Section
+        }
+
+
+def compose(
+    offered: Mapping[Section, Sequence[Line]],
+    max_chars: int = MAX_CHARS,
+    max_line_chars: int = MAX_LINE_CHARS,
+) -> Bulletin:
+    """Chooses lines under the limit and renders them.
+
+    Goals, todos and decisions come first, one of each in turn; then conflicts, preferences and
+    knowledge, in turn. Choosing stops at the first line that no longer fits, so a larger limit
+    only ever adds lines.
+
+    Args:
+        offered: lines by section, most important first; an absent section is empty.
+        max_chars: >= 0, of the Markdown. Under the size of the empty frame the text is empty.
+        max_line_chars: >= 1; longer texts are cut and end in an ellipsis.
+    """
+    totals = {section: len(offered.get(section, ())) for section in Section}
+    rendered: dict[Section, list[str]] = {section: [] for section in Section}
+    left = max_chars - _frame_size(totals)
+    if left >= 0:
+        for section, line in _by_priority(offered):
+            text = render_line(line, max_line_chars)
+            if len(text) > left:
+                break
+            left -= len(text)
+            rendered[section].append(text)
+    chosen = {
+        section: tuple(offered.get(section, ())[: len(rendered[section])]) for section in Section
+    }
+    fits = _frame_size(totals) <= max_chars
+    return Bulletin(chosen, totals, _render(rendered, totals) if fits else "")
+
+
+def render_line(line: Line, max_line_chars: int = MAX_LINE_CHARS) -> str:
+    """One list item ending in a newline: the flattened, cut and escaped text, and its citations."""
+    text = flatten(line.text)
+    if len(text) > max_line_chars:
+        text = text[: max_line_chars - 1].rstrip() + _ELLIPSIS
+    cited = "".join(f" [{escape(flatten(one))}]" for one in line.memory_ids)
+    return f"- {escape(text)}{cited}\n"
+
+
+def flatten(text: str) -> str:
+    """One line: control characters and line ends become spaces, format characters vanish."""
+    if not text.isprintable():
+        text = "".join(_printable(character) for character in text)
+    return " ".join(text.split())
+
+
+def escape(text: str) -> str:
+    """Markdown escapes for a flattened text that stands at the start of a list item."""
+    escaped = _INLINE.sub(r"\\\g<0>", text)
+    start = _BLOCK_START.match(escaped)
+    if start is None:
+        return escaped
+    # "1." is escaped before the dot, everything else before itself.
+    at = start.end() if start.group()[0].isdigit() else 0
+    return f"{escaped[:at]}\\{escaped[at:]}"
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    # isspace: spaces of every width and line ends; below U+00A0: the remaining control characters.
+    return " " if character.isspace() or character < "\xa0" else ""
+
+
+def _by_priority(offered: Mapping[Section, Sequence[Line]]) -> list[tuple[Section, Line]]:
+    order: list[tuple[Section, Line]] = []
+    for group in (KEPT_LONGEST, _KEPT_NEXT):
+        for row in zip_longest(*(offered.get(section, ()) for section in group)):
+            order.extend(
+                (section, line)
+                for section, line in zip(group, row, strict=True)
+                if line is not None
+            )
+    return order
+
+
+def _heading(section: Section, shown: int, total: int) -> str:
+    return f"\n## {section.value} ({shown} of {total})\n"
+
+
+def _frame_size(totals: Mapping[Section, int]) -> int:
+    """Characters of title and headings when everything is shown: never less than what is needed."""
+    return len(_TITLE) + sum(len(_heading(section, n, n)) for section, n in totals.items())
+
+
+def _render(rendered: Mapping[Section, Sequence[str]], totals: Mapping[Section, int]) -> str:
+    parts = [_TITLE]
+    for section in Section:
+        lines = rendered[section]
+        parts.append(_heading(section, len(lines), totals[section]))
+        parts.extend(lines)
+    return "".join(parts)

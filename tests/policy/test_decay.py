@@ -1,0 +1,95 @@
+"""Effective confidence and retiring."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.clock import MS_PER_DAY
+from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.policy.decay import days_idle, effective_confidence, should_retire
+
+confidences = st.floats(0, 1)
+rates = st.floats(0, 10)
+days_ = st.floats(0, 100_000)
+exponents = st.floats(0.1, 2)
+
+
+def retires(
+    kind: MemoryKind = MemoryKind.FACT,
+    status: MemoryStatus = MemoryStatus.ACTIVE,
+    confidence: float = 1.0,
+    decay_rate: float = 0.1,
+    days: float = 30.0,
+) -> bool:
+    return should_retire(
+        kind=kind, status=status, confidence=confidence, decay_rate=decay_rate, days=days
+    )
+
+
+def test_the_formula_by_hand() -> None:
+    assert effective_confidence(0.8, 0.1, 10) == pytest.approx(0.8 * math.exp(-1))
+    assert effective_confidence(1.0, 0.1, 32, exponent=0.8) == pytest.approx(math.exp(-1.6))
+
+
+@given(confidences, rates, days_, exponents)
+def test_never_above_the_base_nor_below_zero(c: float, rate: float, d: float, e: float) -> None:
+    assert 0.0 <= effective_confidence(c, rate, d, e) <= c
+
+
+@given(confidences, rates, days_, days_, exponents)
+def test_time_never_raises_it(c: float, rate: float, d: float, more: float, e: float) -> None:
+    assert effective_confidence(c, rate, d + more, e) <= effective_confidence(c, rate, d, e)
+
+
+@given(confidences, days_, exponents)
+def test_rate_zero_protects(c: float, d: float, e: float) -> None:
+    assert effective_confidence(c, 0.0, d, e) == c
+
+
+@given(confidences, rates, st.floats(-1000, 0))
+def test_a_time_in_the_future_fades_nothing(c: float, rate: float, d: float) -> None:
+    assert effective_confidence(c, rate, d) == c
+
+
+def test_days_count_from_the_last_access_else_from_creation() -> None:
+    now = 1_000 * MS_PER_DAY
+    assert days_idle(now, now - 4 * MS_PER_DAY, None) == 4.0
+    assert days_idle(now, now - 4 * MS_PER_DAY, now - MS_PER_DAY // 2) == 0.5
+    assert days_idle(now, now + 1, None) == 0.0
+
+
+def test_an_unread_fact_retires_on_day_30_not_before() -> None:
+    assert not retires(days=29.9)
+    assert retires(days=30.0)
+
+
+@pytest.mark.parametrize(
+    "stays",
+    [
+        {"kind": MemoryKind.EPISODE},
+        {"kind": MemoryKind.REFLECTION},
+        {"status": MemoryStatus.SUPERSEDED},
+        {"status": MemoryStatus.RETRACTED},
+        {"decay_rate": 0.0, "confidence": 0.01},
+    ],
+)
+def test_what_never_retires(stays: dict[str, object]) -> None:
+    assert retires(days=10_000.0)
+    assert not retires(days=10_000.0, **stays)  # type: ignore[arg-type]  # one keyword at a time
+
+
+@given(confidences, rates, days_, st.floats(0, 1))
+def test_retiring_is_falling_under_the_threshold(c: float, rate: float, d: float, t: float) -> None:
+    retired = should_retire(
+        kind=MemoryKind.FACT,
+        status=MemoryStatus.ACTIVE,
+        confidence=c,
+        decay_rate=rate,
+        days=d,
+        threshold=t,
+    )
+    assert retired == (rate > 0 and effective_confidence(c, rate, d) < t)
