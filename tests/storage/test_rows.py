@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,8 +20,11 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
+from memgraph.model.tables import EdgeRow, MemoryRow, SourceRow
 from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.storage import rows
+
+TABLES: tuple[Any, ...] = (MemoryRow, EdgeRow, SourceRow)
 
 text = st.text(max_size=8)
 times = st.integers(min_value=0, max_value=2**41)
@@ -72,7 +76,7 @@ def test_a_memory_comes_back_as_it_was_validated(memory: Memory) -> None:
         "tags": json.dumps(memory.tags),
         "attributes": json.dumps(memory.attributes),
     }
-    found = rows.memory_from_row([_plain(stored[name]) for name in rows.MEMORY_COLUMNS])
+    found = rows.memory_from_row([_plain(stored[name]) for name in rows.MEMORY_FIELDS])
     assert found == memory
     assert found.model_dump_json() == memory.model_dump_json()
     assert found.model_fields_set == memory.model_fields_set
@@ -92,33 +96,43 @@ def test_an_edge_comes_back_as_it_was_validated(edge: Edge) -> None:
         edge.resolved_at,
         None if edge.resolution is None else json.dumps(edge.resolution),
     )
-    assert len(row) == len(rows.EDGE_COLUMNS)
+    assert len(row) == len(rows.EDGE_FIELDS)
     assert rows.edge_from_row(row) == edge
 
 
 @given(sources)
 def test_a_source_comes_back_as_it_was_validated(source: StoredSource) -> None:
     stored = source.model_dump()
-    assert rows.source_from_row([_plain(stored[name]) for name in rows.SOURCE_COLUMNS]) == source
+    assert rows.source_from_row([_plain(stored[name]) for name in rows.SOURCE_FIELDS]) == source
 
 
 @given(periods)
 def test_a_status_period_comes_back_as_it_was_validated(period: StatusPeriod) -> None:
     stored = period.model_dump()
-    assert rows.status_from_row([_plain(stored[name]) for name in rows.STATUS_COLUMNS]) == period
+    assert rows.status_from_row([_plain(stored[name]) for name in rows.STATUS_FIELDS]) == period
 
 
 @given(memories, st.sampled_from(["kind", "status", "tags", "attributes"]))
 def test_a_value_that_no_constraint_lets_in_is_named_as_damage(memory: Memory, field: str) -> None:
     stored = memory.model_dump() | {"tags": "[]", "attributes": "{}", field: "{broken"}
     with pytest.raises(DatabaseCorrupt) as caught:
-        rows.memory_from_row([_plain(stored[name]) for name in rows.MEMORY_COLUMNS])
+        rows.memory_from_row([_plain(stored[name]) for name in rows.MEMORY_FIELDS])
     assert caught.value.details == {"what": "memory", "id": memory.memory_id}
 
 
 def test_a_row_of_another_shape_is_a_programming_error() -> None:
     with pytest.raises(ValueError, match="shorter"):
         rows.memory_from_row(["only one"])
+
+
+def test_the_fields_are_columns_in_the_order_of_the_tables() -> None:
+    tables = {table.__tablename__: [c.name for c in table.__table__.columns] for table in TABLES}
+    assert [*rows.SOURCE_FIELDS] == tables["memory_sources"]
+    assert [*rows.EDGE_FIELDS] == tables["memory_edges"]
+    assert [*rows.MEMORY_FIELDS] == [
+        name for name in tables["memories"] if name not in ("pk", "search_terms")
+    ]
+    assert rows.MEMORY_COLUMNS.split(", ") == [*rows.MEMORY_FIELDS]
 
 
 def test_a_select_list_names_its_table() -> None:
