@@ -330,6 +330,7 @@ class BulletinRow(SQLModel, table=True):
 
 class AuditRow(SQLModel, table=True):
     __tablename__ = "audit_log"
+    __table_args__ = (sa.Index("ix_audit_log_subject", "subject"),)
 
     seq: int = _column(sa.Integer, primary_key=True)
     at: int = _column(sa.Integer, nullable=False)

@@ -57,6 +57,7 @@ def upgrade() -> None:
         sa.Column("hash", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("seq", name=op.f("pk_audit_log")),
     )
+    op.create_index("ix_audit_log_subject", "audit_log", ["subject"], unique=False)
     op.create_table(
         "bulletins",
         sa.Column("bulletin_id", sa.Text(), nullable=False),

@@ -1,0 +1,73 @@
+"""The journal: every change is told in the transaction that makes it, and each entry seals the last.
+
+``hash = sha256(previous hash, newline, JSON of [seq, at, actor, action, subject, details])``, the
+JSON without spaces and with sorted keys. Who edits, removes or reorders an entry breaks every hash
+that follows; who cuts the end off is betrayed by the anchor beside the database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.storage import journal
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change: what was done (``remember``, ``resolve``, …), to which memory, with what."""
+
+    action: str
+    subject: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of the journal."""
+
+    seq: int
+    hash: str
+
+
+def canonical_json(value: Any) -> str:
+    """The one spelling of a value that is hashed and stored."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def chain_hash(
+    previous: str, seq: int, at: int, actor: str, action: str, subject: str | None, details: str
+) -> str:
+    """The seal of one entry; ``details`` is its JSON text as stored."""
+    sealed = json.dumps(
+        [seq, at, actor, action, subject, details], ensure_ascii=False, separators=(",", ":")
+    )
+    return hashlib.sha256(f"{previous}\n{sealed}".encode()).hexdigest()
+
+
+def append(connection: sa.Connection, entries: Sequence[Entry], *, at: int, actor: str) -> Head:
+    """Add entries at the end, inside the caller's transaction."""
+    seq, last = journal.head(connection)
+    rows = []
+    for entry in entries:
+        seq += 1
+        details = canonical_json(entry.details)
+        last = chain_hash(last, seq, at, actor, entry.action, entry.subject, details)
+        rows.append(
+            {
+                "seq": seq,
+                "at": at,
+                "actor": actor,
+                "action": entry.action,
+                "subject": entry.subject,
+                "details": details,
+                "hash": last,
+            }
+        )
+    journal.insert(connection, rows)
+    return Head(seq, last)

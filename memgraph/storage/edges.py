@@ -1,0 +1,81 @@
+"""Rows of ``memory_edges``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.errors import NotFound
+from memgraph.model.enums import EdgeType
+from memgraph.model.tables import EdgeRow
+from memgraph.model.values import Edge
+from memgraph.storage.rows import edge_from_row
+
+edges: sa.Table = EdgeRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
+
+SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
+
+
+def insert(connection: sa.Connection, row: Mapping[str, Any]) -> None:
+    connection.execute(sa.insert(edges), row)
+
+
+def find(connection: sa.Connection, from_id: str, to_id: str, edge_type: EdgeType) -> Edge | None:
+    """The edge between two memories; a type without direction is found from either end."""
+    ends = [(from_id, to_id)]
+    if edge_type in SYMMETRIC:
+        ends.append((to_id, from_id))
+    statement = sa.select(edges).where(
+        edges.c.edge_type == edge_type,
+        sa.or_(
+            *(
+                sa.and_(edges.c.from_memory_id == one, edges.c.to_memory_id == other)
+                for one, other in ends
+            )
+        ),
+    )
+    row = connection.execute(statement.order_by(edges.c.edge_id)).first()
+    return edge_from_row(row) if row else None
+
+
+def get(connection: sa.Connection, edge_id: str) -> Edge:
+    """Raises NotFound."""
+    row = connection.execute(sa.select(edges).where(edges.c.edge_id == edge_id)).first()
+    if row is None:
+        raise NotFound(f"no edge {edge_id[:80]!r}", edge_id=edge_id)
+    return edge_from_row(row)
+
+
+def of_memory(
+    connection: sa.Connection, memory_id: str, edge_types: Sequence[EdgeType] = tuple(EdgeType)
+) -> list[Edge]:
+    """Edges in and out of a memory, oldest first."""
+    statement = sa.select(edges).where(
+        sa.or_(edges.c.from_memory_id == memory_id, edges.c.to_memory_id == memory_id),
+        edges.c.edge_type.in_(edge_types),
+    )
+    found = connection.execute(statement.order_by(edges.c.created_at, edges.c.edge_id))
+    return [edge_from_row(row) for row in found]
+
+
+def set_resolution(
+    connection: sa.Connection, edge_id: str, at: int | None, resolution: Mapping[str, Any] | None
+) -> None:
+    """Both given: resolved. Both None: open again."""
+    text = (
+        None if resolution is None else json.dumps(resolution, ensure_ascii=False, sort_keys=True)
+    )
+    connection.execute(
+        sa.update(edges).where(edges.c.edge_id == edge_id).values(resolved_at=at, resolution=text)
+    )
+
+
+def counts(connection: sa.Connection) -> dict[str, int]:
+    statement = sa.select(edges.c.edge_type, sa.func.count()).group_by(edges.c.edge_type)
+    return {
+        str(kind): count
+        for kind, count in connection.execute(statement.order_by(edges.c.edge_type))
+    }

@@ -1,0 +1,166 @@
+"""The embedding outbox and the canonical vectors.
+
+A memory enters as ``pending`` in the transaction that stores it. A worker takes what is due,
+embeds it outside any transaction, and writes the vectors back; so neither a crash nor a failing
+provider can lose a memory, and what failed is due again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from memgraph.model.enums import EmbeddingState
+from memgraph.model.tables import EmbeddingRow, MemoryRow
+
+embeddings: sa.Table = EmbeddingRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
+memories: sa.Table = MemoryRow.__table__  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class DueEmbedding:
+    memory_pk: int
+    content: str
+    attempts: int
+
+
+def enqueue(connection: sa.Connection, pks: Sequence[int]) -> None:
+    if pks:
+        connection.execute(
+            sa.insert(embeddings),
+            [{"memory_pk": pk, "state": EmbeddingState.PENDING} for pk in pks],
+        )
+
+
+def due(connection: sa.Connection, now_ms: int, limit: int) -> list[DueEmbedding]:
+    """What waits to be embedded and is not put off, oldest first."""
+    statement = (
+        sa.select(embeddings.c.memory_pk, memories.c.content, embeddings.c.attempts)
+        .join(memories, memories.c.pk == embeddings.c.memory_pk)
+        .where(
+            embeddings.c.state == sa.literal_column("'pending'"),
+            embeddings.c.next_attempt_at <= now_ms,
+        )
+        .order_by(embeddings.c.next_attempt_at, embeddings.c.memory_pk)
+        .limit(limit)
+    )
+    return [DueEmbedding(*row) for row in connection.execute(statement)]
+
+
+def still_pending(connection: sa.Connection, pks: Sequence[int]) -> set[int]:
+    """Those that no other worker has finished meanwhile."""
+    statement = sa.select(embeddings.c.memory_pk).where(
+        embeddings.c.memory_pk.in_(pks), embeddings.c.state == EmbeddingState.PENDING
+    )
+    return set(connection.execute(statement).scalars())
+
+
+def mark_ready(
+    connection: sa.Connection, vectors: Mapping[int, bytes], model: str, dimensions: int
+) -> None:
+    """Store canonical vectors: little-endian float32, unit norm."""
+    if vectors:
+        connection.execute(
+            sa.update(embeddings).where(embeddings.c.memory_pk == sa.bindparam("pk")),
+            [
+                {
+                    "pk": pk,
+                    "vector": vector,
+                    "model": model,
+                    "dimensions": dimensions,
+                    "state": EmbeddingState.READY,
+                    "error_code": None,
+                }
+                for pk, vector in vectors.items()
+            ],
+        )
+
+
+def mark_failed(connection: sa.Connection, pks: Sequence[int], error_code: str) -> None:
+    """Give up on these until they are asked for again."""
+    if pks:
+        connection.execute(
+            sa.update(embeddings)
+            .where(embeddings.c.memory_pk.in_(pks))
+            .values(
+                state=EmbeddingState.FAILED,
+                attempts=embeddings.c.attempts + 1,
+                error_code=error_code,
+            )
+        )
+
+
+def put_off(connection: sa.Connection, pks: Sequence[int], until_ms: int, error_code: str) -> None:
+    """Try these again later."""
+    if pks:
+        connection.execute(
+            sa.update(embeddings)
+            .where(embeddings.c.memory_pk.in_(pks))
+            .values(
+                attempts=embeddings.c.attempts + 1,
+                next_attempt_at=until_ms,
+                error_code=error_code,
+            )
+        )
+
+
+def reset_failed(connection: sa.Connection) -> int:
+    """Failed and put-off ones are due at once; gives how many there are."""
+    changed = connection.execute(
+        sa.update(embeddings)
+        .where(
+            sa.or_(
+                embeddings.c.state == EmbeddingState.FAILED,
+                sa.and_(
+                    embeddings.c.state == EmbeddingState.PENDING, embeddings.c.next_attempt_at > 0
+                ),
+            )
+        )
+        .values(state=EmbeddingState.PENDING, next_attempt_at=0, attempts=0, error_code=None)
+    )
+    return int(changed.rowcount)
+
+
+def reset_foreign(connection: sa.Connection, model: str, limit: int) -> int:
+    """Vectors of another model become pending again, ``limit`` at a time; gives how many."""
+    chosen = (
+        sa.select(embeddings.c.memory_pk)
+        .where(embeddings.c.state == EmbeddingState.READY, embeddings.c.model != model)
+        .order_by(embeddings.c.memory_pk)
+        .limit(limit)
+    )
+    changed = connection.execute(
+        sa.update(embeddings)
+        .where(embeddings.c.memory_pk.in_(chosen))
+        .values(
+            state=EmbeddingState.PENDING,
+            vector=None,
+            model=None,
+            dimensions=None,
+            next_attempt_at=0,
+            attempts=0,
+        )
+    )
+    return int(changed.rowcount)
+
+
+def state_counts(connection: sa.Connection) -> dict[str, int]:
+    """How many memories are in each state; every state is named."""
+    found = dict.fromkeys((state.value for state in EmbeddingState), 0)
+    statement = sa.select(embeddings.c.state, sa.func.count()).group_by(embeddings.c.state)
+    found.update((state.value, count) for state, count in connection.execute(statement))
+    return found
+
+
+def has_pending(connection: sa.Connection) -> bool:
+    """Cheap: reads the outbox index only."""
+    statement = sa.select(sa.literal(1)).where(embeddings.c.state == sa.literal_column("'pending'"))
+    # The index of the outbox is partial: the planner needs to see its condition.
+    return (
+        connection.execute(
+            statement.where(embeddings.c.state != sa.literal_column("'ready'")).limit(1)
+        ).first()
+        is not None
+    )

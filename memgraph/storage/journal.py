@@ -1,0 +1,39 @@
+"""Rows of ``audit_log``; the chain itself is made in ``memgraph.audit``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.model.tables import AuditRow
+
+audit_log: sa.Table = AuditRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
+
+
+def head(connection: sa.Connection) -> tuple[int, str]:
+    """(seq, hash) of the last entry; (0, "") of an empty journal."""
+    row = connection.execute(
+        sa.select(audit_log.c.seq, audit_log.c.hash).order_by(audit_log.c.seq.desc()).limit(1)
+    ).first()
+    return (row.seq, row.hash) if row else (0, "")
+
+
+def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        connection.execute(sa.insert(audit_log), rows)
+
+
+def entries(
+    connection: sa.Connection,
+    *,
+    subject: str | None = None,
+    after: int = 0,
+    limit: int | None = None,
+) -> Iterator[sa.Row[Any]]:
+    """Entries in order, all or those about one memory."""
+    statement = sa.select(audit_log).where(audit_log.c.seq > after)
+    if subject is not None:
+        statement = statement.where(audit_log.c.subject == subject)
+    yield from connection.execute(statement.order_by(audit_log.c.seq).limit(limit))

@@ -1,0 +1,195 @@
+"""Rows of ``memories`` and what belongs to one: its source, status history and derivations.
+
+Every function works on the connection of a transaction that the caller holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.errors import NotFound
+from memgraph.model.enums import MemoryStatus
+from memgraph.model.tables import DerivationRow, MemoryRow, SourceRow, StatusRow
+from memgraph.model.values import Memory, Source, StoredSource
+from memgraph.storage.rows import MEMORY_COLUMNS, memory_from_row, source_from_row
+
+memories: sa.Table = MemoryRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
+sources: sa.Table = SourceRow.__table__  # type: ignore[attr-defined]
+statuses: sa.Table = StatusRow.__table__  # type: ignore[attr-defined]
+derivations: sa.Table = DerivationRow.__table__  # type: ignore[attr-defined]
+
+# SQLite binds 32,766 values at most; one list of ids stays well under it.
+MAX_IDS = 10_000
+
+
+def next_pk(connection: sa.Connection) -> int:
+    """The key of the next row; the caller holds the only write transaction."""
+    return int(connection.execute(sa.select(sa.func.max(memories.c.pk))).scalar() or 0) + 1
+
+
+def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows with every column of the table, ``pk`` included."""
+    if rows:
+        connection.execute(sa.insert(memories), rows)
+
+
+def source_id(source: Source) -> str:
+    """The id of a source is made from what it says: equal sources are one row."""
+    said = json.dumps(source.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+    return "src_" + hashlib.sha256(said.encode()).hexdigest()[:32]
+
+
+def insert_sources(connection: sa.Connection, given: Iterable[Source]) -> None:
+    """Store what is not there yet."""
+    rows = {source_id(each): each for each in given}
+    if rows:
+        connection.execute(
+            sa.insert(sources).prefix_with("OR IGNORE"),
+            [{"source_id": key, **each.model_dump()} for key, each in rows.items()],
+        )
+
+
+def insert_statuses(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        connection.execute(sa.insert(statuses), rows)
+
+
+def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str]]) -> None:
+    """Pairs of (memory, the memory it was derived from); a repeated pair is left as it is."""
+    if pairs:
+        connection.execute(
+            sa.insert(derivations).prefix_with("OR IGNORE"),
+            [{"memory_id": one, "derived_from_id": ground} for one, ground in pairs],
+        )
+
+
+def same_content(connection: sa.Connection, hashes: Sequence[str]) -> list[sa.Row[Any]]:
+    """Active memories whose content hash is one of ``hashes``, oldest first."""
+    columns = memories.c
+    found: list[sa.Row[Any]] = []
+    for start in range(0, len(hashes), MAX_IDS):
+        statement = (
+            sa.select(
+                columns.memory_id,
+                columns.content_hash,
+                columns.kind,
+                columns.type,
+                columns.scope,
+                columns.scope_id,
+            )
+            .where(
+                columns.content_hash.in_(hashes[start : start + MAX_IDS]),
+                columns.status == MemoryStatus.ACTIVE,
+            )
+            .order_by(columns.pk)
+        )
+        found.extend(connection.execute(statement))
+    return found
+
+
+def existing_ids(connection: sa.Connection, ids: Sequence[str]) -> dict[str, int]:
+    """Those of ``ids`` that are stored, each with its ``pk``."""
+    found: dict[str, int] = {}
+    for start in range(0, len(ids), MAX_IDS):
+        statement = sa.select(memories.c.memory_id, memories.c.pk).where(
+            memories.c.memory_id.in_(ids[start : start + MAX_IDS])
+        )
+        found.update((row.memory_id, row.pk) for row in connection.execute(statement))
+    return found
+
+
+def get(connection: sa.Connection, memory_id: str) -> Memory:
+    """Raises NotFound."""
+    found = get_many(connection, [memory_id])
+    if not found:
+        raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id)
+    return found[0]
+
+
+def get_many(connection: sa.Connection, ids: Sequence[str]) -> list[Memory]:
+    """In the order of their keys; unknown ids are left out."""
+    found = connection.exec_driver_sql(
+        f"SELECT {MEMORY_COLUMNS} FROM memories"
+        " WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER BY pk",
+        (json.dumps(list(ids)),),
+    )
+    return [memory_from_row(row) for row in found]
+
+
+def get_sources(connection: sa.Connection, ids: Sequence[str]) -> list[StoredSource]:
+    """By id; unknown ids are left out."""
+    statement = sa.select(sources).where(sources.c.source_id.in_(sorted(set(ids))))
+    return [
+        source_from_row(row) for row in connection.execute(statement.order_by(sources.c.source_id))
+    ]
+
+
+def set_status(
+    connection: sa.Connection,
+    memory_id: str,
+    status: MemoryStatus,
+    *,
+    at: int,
+    actor: str,
+    reason: str | None,
+    valid_until: int | None = None,
+) -> None:
+    """Change a status and its history together; the old period ends where the new one begins."""
+    connection.execute(
+        sa.update(statuses)
+        .where(statuses.c.memory_id == memory_id, statuses.c.until.is_(None))
+        .values(until=sa.func.max(statuses.c.since, at))
+    )
+    insert_statuses(
+        connection,
+        [
+            {
+                "memory_id": memory_id,
+                "status": status,
+                "since": at,
+                "until": None,
+                "actor": actor,
+                "reason": reason,
+            }
+        ],
+    )
+    update(connection, memory_id, status=status, updated_at=at, valid_until=valid_until)
+
+
+def update(connection: sa.Connection, memory_id: str, **values: Any) -> None:
+    """Set columns other than the content, which never changes."""
+    if "attributes" in values:
+        values["attributes"] = json.dumps(values["attributes"], ensure_ascii=False, sort_keys=True)
+    connection.execute(
+        sa.update(memories).where(memories.c.memory_id == memory_id).values(**values)
+    )
+
+
+def newest(
+    connection: sa.Connection,
+    *,
+    where: Sequence[sa.ColumnElement[bool]],
+    limit: int,
+    before: str | None = None,
+) -> list[Memory]:
+    """Memories that fulfil ``where``, newest first; ``before`` is the last id of the page before."""
+    statement = sa.select(sa.text(MEMORY_COLUMNS)).select_from(memories).where(*where)
+    if before is not None:
+        last = sa.select(memories.c.pk).where(memories.c.memory_id == before).scalar_subquery()
+        statement = statement.where(memories.c.pk < last)
+    rows = connection.execute(statement.order_by(memories.c.pk.desc()).limit(limit))
+    return [memory_from_row(row) for row in rows]
+
+
+def counts(connection: sa.Connection) -> dict[str, dict[str, int]]:
+    """How many memories there are of each kind, type and status."""
+    found: dict[str, dict[str, int]] = {}
+    for column in (memories.c.kind, memories.c.type, memories.c.status):
+        statement = sa.select(column, sa.func.count()).group_by(column).order_by(column)
+        found[column.name] = {str(value): count for value, count in connection.execute(statement)}
+    return found
