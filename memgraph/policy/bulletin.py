@@ -135,8 +135,10 @@ def compose(
 
 def render_line(line: Line, max_line_chars: int = MAX_LINE_CHARS) -> str:
     """One list item ending in a newline: the flattened, cut and escaped text, and its citations."""
-    text = flatten(line.text)
-    if len(text) > max_line_chars:
+    # Looking at the head alone bounds the work on a text of any length.
+    head = line.text[: 4 * max_line_chars]
+    text = flatten(head)
+    if len(text) > max_line_chars or len(head) < len(line.text):
         text = text[: max_line_chars - 1].rstrip() + _ELLIPSIS
     cited = "".join(f" [{escape(flatten(one))}]" for one in line.memory_ids)
     return f"- {escape(text)}{cited}\n"
