@@ -1,0 +1,171 @@
+"""The vector index finds what vec0 itself would find, and keeps up with the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
+from memgraph.storage import embeddings, memories, provisioning, vectors
+from memgraph.storage.database import Database
+
+NOW = 1_767_225_600_000
+OPEN = vectors.visibility("global", None, "active", "Public")
+
+
+@pytest.fixture(params=[256, 64, 20])
+def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Database]:
+    path = tmp_path / "memory.db"
+    provisioning.create(path, "orc", dimensions=request.param, now_ms=NOW)
+    opened = provisioning.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
+    yield opened
+    opened.close()
+
+
+def row(pk: int, **values: Any) -> dict[str, Any]:
+    return {
+        "pk": pk,
+        "memory_id": f"fact_{pk:04d}",
+        "orchestrator_id": "orc",
+        "kind": "fact",
+        "type": "Fact",
+        "content": f"text {pk}",
+        "summary": "",
+        "importance": 50,
+        "confidence": 1.0,
+        "status": MemoryStatus.ACTIVE,
+        "sensitivity": Sensitivity.PUBLIC,
+        "scope": Scope.GLOBAL,
+        "scope_id": None,
+        "created_at": NOW,
+        "updated_at": NOW,
+        "decay_rate": 0.0,
+        "tags": "[]",
+        "attributes": "{}",
+        "content_hash": str(pk),
+        "token_cost": 1,
+        "source_id": "src_1",
+    } | values
+
+
+def unit_vectors(count: int, dimensions: int, seed: int = 1) -> np.ndarray[Any, Any]:
+    found = np.random.default_rng(seed).normal(size=(count, dimensions)).astype("<f4")
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def fill(connection: sa.Connection, count: int, **values: Any) -> np.ndarray[Any, Any]:
+    """``count`` memories with vectors; gives the vectors, that of pk ``n`` in row ``n - 1``."""
+    connection.exec_driver_sql(
+        "INSERT OR IGNORE INTO memory_sources (source_id, source_type, captured_by)"
+        " VALUES ('src_1', 'manual', 'user')"
+    )
+    memories.insert(connection, [row(pk, **values) for pk in range(1, count + 1)])
+    found = unit_vectors(count, vectors.indexed_dimensions(connection))
+    pks = range(1, count + 1)
+    embeddings.enqueue(connection, list(pks))
+    blobs = {pk: found[pk - 1].tobytes() for pk in pks}
+    embeddings.mark_ready(connection, blobs, "m", found.shape[1])
+    vectors.add(connection, list(blobs.items()))
+    return found
+
+
+def test_nearest_agrees_with_the_distances_of_vec0(database: Database) -> None:
+    with database.write() as connection:
+        fill(connection, 1500)
+        vectors.remove(connection, [3, 700, 1499])
+        query = unit_vectors(1, vectors.indexed_dimensions(connection), seed=5)[0]
+        found = vectors.nearest(connection, query, 40, visibilities=[OPEN])
+        padded = query.tobytes() + bytes(4 * (-len(query) % 8))
+        told = connection.exec_driver_sql(
+            "SELECT memory_pk, distance FROM memory_vectors"
+            " WHERE embedding MATCH vec_quantize_binary(?) AND k = 1500",
+            (padded,),
+        ).all()
+    expected = [pk for pk, _ in sorted(told, key=lambda each: (each[1], each[0]))][:40]
+    assert found == expected
+    assert len(told) == 1497
+
+
+def test_a_set_of_keys_narrows_the_search(database: Database) -> None:
+    with database.write() as connection:
+        given = fill(connection, 50)
+        among = [2, 4, 6, 99]
+        found = vectors.nearest(connection, given[1], 10, visibilities=[OPEN], among=among)
+    assert found[0] == 2
+    assert sorted(found) == [2, 4, 6]
+
+
+def test_what_is_not_visible_takes_no_place(database: Database) -> None:
+    with database.write() as connection:
+        given = fill(connection, 30, sensitivity=Sensitivity.RESTRICTED)
+        hidden = vectors.visibility("global", None, "active", "Restricted")
+        assert vectors.nearest(connection, given[0], 5, visibilities=[OPEN]) == []
+        assert vectors.nearest(connection, given[0], 5, visibilities=[OPEN, hidden])[0] == 1
+
+
+def test_refresh_follows_a_change_of_status(database: Database) -> None:
+    with database.write() as connection:
+        given = fill(connection, 5)
+        memories.set_status(
+            connection,
+            "fact_0002",
+            MemoryStatus.SUPERSEDED,
+            at=NOW + 1,
+            actor="test",
+            reason=None,
+        )
+        assert vectors.strays(connection) == [2]
+        vectors.refresh(connection, ["fact_0002", "fact_unknown"])
+        assert vectors.strays(connection) == []
+        found = vectors.nearest(connection, given[1], 5, visibilities=[OPEN])
+    assert sorted(found) == [1, 3, 4, 5]
+
+
+def test_adding_again_replaces(database: Database) -> None:
+    with database.write() as connection:
+        given = fill(connection, 5)
+        vectors.add(connection, [(1, given[4].tobytes())])
+        assert vectors.count(connection) == 5
+        assert vectors.nearest(connection, given[4], 2, visibilities=[OPEN]) == [1, 5]
+
+
+def test_exact_gives_canonical_vectors_by_key(database: Database) -> None:
+    with database.write() as connection:
+        given = fill(connection, 5)
+        keys, found = vectors.exact(connection, [4, 2, 77])
+        assert vectors.exact(connection, [])[0] == []
+    assert keys == [2, 4]
+    assert np.array_equal(found, given[[1, 3]])
+
+
+def test_drift_is_seen_and_rebuild_mends_it(database: Database) -> None:
+    with database.write() as connection:
+        fill(connection, 12)
+        vectors.remove(connection, [5, 6])
+        connection.exec_driver_sql(
+            "INSERT INTO memory_vectors (memory_pk, embedding, visibility)"
+            " VALUES (90, vec_quantize_binary(?), 0)",
+            (np.ones(-(-vectors.indexed_dimensions(connection) // 8) * 8, "<f4").tobytes(),),
+        )
+        assert vectors.missing(connection) == [5, 6]
+        assert vectors.strays(connection) == [90]
+        assert vectors.rebuild(connection) == 12
+        assert (vectors.missing(connection), vectors.strays(connection)) == ([], [])
+        assert vectors.count(connection) == 12
+
+
+@pytest.mark.parametrize("scope_id", ["a", "b", None])
+def test_visibility_tells_scope_status_and_sensitivity_apart(scope_id: str | None) -> None:
+    scope = "global" if scope_id is None else "project"
+    seen = {
+        vectors.visibility(scope, scope_id, status.value, sensitivity.value)
+        for status in MemoryStatus
+        for sensitivity in Sensitivity
+    }
+    assert len(seen) == 12
+    assert vectors.visibility("session", "a", "active", "Public") not in seen
