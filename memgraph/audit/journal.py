@@ -1,4 +1,4 @@
-"""The journal: every change is told in the transaction that makes it, and each entry seals the last.
+"""The journal: a change is told in the transaction that makes it, each entry seals the last.
 
 ``hash = sha256(previous hash, newline, JSON of [seq, at, actor, action, subject, details])``, the
 JSON without spaces and with sorted keys. Who edits, removes or reorders an entry breaks every hash

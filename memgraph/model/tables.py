@@ -132,6 +132,7 @@ class EdgeRow(SQLModel, table=True):
     edge_type: EdgeType = _column(_choice(EdgeType, "edge_type"), nullable=False)
     weight: float = _column(sa.Float, nullable=False)
     reason: str | None = _column(sa.Text)
+    partial: bool = _column(sa.Boolean, nullable=False, server_default="0")
     created_at: int = _column(sa.Integer, nullable=False)
     resolved_at: int | None = _column(sa.Integer)
     resolution: str | None = _column(sa.Text)

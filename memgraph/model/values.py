@@ -158,13 +158,18 @@ class MemoryInput(Value):
 
 
 class EdgeInput(Value):
-    """An edge to be stored. An end is a memory id, or ``#key`` of a memory in the same batch."""
+    """An edge to be stored. An end is a memory id, or ``#key`` of a memory in the same batch.
+
+    An Updates edge supersedes what it points at, unless it is ``partial``: then the older memory
+    stays active and only a part of it was amended.
+    """
 
     from_id: Name
     to_id: Name
     edge_type: EdgeType
     weight: Unit = 1.0
     reason: Reason | None = None
+    partial: bool = False
 
     @model_validator(mode="after")
     def _not_itself(self) -> EdgeInput:
@@ -208,7 +213,11 @@ class Memory(Value):
 
 
 class Edge(Value):
-    """``resolution`` is set once a contradiction was resolved: winner, loser, reason, actor."""
+    """A stored edge.
+
+    ``partial``: an Updates edge that leaves the older memory active. ``resolution``: of a
+    contradiction that was resolved, who won and who lost, the reason and the actor.
+    """
 
     edge_id: str
     from_id: str
@@ -216,6 +225,7 @@ class Edge(Value):
     edge_type: EdgeType
     weight: float
     reason: str | None
+    partial: bool
     created_at: Millis
     resolved_at: Millis | None
     resolution: dict[str, Any] | None

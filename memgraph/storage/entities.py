@@ -37,12 +37,12 @@ def find(connection: sa.Connection, names: Sequence[EntityName]) -> dict[EntityN
             )
         ):
             by_name[row.name_key, row.type] = row.pk
-        for row in connection.execute(
+        for alias in connection.execute(
             sa.select(aliases.c.alias_key, aliases.c.entity_pk)
             .where(aliases.c.alias_key.in_(chunk))
             .order_by(aliases.c.entity_pk.desc())
         ):
-            by_alias[row.alias_key] = row.entity_pk
+            by_alias[alias.alias_key] = alias.entity_pk
     found = {}
     for each in names:
         pk = by_name.get((each.key, each.type), by_alias.get(each.key))

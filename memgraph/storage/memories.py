@@ -177,7 +177,7 @@ def newest(
     limit: int,
     before: str | None = None,
 ) -> list[Memory]:
-    """Memories that fulfil ``where``, newest first; ``before`` is the last id of the page before."""
+    """Memories that fulfil ``where``, newest first; ``before``: the last id of a page."""
     statement = sa.select(sa.text(MEMORY_COLUMNS)).select_from(memories).where(*where)
     if before is not None:
         last = sa.select(memories.c.pk).where(memories.c.memory_id == before).scalar_subquery()

@@ -411,6 +411,7 @@ def upgrade() -> None:
         ),
         sa.Column("weight", sa.Float(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("partial", sa.Boolean(), server_default="0", nullable=False),
         sa.Column("created_at", sa.Integer(), nullable=False),
         sa.Column("resolved_at", sa.Integer(), nullable=True),
         sa.Column("resolution", sa.Text(), nullable=True),

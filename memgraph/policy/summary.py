@@ -1,0 +1,20 @@
+"""A short text for a long one, when nobody gave any."""
+
+from __future__ import annotations
+
+import re
+
+SUMMARY_CHARS = 160
+
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
+
+
+def summarise(content: str, limit: int = SUMMARY_CHARS) -> str:
+    """The first sentence on one line, at most ``limit`` characters, cut between words."""
+    first = next((part for part in _SENTENCE_END.split(content.strip(), maxsplit=1) if part), "")
+    line = " ".join(first.split())
+    if len(line) <= limit:
+        return line
+    head = line[: limit - 1]
+    cut = head.rfind(" ")
+    return (head[:cut] if cut > limit // 2 else head) + "…"

@@ -1,0 +1,182 @@
+"""Changes to the life of memories: correct, confirm, retract, restore, resolve, reopen.
+
+Each function works inside one write transaction and gives the journal entries it owes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.errors import Conflict, NotFound
+from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.values import Edge
+from memgraph.policy.lifecycle import (
+    Action,
+    MemoryChange,
+    MemoryState,
+    ResolutionRecord,
+    next_status,
+    plan_reopening,
+    plan_resolution,
+)
+from memgraph.service.writing import state_of
+from memgraph.storage import edges, memories
+
+
+def confirm(connection: sa.Connection, memory_id: str, *, at: int) -> list[Entry]:
+    """Protect a memory: full confidence, no decay. Only an active one can be confirmed."""
+    memory = memories.get(connection, memory_id)
+    if memory.status is not MemoryStatus.ACTIVE:
+        raise Conflict(
+            f"only an active memory can be confirmed; this one is {memory.status.value}",
+            memory_id=memory_id,
+        )
+    memories.update(connection, memory_id, confidence=1.0, decay_rate=0.0, updated_at=at)
+    before = {"confidence": memory.confidence, "decay_rate": memory.decay_rate}
+    return [Entry("confirm", memory_id, {"before": before})]
+
+
+def retract(
+    connection: sa.Connection, memory_id: str, *, reason: str, at: int, actor: str
+) -> list[Entry]:
+    """Take a memory back. It stays, with its history, and is no longer recalled."""
+    status = next_status(memories.get(connection, memory_id).status, Action.RETRACT)
+    memories.set_status(
+        connection, memory_id, status, at=at, actor=actor, reason=reason, valid_until=at
+    )
+    return [Entry("retract", memory_id, {"reason": reason})]
+
+
+def restore(
+    connection: sa.Connection, memory_id: str, *, reason: str, at: int, actor: str
+) -> list[Entry]:
+    """Bring a retracted memory back."""
+    memory = memories.get(connection, memory_id)
+    if not memory.content:
+        raise Conflict("an erased memory cannot be restored", memory_id=memory_id)
+    status = next_status(memory.status, Action.RESTORE)
+    memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reason)
+    return [Entry("restore", memory_id, {"reason": reason})]
+
+
+def contradiction(connection: sa.Connection, edge_id: str) -> Edge:
+    """The Contradicts edge with this id. Raises NotFound."""
+    edge = edges.get(connection, edge_id)
+    if edge.edge_type is not EdgeType.CONTRADICTS:
+        raise NotFound(f"{edge_id} is a {edge.edge_type.value} edge, no contradiction")
+    return edge
+
+
+def resolve(
+    connection: sa.Connection, edge: Edge, *, winner_id: str, reason: str, at: int, actor: str
+) -> list[Entry]:
+    """Decide an open contradiction: the loser is superseded, nothing is deleted.
+
+    Raises:
+        Conflict: it is resolved already, or the winner is no side of it.
+    """
+    if winner_id not in (edge.from_id, edge.to_id):
+        raise Conflict(
+            "the winner is one of the two memories that contradict each other",
+            winner=winner_id,
+            sides=[edge.from_id, edge.to_id],
+        )
+    loser_id = edge.to_id if winner_id == edge.from_id else edge.from_id
+    plan = plan_resolution(
+        state_of(connection, winner_id),
+        state_of(connection, loser_id),
+        already_resolved=edge.resolved_at is not None,
+        standing=_standing(connection, loser_id, edge.edge_id),
+    )
+    told = f"lost to {winner_id}: {reason}"
+    for change in plan.changes:
+        apply(connection, change, at=at, actor=actor, reason=told)
+    resolution = plan.record.as_dict() | {"reason": reason, "actor": actor}
+    edges.set_resolution(connection, edge.edge_id, at, resolution)
+    return [Entry("resolve", winner_id, {"edge_id": edge.edge_id, **resolution})]
+
+
+def reopen(
+    connection: sa.Connection, edge: Edge, *, reason: str, at: int, actor: str
+) -> list[Entry]:
+    """Take a resolution back; the loser returns unless something else stands against it.
+
+    Raises:
+        Conflict: the contradiction is open.
+    """
+    if edge.resolution is None:
+        raise Conflict("this contradiction is open", edge_id=edge.edge_id)
+    record = ResolutionRecord.from_dict(edge.resolution)
+    plan = plan_reopening(
+        record,
+        winner=_state_or_none(connection, record.winner_id),
+        loser=_state_or_none(connection, record.loser_id),
+        still_superseded_by=_others_against(connection, record.loser_id, edge.edge_id),
+    )
+    for change in plan.changes:
+        apply(connection, change, at=at, actor=actor, reason=f"contradiction reopened: {reason}")
+    edges.set_resolution(connection, edge.edge_id, None, None)
+    return [Entry("reopen", record.winner_id, {"edge_id": edge.edge_id, "reason": reason})]
+
+
+def apply(
+    connection: sa.Connection, change: MemoryChange, *, at: int, actor: str, reason: str
+) -> None:
+    """Write one planned change."""
+    if change.status is not None:
+        ends = None if change.status is MemoryStatus.ACTIVE else at
+        memories.set_status(
+            connection,
+            change.memory_id,
+            change.status,
+            at=at,
+            actor=actor,
+            reason=reason,
+            valid_until=ends,
+        )
+    values: dict[str, Any] = {}
+    if change.confidence is not None:
+        values["confidence"] = change.confidence
+    if change.supersedes is not None:
+        attributes = memories.get(connection, change.memory_id).attributes
+        attributes = {key: each for key, each in attributes.items() if key != "supersedes"}
+        if change.supersedes:
+            attributes["supersedes"] = list(change.supersedes)
+        values["attributes"] = attributes
+    if values:
+        memories.update(connection, change.memory_id, updated_at=at, **values)
+
+
+def _state_or_none(connection: sa.Connection, memory_id: str) -> MemoryState | None:
+    try:
+        return state_of(connection, memory_id)
+    except NotFound:
+        return None
+
+
+def _lost(connection: sa.Connection, loser_id: str, but: str) -> list[ResolutionRecord]:
+    """Other resolutions that this memory lost and that stand, oldest first."""
+    found = []
+    for edge in edges.of_memory(connection, loser_id, [EdgeType.CONTRADICTS]):
+        if edge.resolution is not None and edge.edge_id != but:
+            record = ResolutionRecord.from_dict(edge.resolution)
+            if record.loser_id == loser_id:
+                found.append(record)
+    return found
+
+
+def _standing(connection: sa.Connection, loser_id: str, but: str) -> ResolutionRecord | None:
+    return next(iter(_lost(connection, loser_id, but)), None)
+
+
+def _others_against(connection: sa.Connection, loser_id: str, but: str) -> Sequence[str]:
+    replaced = [
+        edge.from_id
+        for edge in edges.of_memory(connection, loser_id, [EdgeType.UPDATES])
+        if edge.to_id == loser_id and not edge.partial
+    ]
+    return replaced + [record.winner_id for record in _lost(connection, loser_id, but)]

@@ -1,0 +1,201 @@
+"""Draining the embedding outbox: take what is due, embed with no transaction open, write back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from memgraph.clock import Clock
+from memgraph.errors import (
+    ProviderAnswerInvalid,
+    ProviderError,
+    ProviderRejected,
+    ProviderUnavailable,
+    StorageError,
+)
+from memgraph.providers.embedding import EmbeddingProvider
+from memgraph.storage import embeddings, metadata, vectors
+from memgraph.storage.database import Database
+from memgraph.storage.embeddings import DueEmbedding
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BATCH = 512
+FIRST_PAUSE_MS = 1_000
+LONGEST_PAUSE_MS = 3_600_000
+# An answer that makes no sense, or a text the provider refuses, is tried this often.
+MAX_REFUSALS = 3
+NOTHING_TO_EMBED = "embedding.nothing_to_embed"
+MODEL_KEY = "embedding_model"
+DIMENSIONS_KEY = "embedding_dimensions"
+
+
+@dataclass(slots=True)
+class Drained:
+    """What one run of the worker did; ``error_code`` is why it stopped early, if it did."""
+
+    ready: int = 0
+    failed: int = 0
+    put_off: int = 0
+    error_code: str | None = None
+
+
+def pause_ms(attempts: int) -> int:
+    """How long to wait after the n-th failure (from 0): doubling, from a second to an hour."""
+    return min(FIRST_PAUSE_MS << min(attempts, 12), LONGEST_PAUSE_MS)
+
+
+def model_mismatch(connection: sa.Connection, provider: EmbeddingProvider) -> str | None:
+    """The model that the stored vectors come from, when it is not the provider's; else None.
+
+    Vectors of two models do not compare: until ``embeddings rebuild`` recall goes on over text.
+    """
+    model = metadata.get(connection, MODEL_KEY)
+    dimensions = metadata.get(connection, DIMENSIONS_KEY)
+    if model is not None and model != provider.model:
+        return model
+    if dimensions is not None and int(dimensions) != provider.dimensions:
+        return f"{model or 'unknown'} with {dimensions} dimensions"
+    return None
+
+
+class EmbeddingWorker:
+    """Works off the outbox of one database. Safe beside other threads and processes."""
+
+    def __init__(self, database: Database, provider: EmbeddingProvider, clock: Clock) -> None:
+        self._database = database
+        self._provider = provider
+        self._clock = clock
+        self._one_at_a_time = threading.Lock()
+
+    def drain(
+        self,
+        *,
+        limit: int | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> Drained:
+        """Embed what is due, in batches, until nothing is, ``limit`` is reached or one fails.
+
+        Raises:
+            StorageError: the database failed; the outbox is as it was.
+        """
+        told = Drained()
+        with self._one_at_a_time:
+            while not stop() and (limit is None or told.ready + told.failed < limit):
+                with self._database.read() as connection:
+                    if model_mismatch(connection, self._provider) is not None:
+                        told.error_code = "embedding.model_changed"
+                        return told
+                    batch = embeddings.due(connection, self._clock.now_ms(), BATCH)
+                if not batch:
+                    return told
+                done = told.ready + told.failed
+                self._embed(batch, told)
+                progress(told.ready + told.failed - done)
+                if told.error_code is not None:
+                    return told
+        return told
+
+    def _embed(self, batch: Sequence[DueEmbedding], told: Drained) -> None:
+        try:
+            found = self._provider.embed([each.content for each in batch])
+        except (ProviderRejected, ProviderAnswerInvalid) as error:
+            self._refused(batch, error, told)
+        except ProviderUnavailable as error:
+            self._put_off(batch, error, told)
+        else:
+            self._write_back(batch, found, told)
+
+    def _refused(self, batch: Sequence[DueEmbedding], error: ProviderError, told: Drained) -> None:
+        if len(batch) > 1:
+            # One text may spoil the batch for all: ask for each by itself, unless that fails too.
+            for each in batch:
+                self._embed([each], told)
+                if told.error_code is not None:
+                    return
+            return
+        if batch[0].attempts + 1 < MAX_REFUSALS:
+            self._put_off(batch, error, told)
+            return
+        with self._database.write() as connection:
+            embeddings.mark_failed(connection, [batch[0].memory_pk], error.code)
+        told.failed += 1
+
+    def _put_off(self, batch: Sequence[DueEmbedding], error: ProviderError, told: Drained) -> None:
+        attempts = max(each.attempts for each in batch)
+        until = self._clock.now_ms() + pause_ms(attempts)
+        with self._database.write() as connection:
+            embeddings.put_off(connection, [each.memory_pk for each in batch], until, error.code)
+        told.put_off += len(batch)
+        told.error_code = error.code
+
+    def _write_back(
+        self, batch: Sequence[DueEmbedding], found: NDArray[np.float32], told: Drained
+    ) -> None:
+        blobs = {
+            each.memory_pk: vector.astype("<f4").tobytes()
+            for each, vector in zip(batch, found, strict=True)
+            if vector.any()
+        }
+        with self._database.write() as connection:
+            pending = embeddings.still_pending(connection, [each.memory_pk for each in batch])
+            if metadata.get(connection, MODEL_KEY) is None:
+                metadata.put(connection, MODEL_KEY, self._provider.model)
+            ready = {pk: blob for pk, blob in blobs.items() if pk in pending}
+            empty = sorted(pending - set(ready))
+            embeddings.mark_ready(
+                connection, ready, self._provider.model, self._provider.dimensions
+            )
+            vectors.add(connection, list(ready.items()))
+            embeddings.mark_failed(connection, empty, NOTHING_TO_EMBED)
+        told.ready += len(ready)
+        told.failed += len(empty)
+
+
+class BackgroundDrain:
+    """A thread that drains when it is woken, and again when put-off items are due."""
+
+    IDLE_S = 30.0
+
+    def __init__(self, worker: EmbeddingWorker, failed: Callable[[StorageError], None]) -> None:
+        self._worker = worker
+        self._failed = failed
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._start_lock = threading.Lock()
+
+    def wake(self) -> None:
+        """Something was stored; returns at once."""
+        self._wake.set()
+        with self._start_lock:
+            if self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(
+                    target=self._run, name="memgraph-embedding", daemon=True
+                )
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread after the batch in hand."""
+        self._stop.set()
+        self._wake.set()
+        with self._start_lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait(self.IDLE_S)
+            self._wake.clear()
+            try:
+                self._worker.drain(stop=self._stop.is_set)
+            except StorageError as error:
+                self._failed(error)

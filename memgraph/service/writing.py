@@ -1,0 +1,375 @@
+"""The write path: validate, deduplicate, store; a memory with all that hangs on it in one go.
+
+Nothing here calls a model. What a write leaves to do (embedding) waits in the outbox.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
+from memgraph.ids import IdSource
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
+from memgraph.model.values import EdgeInput, MemoryInput, Outcome
+from memgraph.policy.budget import token_cost
+from memgraph.policy.dedup import content_hash
+from memgraph.policy.lifecycle import MemoryState, plan_supersession
+from memgraph.policy.summary import summarise
+from memgraph.storage import edges, embeddings, entities, memories, sessions
+from memgraph.storage.entities import EntityName
+from memgraph.storage.text_index import search_terms
+
+NameFinder = Callable[[str], Sequence[EntityName]]
+
+# What makes two memories with the same text the same memory.
+Identity = tuple[str, MemoryKind, MemoryType, Scope, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A memory with everything computed that needs no database."""
+
+    given: MemoryInput
+    content_hash: str
+    summary: str
+    token_cost: int
+    search_terms: str | None
+    names: tuple[EntityName, ...]
+
+    @property
+    def identity(self) -> Identity:
+        given = self.given
+        return (self.content_hash, given.kind, given.type, given.scope, given.scope_id)
+
+
+@dataclass(slots=True)
+class Written:
+    """What one transaction did: outcomes in the order of the items, and what to journal."""
+
+    memories: list[Outcome] = field(default_factory=list)
+    edges: list[Outcome] = field(default_factory=list)
+    ids_by_key: dict[str, str] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+
+    def resolve(self, reference: str) -> str:
+        """A memory id as it is, ``#key`` as the id of that memory of the batch.
+
+        Raises:
+            NotFound: no memory of the batch has that key, or it was rejected.
+        """
+        if not reference.startswith("#"):
+            return reference
+        found = self.ids_by_key.get(reference[1:])
+        if found is None:
+            raise NotFound(f"no memory {reference[:80]!r} in this batch", key=reference[1:])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes into one orchestrator's database; the caller holds the transaction."""
+
+    orchestrator_id: str
+    ids: IdSource
+    find_names: NameFinder
+    decay_rates: dict[MemoryKind, float]
+
+    def prepare(self, given: MemoryInput) -> Prepared:
+        """The work of a write that needs no lock; do it before the transaction."""
+        return Prepared(
+            given=given,
+            content_hash=content_hash(given.content),
+            summary=given.summary if given.summary is not None else summarise(given.content),
+            token_cost=token_cost(given.content),
+            search_terms=search_terms(given.content),
+            names=tuple(self.find_names(given.content)),
+        )
+
+    def store(
+        self,
+        connection: sa.Connection,
+        items: Sequence[Prepared],
+        links: Sequence[EdgeInput],
+        *,
+        at: int,
+        actor: str,
+    ) -> Written:
+        """Store memories and edges. An item that cannot be stored is rejected, the rest goes on."""
+        written = Written()
+        self._store_memories(connection, items, written, at=at, actor=actor)
+        for link in links:
+            written.edges.append(
+                _outcome_of(self.join, connection, link, written, at=at, actor=actor)
+            )
+        return written
+
+    def join(
+        self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
+    ) -> Outcome:
+        """Store one edge; an Updates edge that is not partial supersedes what it points at.
+
+        Raises:
+            NotFound: an end does not exist.
+            Conflict: an end is in a status that forbids it.
+        """
+        from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
+        if from_id == to_id:
+            raise InvalidInput("an edge joins two different memories", memory_id=from_id)
+        known = edges.find(connection, from_id, to_id, link.edge_type)
+        if known is not None:
+            return Outcome(outcome="duplicate", edge_id=known.edge_id)
+        found = memories.existing_ids(connection, [from_id, to_id])
+        for end in (from_id, to_id):
+            if end not in found:
+                raise NotFound(f"no memory {end[:80]!r}", memory_id=end)
+        if link.edge_type is EdgeType.UPDATES and not link.partial:
+            self._supersede(connection, from_id, to_id, written, at=at, actor=actor)
+        edge_id = self.ids.new("edge_")
+        edges.insert(
+            connection,
+            {
+                "edge_id": edge_id,
+                "from_memory_id": from_id,
+                "to_memory_id": to_id,
+                "edge_type": link.edge_type,
+                "weight": link.weight,
+                "reason": link.reason,
+                "partial": link.partial,
+                "created_at": at,
+                "resolved_at": None,
+                "resolution": None,
+            },
+        )
+        told = {
+            "edge_id": edge_id,
+            "to": to_id,
+            "type": link.edge_type.value,
+            "reason": link.reason,
+        }
+        written.entries.append(Entry("relate", from_id, told))
+        return Outcome(outcome="stored", edge_id=edge_id)
+
+    def _supersede(
+        self,
+        connection: sa.Connection,
+        new_id: str,
+        old_id: str,
+        written: Written,
+        *,
+        at: int,
+        actor: str,
+    ) -> None:
+        new, old = (state_of(connection, each) for each in (new_id, old_id))
+        change = plan_supersession(new, old).change
+        if change is None or change.status is None:
+            return
+        reason = f"replaced by {new_id}"
+        memories.set_status(
+            connection, old_id, change.status, at=at, actor=actor, reason=reason, valid_until=at
+        )
+        written.entries.append(Entry("supersede", old_id, {"by": new_id}))
+
+    def _store_memories(
+        self,
+        connection: sa.Connection,
+        items: Sequence[Prepared],
+        written: Written,
+        *,
+        at: int,
+        actor: str,
+    ) -> None:
+        known = self._known_identities(connection, items)
+        grounds = memories.existing_ids(
+            connection, sorted({one for item in items for one in item.given.derived_from})
+        )
+        sequences: dict[str, int] = {}
+        rows: list[dict[str, Any]] = []
+        derived: list[tuple[str, str]] = []
+        pk = memories.next_pk(connection)
+        names: list[tuple[int, tuple[EntityName, ...]]] = []
+        for item in items:
+            given = item.given
+            missing = [
+                one
+                for one in given.derived_from
+                if one not in grounds and one.removeprefix("#") not in written.ids_by_key
+            ]
+            if missing:
+                error = NotFound(f"derived from {missing[0][:80]!r}, which is not there")
+                written.memories.append(_rejected(error))
+                continue
+            duplicate = known.get(item.identity)
+            if duplicate is not None:
+                outcome = Outcome(outcome="duplicate", memory_id=duplicate)
+            else:
+                memory_id = self.ids.new(given.kind.id_prefix)
+                sequence = self._sequence(connection, given, sequences)
+                rows.append(self._row(item, pk, memory_id, sequence, at))
+                names.append((pk, item.names))
+                derived.extend((memory_id, written.resolve(one)) for one in given.derived_from)
+                told = {"content_hash": item.content_hash, "kind": given.kind, "type": given.type}
+                written.entries.append(Entry("remember", memory_id, told))
+                if given.kind is not MemoryKind.EPISODE and given.status is MemoryStatus.ACTIVE:
+                    known[item.identity] = memory_id
+                pk += 1
+                outcome = Outcome(outcome="stored", memory_id=memory_id)
+            written.memories.append(outcome)
+            if given.key is not None and outcome.memory_id is not None:
+                written.ids_by_key[given.key] = outcome.memory_id
+        self._insert(connection, rows, items, at=at, actor=actor)
+        memories.insert_derivations(connection, derived)
+        self._link_entities(connection, names, at)
+        for session_id, following in sequences.items():
+            sessions.seen(connection, session_id, at=at, next_sequence=following)
+
+    def _insert(
+        self,
+        connection: sa.Connection,
+        rows: Sequence[dict[str, Any]],
+        items: Sequence[Prepared],
+        *,
+        at: int,
+        actor: str,
+    ) -> None:
+        if not rows:
+            return
+        memories.insert_sources(connection, [item.given.source for item in items])
+        memories.insert(connection, rows)
+        memories.insert_statuses(
+            connection,
+            [
+                {
+                    "memory_id": row["memory_id"],
+                    "status": row["status"],
+                    "since": at,
+                    "until": None,
+                    "actor": actor,
+                    "reason": None,
+                }
+                for row in rows
+            ],
+        )
+        embeddings.enqueue(connection, [row["pk"] for row in rows])
+
+    def _known_identities(
+        self, connection: sa.Connection, items: Sequence[Prepared]
+    ) -> dict[Identity, str]:
+        """Active memories that an item may repeat. Turns repeat one another and stay apart."""
+        hashes = {item.content_hash for item in items if item.given.kind is not MemoryKind.EPISODE}
+        known: dict[Identity, str] = {}
+        for row in memories.same_content(connection, sorted(hashes)):
+            identity = (row.content_hash, row.kind, row.type, row.scope, row.scope_id)
+            if row.kind is not MemoryKind.EPISODE:
+                known.setdefault(identity, row.memory_id)
+        return known
+
+    def _sequence(
+        self, connection: sa.Connection, given: MemoryInput, sequences: dict[str, int]
+    ) -> int | None:
+        if given.session_id is None or given.kind is not MemoryKind.EPISODE:
+            return given.sequence
+        session_id = given.session_id
+        if session_id not in sequences:
+            sequences[session_id] = sessions.next_sequence(connection, session_id)
+        place = given.sequence if given.sequence is not None else sequences[session_id]
+        sequences[session_id] = max(sequences[session_id], place + 1)
+        return place
+
+    def _row(
+        self, item: Prepared, pk: int, memory_id: str, sequence: int | None, at: int
+    ) -> dict[str, Any]:
+        given = item.given
+        rate = given.decay_rate if given.decay_rate is not None else self.decay_rates[given.kind]
+        return {
+            "pk": pk,
+            "memory_id": memory_id,
+            "orchestrator_id": self.orchestrator_id,
+            "kind": given.kind,
+            "type": given.type,
+            "content": given.content,
+            "summary": item.summary,
+            "importance": given.importance,
+            "confidence": given.confidence,
+            "status": given.status,
+            "sensitivity": given.sensitivity,
+            "scope": given.scope,
+            "scope_id": given.scope_id,
+            "agent_id": given.agent_id,
+            "session_id": given.session_id,
+            "sequence": sequence,
+            "turn_id": given.turn_id,
+            "source_role": given.source_role,
+            "event_time": given.event_time,
+            "created_at": at,
+            "updated_at": at,
+            "valid_until": given.valid_until,
+            "access_count": 0,
+            "last_accessed_at": None,
+            "decay_rate": rate,
+            "tags": json.dumps(list(given.tags), ensure_ascii=False),
+            "attributes": json.dumps(given.attributes, ensure_ascii=False, sort_keys=True),
+            "content_hash": item.content_hash,
+            "token_cost": item.token_cost,
+            "source_id": memories.source_id(given.source),
+            "search_terms": item.search_terms,
+        }
+
+    def _link_entities(
+        self,
+        connection: sa.Connection,
+        found: Sequence[tuple[int, tuple[EntityName, ...]]],
+        at: int,
+    ) -> None:
+        names = {name: None for _, each in found for name in each}
+        if not names:
+            return
+        keys = entities.find(connection, list(names))
+        # Two spellings of one new entity: the first one seen names it.
+        fresh: dict[tuple[str, str], EntityName] = {}
+        for name in names:
+            if name not in keys:
+                fresh.setdefault((name.key, name.type), name)
+        created = entities.create(
+            connection, {name: self.ids.new("ent_") for name in fresh.values()}, at
+        )
+        for name in names:
+            if name not in keys:
+                keys[name] = created[fresh[name.key, name.type]]
+        pairs = {(keys[name], pk): None for pk, each in found for name in each}
+        entities.link(connection, list(pairs))
+
+
+def state_of(connection: sa.Connection, memory_id: str) -> MemoryState:
+    """What the rules of the life of a memory look at. Raises NotFound."""
+    memory = memories.get(connection, memory_id)
+    won = memory.attributes.get("supersedes", [])
+    return MemoryState(
+        memory_id=memory_id,
+        status=memory.status,
+        confidence=memory.confidence,
+        supersedes=tuple(str(one) for one in won) if isinstance(won, list) else (),
+    )
+
+
+def _rejected(error: MemgraphError) -> Outcome:
+    return Outcome(outcome="rejected", code=error.code, message=error.message)
+
+
+def _outcome_of(
+    action: Callable[..., Outcome], connection: sa.Connection, *given: Any, **named: Any
+) -> Outcome:
+    """One item's rejection is its own: what it wrote is undone, the transaction goes on."""
+    savepoint = connection.begin_nested()
+    try:
+        outcome = action(connection, *given, **named)
+    except (Conflict, InvalidInput, NotFound) as error:
+        savepoint.rollback()
+        return _rejected(error)
+    savepoint.commit()
+    return outcome
