@@ -1,8 +1,8 @@
 """Rows of the tables as the values that are handed out: the one place that knows the columns.
 
-A row is any sequence in the order of the fields beside its function, which is that of the
-table. Values are built without validation, which the tables' constraints have done: a recall maps
-hundreds of rows, and building one this way takes about 2 µs instead of 12.
+A row is any sequence in the order of the fields beside its function, which is that of the table.
+Values are built without validation, which the tables' constraints have done: a recall maps hundreds
+of rows, and building one this way takes about 2 µs instead of 12.
 """
 
 from __future__ import annotations
