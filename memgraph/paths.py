@@ -1,0 +1,203 @@
+"""Where things lie: the runtime root, an orchestrator's folder, and which files may be read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memgraph.errors import AccessDenied, InvalidInput
+
+ROOT_VARIABLE = "MEMGRAPH_ROOT"
+GLOBAL_CONFIG_NAME = "memgraph.toml"
+MAX_NAME_CHARS = 64
+
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
+# Device names of Windows: a folder of such a name cannot be copied there.
+_RESERVED = frozenset(
+    ["con", "prn", "aux", "nul", GLOBAL_CONFIG_NAME]
+    + [f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)]
+)
+
+
+def check_orchestrator_name(name: str) -> str:
+    """Returns the name of an orchestrator when it can safely be a folder's name.
+
+    1 to 64 characters of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not ending in a
+    dot, without two dots in a row, and not reserved.
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise InvalidInput(
+            f"an orchestrator's name has 1 to {MAX_NAME_CHARS} characters of A-Z a-z 0-9 . _ - "
+            "and begins with a letter or a digit"
+        )
+    if ".." in name or name.endswith("."):
+        raise InvalidInput("an orchestrator's name has no two dots in a row and no dot at its end")
+    # Windows reserves nul.txt as well as nul.
+    if {name.lower(), name.lower().split(".")[0]} & _RESERVED:
+        raise InvalidInput(f"the name {name!r} is reserved; choose another for the orchestrator")
+    return name
+
+
+def runtime_root(
+    argument: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None
+) -> Path:
+    """The folder that holds every orchestrator: argument, else MEMGRAPH_ROOT, else the platform's.
+
+    Args:
+        argument: a path, ``~`` allowed; relative ones start at the working directory.
+        environ: the process's environment when None. An empty variable counts as unset.
+
+    Returns:
+        An absolute path. Nothing is created, links are not followed.
+
+    Raises:
+        InvalidInput: an empty path, a NUL in it, or a home that does not exist.
+    """
+    variables = os.environ if environ is None else environ
+    chosen = argument if argument is not None else variables.get(ROOT_VARIABLE) or None
+    if chosen is None:
+        # platformdirs costs 40 ms; most callers name a root.
+        from platformdirs import user_data_path
+
+        return user_data_path("memgraph", appauthor=False)
+    text = os.fspath(chosen)
+    if not text or "\0" in text:
+        raise InvalidInput("the runtime root is a path, not an empty text")
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:
+        raise InvalidInput("the runtime root names a home that does not exist") from error
+
+
+@dataclass(frozen=True, slots=True)
+class OrchestratorPaths:
+    """The layout of one orchestrator below a runtime root. Nothing is created.
+
+    ::
+
+        <root>/<name>/memory/
+            memory.db  config.toml
+            ingest/  ingest/processed/  ingest/rejected/
+            bulletins/  logs/memory.log
+
+    Raises:
+        InvalidInput: the name is not allowed, see ``check_orchestrator_name``.
+    """
+
+    root: Path
+    name: str
+
+    def __post_init__(self) -> None:
+        check_orchestrator_name(self.name)
+
+    @property
+    def directory(self) -> Path:
+        return self.root / self.name
+
+    @property
+    def memory(self) -> Path:
+        return self.directory / "memory"
+
+    @property
+    def database(self) -> Path:
+        return self.memory / "memory.db"
+
+    @property
+    def config_file(self) -> Path:
+        return self.memory / "config.toml"
+
+    @property
+    def ingest(self) -> Path:
+        return self.memory / "ingest"
+
+    @property
+    def processed(self) -> Path:
+        return self.ingest / "processed"
+
+    @property
+    def rejected(self) -> Path:
+        return self.ingest / "rejected"
+
+    @property
+    def bulletins(self) -> Path:
+        return self.memory / "bulletins"
+
+    @property
+    def logs(self) -> Path:
+        return self.memory / "logs"
+
+    @property
+    def log_file(self) -> Path:
+        return self.logs / "memory.log"
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Every folder of the layout, parents first."""
+        return (
+            self.memory,
+            self.ingest,
+            self.processed,
+            self.rejected,
+            self.bulletins,
+            self.logs,
+        )
+
+
+def global_config_file(root: Path) -> Path:
+    return root / GLOBAL_CONFIG_NAME
+
+
+def orchestrator_names(root: Path) -> list[str]:
+    """Names under a root that have a ``memory`` folder, sorted; none when there is no root."""
+    try:
+        entries = sorted(os.listdir(root))  # noqa: PTH208 - names alone, no Path for each of 1,000
+    except FileNotFoundError:
+        return []
+    return [name for name in entries if _is_orchestrator(root, name)]
+
+
+def canonical_source(
+    path: str | os.PathLike[str],
+    own: OrchestratorPaths,
+    allowed_roots: Iterable[str | os.PathLike[str]] = (),
+) -> Path:
+    """The real path of a source file, when this orchestrator may read it.
+
+    Allowed is what lies in its own drop zone, or in an allowed root and outside of the runtime
+    root (where the other orchestrators live). Links are resolved first, on both sides. The answer
+    holds for the moment: open the file without following links.
+
+    Raises:
+        AccessDenied: anything else, whether it exists or not, and whatever cannot be resolved.
+    """
+    real = _real(path)
+    if real.is_relative_to(_real(own.ingest)):
+        return real
+    inside = any(real.is_relative_to(_real(root)) for root in allowed_roots)
+    if not inside or real.is_relative_to(_real(own.root)):
+        raise AccessDenied("this source lies outside of the folders that may be read")
+    return real
+
+
+def _real(path: str | os.PathLike[str]) -> Path:
+    text = os.fspath(path)
+    if not Path(text).is_absolute():
+        raise AccessDenied("a source is named by its absolute path")
+    try:
+        # strict=False: a missing file gets the same answer as an existing one outside.
+        return Path(os.path.realpath(text))
+    except (OSError, ValueError) as error:
+        raise AccessDenied("this path cannot be resolved") from error
+
+
+def _is_orchestrator(root: Path, name: str) -> bool:
+    try:
+        return OrchestratorPaths(root, name).memory.is_dir()
+    except InvalidInput:
+        return False
