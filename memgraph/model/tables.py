@@ -73,6 +73,41 @@ class MemoryRow(SQLModel, table=True):
         sa.Index("ix_memories_session_id_sequence", "session_id", "sequence"),
         sa.Index("ix_memories_type_status", "type", "status", "importance", "created_at"),
         sa.Index("ix_memories_source_id", "source_id"),
+        # The four below are for the bulletin, whose queries repeat these conditions word for word.
+        sa.Index(
+            "ix_memories_knowledge",
+            "importance",
+            "created_at",
+            "sensitivity",
+            "scope",
+            "scope_id",
+            "agent_id",
+            sqlite_where=sa.text(
+                "status = 'active' AND kind <> 'episode'"
+                " AND type IN ('Fact', 'Identity', 'Observation', 'Event')"
+            ),
+        ),
+        sa.Index(
+            "ix_memories_open_todos",
+            "importance",
+            "created_at",
+            sqlite_where=sa.text(
+                "status = 'active' AND type = 'Todo' AND instr(tags, '\"done\"') = 0"
+                " AND json_extract(attributes, '$.done') IS NOT 1"
+            ),
+        ),
+        sa.Index(
+            "ix_memories_decisions",
+            "event_time",
+            "created_at",
+            sqlite_where=sa.text("status = 'active' AND type = 'Decision'"),
+        ),
+        sa.Index(
+            "ix_memories_uncertain",
+            "confidence",
+            "created_at",
+            sqlite_where=sa.text("status = 'active' AND kind <> 'episode' AND confidence < 0.5"),
+        ),
     )
 
     pk: int = _column(sa.Integer, primary_key=True)
@@ -119,9 +154,16 @@ class EdgeRow(SQLModel, table=True):
             "(resolved_at IS NULL) = (resolution IS NULL)", name="resolved_with_resolution"
         ),
         sa.Index("ix_memory_edges_to_memory_id", "to_memory_id", "edge_type"),
+        # The strongest edges of a node first, without sorting those of a hub.
+        sa.Index(
+            "ix_memory_edges_from_strongest", "from_memory_id", "weight", "created_at", "edge_id"
+        ),
+        sa.Index("ix_memory_edges_to_strongest", "to_memory_id", "weight", "created_at", "edge_id"),
         sa.Index(
             "ix_memory_edges_contradictions",
+            "resolved_at",
             "created_at",
+            "edge_id",
             sqlite_where=sa.text("edge_type = 'Contradicts'"),
         ),
     )

@@ -315,6 +315,40 @@ def upgrade() -> None:
     )
     op.create_index("ix_memories_source_id", "memories", ["source_id"], unique=False)
     op.create_index(
+        "ix_memories_knowledge",
+        "memories",
+        ["importance", "created_at", "sensitivity", "scope", "scope_id", "agent_id"],
+        unique=False,
+        sqlite_where=sa.text(
+            "status = 'active' AND kind <> 'episode'"
+            " AND type IN ('Fact', 'Identity', 'Observation', 'Event')"
+        ),
+    )
+    op.create_index(
+        "ix_memories_open_todos",
+        "memories",
+        ["importance", "created_at"],
+        unique=False,
+        sqlite_where=sa.text(
+            "status = 'active' AND type = 'Todo' AND instr(tags, '\"done\"') = 0"
+            " AND json_extract(attributes, '$.done') IS NOT 1"
+        ),
+    )
+    op.create_index(
+        "ix_memories_decisions",
+        "memories",
+        ["event_time", "created_at"],
+        unique=False,
+        sqlite_where=sa.text("status = 'active' AND type = 'Decision'"),
+    )
+    op.create_index(
+        "ix_memories_uncertain",
+        "memories",
+        ["confidence", "created_at"],
+        unique=False,
+        sqlite_where=sa.text("status = 'active' AND kind <> 'episode' AND confidence < 0.5"),
+    )
+    op.create_index(
         "ix_memories_type_status",
         "memories",
         ["type", "status", "importance", "created_at"],
@@ -438,9 +472,21 @@ def upgrade() -> None:
         ),
     )
     op.create_index(
+        "ix_memory_edges_from_strongest",
+        "memory_edges",
+        ["from_memory_id", "weight", "created_at", "edge_id"],
+        unique=False,
+    )
+    op.create_index(
+        "ix_memory_edges_to_strongest",
+        "memory_edges",
+        ["to_memory_id", "weight", "created_at", "edge_id"],
+        unique=False,
+    )
+    op.create_index(
         "ix_memory_edges_contradictions",
         "memory_edges",
-        ["created_at"],
+        ["resolved_at", "created_at", "edge_id"],
         unique=False,
         sqlite_where=sa.text("edge_type = 'Contradicts'"),
     )
@@ -566,6 +612,8 @@ def downgrade() -> None:
     )
     op.drop_table("memory_embeddings")
     op.drop_index("ix_memory_edges_to_memory_id", table_name="memory_edges")
+    op.drop_index("ix_memory_edges_to_strongest", table_name="memory_edges")
+    op.drop_index("ix_memory_edges_from_strongest", table_name="memory_edges")
     op.drop_index(
         "ix_memory_edges_contradictions",
         table_name="memory_edges",
@@ -577,6 +625,10 @@ def downgrade() -> None:
     op.drop_index("ix_ingest_pending_links_target", table_name="ingest_pending_links")
     op.drop_table("ingest_pending_links")
     op.drop_table("ingest_document_keys")
+    op.drop_index("ix_memories_uncertain", table_name="memories")
+    op.drop_index("ix_memories_decisions", table_name="memories")
+    op.drop_index("ix_memories_open_todos", table_name="memories")
+    op.drop_index("ix_memories_knowledge", table_name="memories")
     op.drop_index("ix_memories_type_status", table_name="memories")
     op.drop_index("ix_memories_source_id", table_name="memories")
     op.drop_index("ix_memories_session_id_sequence", table_name="memories")
