@@ -1,0 +1,86 @@
+"""Long-term memory that agent orchestrators trust: typed memories and edges, with provenance.
+
+``MemoryService`` is the door. Nothing is loaded before its first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memgraph.errors import MemgraphError as MemgraphError
+    from memgraph.model.enums import (
+        CapturedBy as CapturedBy,
+    )
+    from memgraph.model.enums import (
+        EdgeType as EdgeType,
+    )
+    from memgraph.model.enums import (
+        MemoryKind as MemoryKind,
+    )
+    from memgraph.model.enums import (
+        MemoryStatus as MemoryStatus,
+    )
+    from memgraph.model.enums import (
+        MemoryType as MemoryType,
+    )
+    from memgraph.model.enums import (
+        Scope as Scope,
+    )
+    from memgraph.model.enums import (
+        Sensitivity as Sensitivity,
+    )
+    from memgraph.model.enums import (
+        SourceType as SourceType,
+    )
+    from memgraph.model.values import (
+        EdgeInput as EdgeInput,
+    )
+    from memgraph.model.values import (
+        Memory as Memory,
+    )
+    from memgraph.model.values import (
+        MemoryInput as MemoryInput,
+    )
+    from memgraph.model.values import (
+        Source as Source,
+    )
+    from memgraph.policy.scope import Viewer as Viewer
+    from memgraph.service.memory_service import MemoryService as MemoryService
+    from memgraph.service.orchestrator import Orchestrator as Orchestrator
+
+_HOME = {
+    "MemgraphError": "memgraph.errors",
+    "CapturedBy": "memgraph.model.enums",
+    "EdgeType": "memgraph.model.enums",
+    "MemoryKind": "memgraph.model.enums",
+    "MemoryStatus": "memgraph.model.enums",
+    "MemoryType": "memgraph.model.enums",
+    "Scope": "memgraph.model.enums",
+    "Sensitivity": "memgraph.model.enums",
+    "SourceType": "memgraph.model.enums",
+    "EdgeInput": "memgraph.model.values",
+    "Memory": "memgraph.model.values",
+    "MemoryInput": "memgraph.model.values",
+    "Source": "memgraph.model.values",
+    "Viewer": "memgraph.policy.scope",
+    "MemoryService": "memgraph.service.memory_service",
+    "Orchestrator": "memgraph.service.orchestrator",
+}
+
+__version__ = "0.1.0"
+__all__ = ["__version__", *sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

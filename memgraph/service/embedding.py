@@ -51,11 +51,15 @@ def pause_ms(attempts: int) -> int:
     return min(FIRST_PAUSE_MS << min(attempts, 12), LONGEST_PAUSE_MS)
 
 
-def model_mismatch(connection: sa.Connection, provider: EmbeddingProvider) -> str | None:
+def model_mismatch(connection: sa.Connection, provider: EmbeddingProvider | None) -> str | None:
     """The model that the stored vectors come from, when it is not the provider's; else None.
+
+    Without a provider nothing is compared: there is nothing to embed with.
 
     Vectors of two models do not compare: until ``embeddings rebuild`` recall goes on over text.
     """
+    if provider is None:
+        return None
     model = metadata.get(connection, MODEL_KEY)
     dimensions = metadata.get(connection, DIMENSIONS_KEY)
     if model is not None and model != provider.model:
@@ -68,7 +72,9 @@ def model_mismatch(connection: sa.Connection, provider: EmbeddingProvider) -> st
 class EmbeddingWorker:
     """Works off the outbox of one database. Safe beside other threads and processes."""
 
-    def __init__(self, database: Database, provider: EmbeddingProvider, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, provider: EmbeddingProvider | None, clock: Clock
+    ) -> None:
         self._database = database
         self._provider = provider
         self._clock = clock
@@ -87,37 +93,48 @@ class EmbeddingWorker:
             StorageError: the database failed; the outbox is as it was.
         """
         told = Drained()
+        provider = self._provider
+        if provider is None:
+            return told
         with self._one_at_a_time:
             while not stop() and (limit is None or told.ready + told.failed < limit):
                 with self._database.read() as connection:
-                    if model_mismatch(connection, self._provider) is not None:
+                    if model_mismatch(connection, provider) is not None:
                         told.error_code = "embedding.model_changed"
                         return told
                     batch = embeddings.due(connection, self._clock.now_ms(), BATCH)
                 if not batch:
                     return told
                 done = told.ready + told.failed
-                self._embed(batch, told)
+                self._embed(provider, batch, told)
                 progress(told.ready + told.failed - done)
                 if told.error_code is not None:
                     return told
         return told
 
-    def _embed(self, batch: Sequence[DueEmbedding], told: Drained) -> None:
+    def _embed(
+        self, provider: EmbeddingProvider, batch: Sequence[DueEmbedding], told: Drained
+    ) -> None:
         try:
-            found = self._provider.embed([each.content for each in batch])
+            found = provider.embed([each.content for each in batch])
         except (ProviderRejected, ProviderAnswerInvalid) as error:
-            self._refused(batch, error, told)
+            self._refused(provider, batch, error, told)
         except ProviderUnavailable as error:
             self._put_off(batch, error, told)
         else:
-            self._write_back(batch, found, told)
+            self._write_back(provider, batch, found, told)
 
-    def _refused(self, batch: Sequence[DueEmbedding], error: ProviderError, told: Drained) -> None:
+    def _refused(
+        self,
+        provider: EmbeddingProvider,
+        batch: Sequence[DueEmbedding],
+        error: ProviderError,
+        told: Drained,
+    ) -> None:
         if len(batch) > 1:
             # One text may spoil the batch for all: ask for each by itself, unless that fails too.
             for each in batch:
-                self._embed([each], told)
+                self._embed(provider, [each], told)
                 if told.error_code is not None:
                     return
             return
@@ -137,7 +154,11 @@ class EmbeddingWorker:
         told.error_code = error.code
 
     def _write_back(
-        self, batch: Sequence[DueEmbedding], found: NDArray[np.float32], told: Drained
+        self,
+        provider: EmbeddingProvider,
+        batch: Sequence[DueEmbedding],
+        found: NDArray[np.float32],
+        told: Drained,
     ) -> None:
         blobs = {
             each.memory_pk: vector.astype("<f4").tobytes()
@@ -147,12 +168,10 @@ class EmbeddingWorker:
         with self._database.write() as connection:
             pending = embeddings.still_pending(connection, [each.memory_pk for each in batch])
             if metadata.get(connection, MODEL_KEY) is None:
-                metadata.put(connection, MODEL_KEY, self._provider.model)
+                metadata.put(connection, MODEL_KEY, provider.model)
             ready = {pk: blob for pk, blob in blobs.items() if pk in pending}
             empty = sorted(pending - set(ready))
-            embeddings.mark_ready(
-                connection, ready, self._provider.model, self._provider.dimensions
-            )
+            embeddings.mark_ready(connection, ready, provider.model, provider.dimensions)
             vectors.add(connection, list(ready.items()))
             embeddings.mark_failed(connection, empty, NOTHING_TO_EMBED)
         told.ready += len(ready)

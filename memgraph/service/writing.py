@@ -6,7 +6,7 @@ Nothing here calls a model. What a write leaves to do (embedding) waits in the o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +21,10 @@ from memgraph.policy.budget import token_cost
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.lifecycle import MemoryState, plan_supersession
 from memgraph.policy.summary import summarise
+from memgraph.service.naming import NameFinder
 from memgraph.storage import edges, embeddings, entities, memories, sessions
 from memgraph.storage.entities import EntityName
 from memgraph.storage.text_index import search_terms
-
-NameFinder = Callable[[str], Sequence[EntityName]]
 
 # What makes two memories with the same text the same memory.
 Identity = tuple[str, MemoryKind, MemoryType, Scope, str | None]
@@ -56,6 +55,12 @@ class Written:
     edges: list[Outcome] = field(default_factory=list)
     ids_by_key: dict[str, str] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
+    errors: list[MemgraphError] = field(default_factory=list)
+
+    def reject(self, error: MemgraphError) -> Outcome:
+        """The outcome of an item that cannot be stored; the error is kept for a strict caller."""
+        self.errors.append(error)
+        return Outcome(outcome="rejected", code=error.code, message=error.message)
 
     def resolve(self, reference: str) -> str:
         """A memory id as it is, ``#key`` as the id of that memory of the batch.
@@ -104,9 +109,7 @@ class Writer:
         written = Written()
         self._store_memories(connection, items, written, at=at, actor=actor)
         for link in links:
-            written.edges.append(
-                _outcome_of(self.join, connection, link, written, at=at, actor=actor)
-            )
+            written.edges.append(self._try_join(connection, link, written, at=at, actor=actor))
         return written
 
     def join(
@@ -155,6 +158,21 @@ class Writer:
         written.entries.append(Entry("relate", from_id, told))
         return Outcome(outcome="stored", edge_id=edge_id)
 
+    def _try_join(
+        self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
+    ) -> Outcome:
+        """One edge's rejection is its own: what it wrote is undone, the transaction goes on."""
+        savepoint = connection.begin_nested()
+        told = len(written.entries)
+        try:
+            outcome = self.join(connection, link, written, at=at, actor=actor)
+        except (Conflict, InvalidInput, NotFound) as error:
+            savepoint.rollback()
+            del written.entries[told:]
+            return written.reject(error)
+        savepoint.commit()
+        return outcome
+
     def _supersede(
         self,
         connection: sa.Connection,
@@ -202,7 +220,7 @@ class Writer:
             ]
             if missing:
                 error = NotFound(f"derived from {missing[0][:80]!r}, which is not there")
-                written.memories.append(_rejected(error))
+                written.memories.append(written.reject(error))
                 continue
             duplicate = known.get(item.identity)
             if duplicate is not None:
@@ -355,21 +373,3 @@ def state_of(connection: sa.Connection, memory_id: str) -> MemoryState:
         confidence=memory.confidence,
         supersedes=tuple(str(one) for one in won) if isinstance(won, list) else (),
     )
-
-
-def _rejected(error: MemgraphError) -> Outcome:
-    return Outcome(outcome="rejected", code=error.code, message=error.message)
-
-
-def _outcome_of(
-    action: Callable[..., Outcome], connection: sa.Connection, *given: Any, **named: Any
-) -> Outcome:
-    """One item's rejection is its own: what it wrote is undone, the transaction goes on."""
-    savepoint = connection.begin_nested()
-    try:
-        outcome = action(connection, *given, **named)
-    except (Conflict, InvalidInput, NotFound) as error:
-        savepoint.rollback()
-        return _rejected(error)
-    savepoint.commit()
-    return outcome

@@ -16,6 +16,7 @@ from memgraph.errors import NotFound
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.tables import DerivationRow, MemoryRow, SourceRow, StatusRow
 from memgraph.model.values import Memory, Source, StoredSource
+from memgraph.storage import vectors
 from memgraph.storage.rows import MEMORY_COLUMNS, memory_from_row, source_from_row
 
 memories: sa.Table = MemoryRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
@@ -139,7 +140,7 @@ def set_status(
     reason: str | None,
     valid_until: int | None = None,
 ) -> None:
-    """Change a status and its history together; the old period ends where the new one begins."""
+    """Change a status, its history and the index; the old period ends where the new one begins."""
     connection.execute(
         sa.update(statuses)
         .where(statuses.c.memory_id == memory_id, statuses.c.until.is_(None))
@@ -159,6 +160,7 @@ def set_status(
         ],
     )
     update(connection, memory_id, status=status, updated_at=at, valid_until=valid_until)
+    vectors.refresh(connection, [memory_id])
 
 
 def update(connection: sa.Connection, memory_id: str, **values: Any) -> None:

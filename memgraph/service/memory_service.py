@@ -1,0 +1,263 @@
+"""The door to all orchestrators under one root, and the one place where parts are joined."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from memgraph.clock import Clock, SystemClock
+from memgraph.config import Settings, load_settings
+from memgraph.config.schema import EmbeddingSettings
+from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorMissing
+from memgraph.ids import IdSource, UlidSource
+from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
+from memgraph.service.naming import find_names
+from memgraph.service.opened import Opened
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.storage import provisioning
+
+DEFAULT_ACTOR = "user"
+
+
+def log_failure(event: str, error: Exception) -> None:
+    """Tell of an error that nobody is there to receive, by its class: its text may hold data."""
+    logging.getLogger("memgraph").warning("%s failed: %s", event, type(error).__name__)
+
+
+class MemoryService:
+    """Long-term memory for orchestrators, each in a database of its own.
+
+    Thread-safe; several processes may work on the same root. Use it as a context manager, or call
+    ``close``.
+
+    Args:
+        root: the runtime root; by default ``MEMGRAPH_ROOT`` or the platform's data folder.
+        config: settings from code, by dotted key or nested; they win over files and environment.
+        clock, ids: where time and ids come from; fixed ones make runs repeatable.
+        embedding: a provider to use instead of the configured one.
+        environ: the environment to read settings from; by default the process's.
+        background: embed new memories in a thread; without it call ``Orchestrator.embed_pending``.
+    """
+
+    def __init__(
+        self,
+        root: str | Path | None = None,
+        *,
+        config: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        embedding: EmbeddingProvider | None = None,
+        environ: Mapping[str, str] | None = None,
+        background: bool = True,
+    ) -> None:
+        self._environ = environ
+        self.root = runtime_root(root, environ=environ)
+        self._config = config
+        self.clock = clock or SystemClock()
+        self.ids = ids or UlidSource(self.clock)
+        self._embedding = embedding
+        self._providers: dict[EmbeddingSettings, EmbeddingProvider] = {}
+        self._background = background
+        self._opened: OrderedDict[str, Opened] = OrderedDict()
+        self._lock = threading.Lock()
+        self._opening: dict[str, threading.Lock] = {}
+        self._closed = False
+
+    def orchestrator(
+        self,
+        name: str,
+        *,
+        create: bool = False,
+        viewer: Viewer = DEFAULT_VIEWER,
+        actor: str = DEFAULT_ACTOR,
+    ) -> Orchestrator:
+        """The handle of one orchestrator; cheap, and opened at its first use.
+
+        Args:
+            create: make it when there is none. A damaged or half-missing one is never remade.
+            viewer: what the holder of the handle may see.
+            actor: who the journal names for changes made through it.
+
+        Raises:
+            OrchestratorMissing: there is none, and ``create`` is not set.
+            InvalidInput: not a name for an orchestrator.
+        """
+        paths = OrchestratorPaths(self.root, name)
+        if not paths.memory.exists():
+            if not create:
+                raise OrchestratorMissing(
+                    f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
+                )
+            self.create(name)
+        return Orchestrator(self, name, viewer=viewer, actor=actor)
+
+    def create(self, name: str) -> None:
+        """Provision a new orchestrator.
+
+        Raises:
+            OrchestratorExists: there is one.
+        """
+        paths = OrchestratorPaths(self.root, name)
+        settings = self.settings(name)
+        for folder in paths.folders:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        provisioning.create(
+            paths.database,
+            name,
+            dimensions=self._dimensions(settings),
+            now_ms=self.clock.now_ms(),
+        )
+
+    def orchestrators(self) -> list[str]:
+        """The names of all orchestrators under the root, sorted."""
+        return orchestrator_names(self.root)
+
+    def settings(self, name: str | None = None) -> Settings:
+        """The settings in force, global or for one orchestrator."""
+        return load_settings(
+            self.root, orchestrator=name, environ=self._environ, overrides=self._config
+        )
+
+    def health(self, name: str) -> dict[str, Any]:
+        """Whether an orchestrator's memory works: ``{"status": "ready" | "disabled", …}``.
+
+        A database that is missing, damaged or foreign disables the memory of its orchestrator
+        and of no other; ``code`` and ``message`` say what is wrong.
+        """
+        try:
+            with self.opened(name) as opened:
+                degraded = [] if opened.other_model is None else ["embedding.model_changed"]
+        except MemgraphError as error:
+            return {"orchestrator": name, "status": "disabled", **error.as_dict()}
+        return {"orchestrator": name, "status": "ready", "degraded": degraded}
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[Opened]:
+        """The open orchestrator for the time of one call; idle ones are closed, oldest first."""
+        opened = self._acquire(name)
+        try:
+            yield opened
+        finally:
+            self._release(opened)
+
+    def forget(self, name: str) -> None:
+        """Close an orchestrator, so that its next use opens the file anew."""
+        with self._lock:
+            opened = self._opened.pop(name, None)
+        if opened is not None:
+            opened.close()
+
+    def close(self) -> None:
+        """Close what was opened. Pending embeddings stay in their outbox."""
+        with self._lock:
+            self._closed = True
+            remaining = list(self._opened.values())
+            self._opened.clear()
+        for each in remaining:
+            each.close()
+
+    def __enter__(self) -> MemoryService:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def embeds_in_background(self) -> bool:
+        return self._background
+
+    def _acquire(self, name: str) -> Opened:
+        with self._lock:
+            if self._closed:
+                raise MemoryDisabled("the service was closed")
+            found = self._opened.get(name)
+            if found is not None:
+                found.users += 1
+                self._opened.move_to_end(name)
+                return found
+            gate = self._opening.setdefault(name, threading.Lock())
+        with gate:
+            with self._lock:
+                found = self._opened.get(name)
+                if found is not None:
+                    found.users += 1
+                    return found
+            opened = self._open(name)
+            with self._lock:
+                opened.users += 1
+                self._opened[name] = opened
+                self._opening.pop(name, None)
+                idle = self._evict(opened.settings.memory.storage.max_open_orchestrators)
+        for each in idle:
+            each.close()
+        return opened
+
+    def _release(self, opened: Opened) -> None:
+        with self._lock:
+            opened.users -= 1
+
+    def _evict(self, allowed: int) -> list[Opened]:
+        excess = len(self._opened) - allowed
+        idle = [name for name, each in self._opened.items() if each.users == 0]
+        return [self._opened.pop(name) for name in idle[: max(excess, 0)]]
+
+    def _open(self, name: str) -> Opened:
+        settings = self.settings(name)
+        if not settings.memory.enabled:
+            raise MemoryDisabled(f"memory is switched off for {name!r}: memory.enabled = false")
+        paths = OrchestratorPaths(self.root, name)
+        if not paths.memory.exists():
+            raise OrchestratorMissing(f"no orchestrator {name!r} here", orchestrator=name)
+        database = provisioning.open_database(
+            paths.database,
+            name,
+            synchronous=settings.memory.storage.synchronous,
+            busy_timeout_ms=settings.memory.storage.busy_timeout_ms,
+        )
+        return Opened(
+            paths=paths,
+            database=database,
+            settings=settings,
+            clock=self.clock,
+            ids=self.ids,
+            embedding=self._provider(settings),
+            find_names=find_names,
+            log_failure=log_failure,
+        )
+
+    def _dimensions(self, settings: Settings) -> int:
+        provider = self._provider(settings)
+        return settings.memory.embedding.dimensions if provider is None else provider.dimensions
+
+    def _provider(self, settings: Settings) -> EmbeddingProvider | None:
+        if self._embedding is not None:
+            return self._embedding
+        chosen = settings.memory.embedding
+        if chosen.provider == "none":
+            return None
+        if chosen not in self._providers:
+            environ = os.environ if self._environ is None else self._environ
+            self._providers[chosen] = embedding_provider(
+                chosen.provider,
+                dimensions=chosen.dimensions,
+                timeout_s=chosen.timeout_s,
+                retries=chosen.retries,
+                batch_size=chosen.batch_size,
+                api_base=chosen.api_base or None,
+                api_key=environ.get(chosen.api_key_env) if chosen.api_key_env else None,
+            )
+        return self._providers[chosen]

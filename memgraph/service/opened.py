@@ -1,0 +1,97 @@
+"""One open orchestrator: its database and all that works on it. Shared by every handle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from memgraph.audit import anchor, journal
+from memgraph.audit.journal import Entry, Head
+from memgraph.clock import Clock
+from memgraph.config import Settings
+from memgraph.ids import IdSource
+from memgraph.model.enums import MemoryKind
+from memgraph.paths import OrchestratorPaths
+from memgraph.providers.embedding import EmbeddingProvider
+from memgraph.service.embedding import BackgroundDrain, EmbeddingWorker, model_mismatch
+from memgraph.service.naming import NameFinder
+from memgraph.service.writing import Writer
+from memgraph.storage.database import Database
+
+
+@dataclass(slots=True)
+class Transaction:
+    """An open write: the connection, its moment, and what will be journalled when it commits."""
+
+    connection: sa.Connection
+    at: int
+    actor: str
+    entries: list[Entry] = field(default_factory=list)
+
+    def tell(self, entries: Sequence[Entry]) -> None:
+        self.entries.extend(entries)
+
+
+class Opened:
+    """Everything that one orchestrator needs, made once when it is opened."""
+
+    def __init__(
+        self,
+        *,
+        paths: OrchestratorPaths,
+        database: Database,
+        settings: Settings,
+        clock: Clock,
+        ids: IdSource,
+        embedding: EmbeddingProvider | None,
+        find_names: NameFinder,
+        log_failure: Callable[[str, Exception], None],
+    ) -> None:
+        self.paths = paths
+        self.database = database
+        self.settings = settings
+        self.clock = clock
+        self.ids = ids
+        self.embedding = embedding
+        self.find_names = find_names
+        self.users = 0
+        self.writer = Writer(
+            orchestrator_id=database.orchestrator_id,
+            ids=ids,
+            find_names=find_names,
+            decay_rates={
+                MemoryKind.EPISODE: 0.0,
+                MemoryKind.FACT: settings.memory.decay.rate,
+                MemoryKind.REFLECTION: 0.0,
+            },
+        )
+        self.worker = EmbeddingWorker(database, embedding, clock)
+        self.background = BackgroundDrain(
+            self.worker, lambda error: log_failure("embedding.drain", error)
+        )
+        with database.read() as connection:
+            self.other_model = model_mismatch(connection, embedding)
+
+    @contextmanager
+    def transaction(self, actor: str) -> Iterator[Transaction]:
+        """One change: what is told to it is journalled with it, and anchored once it is durable."""
+        heads: list[Head] = []
+
+        def after_commit(_connection: sa.Connection) -> None:
+            if heads:
+                anchor.write(anchor.anchor_path(self.database.path), heads[-1])
+
+        with self.database.write(after_commit) as connection:
+            transaction = Transaction(connection, self.clock.now_ms(), actor)
+            yield transaction
+            if transaction.entries:
+                heads.append(
+                    journal.append(connection, transaction.entries, at=transaction.at, actor=actor)
+                )
+
+    def close(self) -> None:
+        self.background.stop()
+        self.database.close()
