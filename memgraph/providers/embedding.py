@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
@@ -16,6 +17,8 @@ LITELLM_PREFIX: Final = "litellm/"
 DEFAULT_TIMEOUT_S: Final = 20.0
 DEFAULT_RETRIES: Final = 2
 DEFAULT_BATCH_SIZE: Final = 64
+MAX_CHARACTERS: Final = 8_192
+"""What lies behind this many characters of a text does not enter its vector."""
 
 
 @runtime_checkable
@@ -43,6 +46,7 @@ class EmbeddingProvider(Protocol):
         Returns:
             An array of shape ``(len(texts), dimensions)``. Rows have norm 1; a row is all zeros
             only where its text holds nothing to embed (empty, blank, or no known token).
+            Only the first `MAX_CHARACTERS` of a text count.
 
         Raises:
             ProviderUnavailable: worth trying again later (timeout, connection, 429, 5xx).
@@ -69,14 +73,14 @@ def checked(
     """
     import numpy as np
 
-    try:
+    array = None
+    # numpy's own error quotes the answer: it is dropped here, not chained.
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
         # float64 first: a finite double may overflow float32, and squares must not.
         array = np.asarray(vectors, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise _invalid("vectors that are no table of numbers", "shape") from None
-    if count == 0 and array.size == 0:
+    if array is not None and count == 0 and array.size == 0:
         return np.zeros((0, dimensions), dtype=np.float32)
-    if array.ndim != 2:
+    if array is None or array.ndim != 2:
         raise _invalid("vectors that are no table of numbers", "shape")
     if len(array) != count:
         raise _invalid(f"{len(array)} vectors for {count} texts", "count")
@@ -92,6 +96,11 @@ def checked(
     array = array / np.where(largest == 0.0, 1.0, largest)
     norms = np.linalg.norm(array, axis=1, keepdims=True)
     return (array / np.where(norms == 0.0, 1.0, norms)).astype(np.float32)
+
+
+def prepared(text: str) -> str:
+    """The part of ``text`` that is embedded: capped, lone surrogates (not UTF-8) replaced."""
+    return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
 def _invalid(what: str, reason: str) -> ProviderAnswerInvalid:
@@ -138,6 +147,20 @@ def embedding_provider(
         from memgraph.providers.fake import FakeEmbedding
 
         return FakeEmbedding() if dimensions is None else FakeEmbedding(dimensions=dimensions)
+    if name.startswith(LITELLM_PREFIX) and len(name) > len(LITELLM_PREFIX):
+        from memgraph.providers.litellm_embedding import LitellmEmbedding
+
+        if dimensions is None:
+            raise InvalidConfig(f"{name!r} needs its dimensions configured.", key="dimensions")
+        return LitellmEmbedding(
+            name.removeprefix(LITELLM_PREFIX),
+            dimensions=dimensions,
+            timeout_s=timeout_s,
+            retries=retries,
+            batch_size=batch_size,
+            api_base=api_base,
+            api_key=api_key,
+        )
     raise InvalidConfig(
         f"Unknown embedding provider {name!r}: use local, fake or litellm/<model>.", key="name"
     )

@@ -1,20 +1,17 @@
-"""A deterministic embedding model for tests, part of the public interface.
-
-Two texts share a direction as far as they share words, so ranking by similarity behaves sensibly;
-nothing is loaded and nothing is learned.
-"""
+"""Stand-ins for models, for tests; part of the public interface. Nothing is loaded or learned."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from memgraph.errors import InvalidConfig, MemgraphError
+from memgraph.errors import InvalidConfig, MemgraphError, ProviderUnavailable
 from memgraph.providers.embedding import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -25,13 +22,15 @@ _WORD = re.compile(r"\w+")
 class FakeEmbedding:
     """Hashes every word to a direction and adds the directions up.
 
+    Two texts point the same way as far as they share words, so ranking by similarity makes sense.
+
     Args:
         dimensions: length of the vectors, >= 1.
         fail_with: an error to raise at every embed, for instance ``ProviderUnavailable("down")``;
             set the attribute to None to let the provider come back.
 
     Attributes:
-        calls: how many texts each successful or failed embed was asked for, oldest first.
+        calls: how many texts each embed was asked for, oldest first, failed ones included.
 
     Raises:
         InvalidConfig: dimensions below 1.
@@ -59,6 +58,34 @@ class FakeEmbedding:
             for word in _WORD.findall(text.casefold()):
                 row += _direction(word, self.dimensions)
         return checked(out, len(texts), self.dimensions, zero_rows=True)
+
+
+class FakeCompletion:
+    """Hands out prepared answers in their order; an answer that is an error is raised.
+
+    Args:
+        answers: JSON values or errors, one for each call; after the last one it is unavailable.
+
+    Attributes:
+        calls: the ``(system, user)`` of every call, oldest first.
+    """
+
+    name: ClassVar[str] = "fake"
+
+    def __init__(self, answers: Iterable[Any | MemgraphError] = ()) -> None:
+        self._answers = list(answers)
+        self.calls: list[tuple[str, str]] = []
+
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:  # noqa: ARG002  # the port's signature
+        """See `CompletionProvider.complete_json`."""
+        place = len(self.calls)
+        self.calls.append((system, user))
+        if place >= len(self._answers):
+            raise ProviderUnavailable("The fake model has no more answers.")
+        answer = self._answers[place]
+        if isinstance(answer, MemgraphError):
+            raise answer
+        return copy.deepcopy(answer)
 
 
 def _direction(word: str, dimensions: int) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from memgraph.errors import ProviderRejected
+from memgraph.providers.embedding import prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 MODEL_DIRECTORY: Final = Path(__file__).parent / "models" / "static-256"
 CHECKSUMS: Final = "SHA256SUMS"
-
-MAX_CHARACTERS: Final = 8_192
-"""What lies behind this many characters of a text does not enter its vector."""
 
 # Bounds the gathered token vectors to about 32 MB in the worst case (one token per character).
 _BATCH_CHARACTERS: Final = 32_768
@@ -53,7 +51,7 @@ class LocalEmbedding:
         self._loaded: _Loaded | None = None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `EmbeddingProvider.embed`; only the first `MAX_CHARACTERS` of a text count.
+        """See `EmbeddingProvider.embed`.
 
         Raises:
             ProviderRejected: the model's files are missing or damaged; reinstalling mends it.
@@ -120,16 +118,16 @@ def _damaged(name: str) -> ProviderRejected:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Cut ``texts``, capped, into runs of bounded length; each with the index of its first text."""
+    """Cut ``texts`` into runs of bounded length; each with the index of its first text."""
     start, size = 0, 0
     batch: list[str] = []
     for index, text in enumerate(texts):
-        capped = text[:MAX_CHARACTERS]
-        if batch and size + len(capped) > _BATCH_CHARACTERS:
+        part = prepared(text)
+        if batch and size + len(part) > _BATCH_CHARACTERS:
             yield start, batch
             start, batch, size = index, [], 0
-        batch.append(capped)
-        size += len(capped) + 1
+        batch.append(part)
+        size += len(part) + 1
     if batch:
         yield start, batch
 
@@ -151,11 +149,9 @@ def _add_tokens(loaded: _Loaded, texts: list[str], out: NDArray[np.float32]) -> 
 def _token_ids(loaded: _Loaded, texts: list[str]) -> list[NDArray[np.intp]]:
     import numpy as np
 
-    # A lone surrogate has no UTF-8 form, which the tokenizer needs.
-    clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    if len(clean) <= _SINGLE_CALLS:
-        encodings = [loaded.tokenizer.encode(text, add_special_tokens=False) for text in clean]
+    if len(texts) <= _SINGLE_CALLS:
+        encodings = [loaded.tokenizer.encode(text, add_special_tokens=False) for text in texts]
     else:
-        encodings = loaded.tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+        encodings = loaded.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
     ids = [np.asarray(encoding.ids, dtype=np.intp) for encoding in encodings]
     return [row[row != loaded.unknown_id] for row in ids]

@@ -1,0 +1,218 @@
+"""Everything that knows litellm: loading it, calling it, and turning its errors into ours.
+
+litellm takes seconds to import and acts on import (fetches a price list, reads a ``.env`` file), so
+it is loaded at the first call and told not to. Its exceptions can quote the request, the key and
+the provider's answer: nothing of their text leaves this module, only class names and statuses.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import stamina
+
+from memgraph.errors import (
+    InvalidConfig,
+    ProviderAnswerInvalid,
+    ProviderError,
+    ProviderRejected,
+    ProviderUnavailable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+MAX_WAIT_S: Final = 30.0
+"""Longest pause before another attempt; a provider that asks for more is not asked again."""
+
+# 408 timeout, 409 and 425 "try again", 429 too many requests; every 5xx counts as well.
+_RETRYABLE_STATUSES: Final = frozenset({408, 409, 425, 429})
+# What litellm and the SDKs under it raise; the last five come from parsing odd answers.
+_PARSING_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+
+_load_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How to reach one model.
+
+    Args:
+        model: as litellm names it, for instance ``text-embedding-3-small`` or ``ollama/llama3``.
+        timeout_s: seconds for one request, > 0.
+        retries: further attempts after one that failed for a passing reason, >= 0.
+        api_base: the provider's address where it is not litellm's own.
+        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        first_wait_s: pause before the first retry, >= 0; doubles each time, with jitter.
+
+    Raises:
+        InvalidConfig: a value out of range; ``details['key']`` names it.
+    """
+
+    model: str
+    timeout_s: float
+    retries: int
+    api_base: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    first_wait_s: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.timeout_s < float("inf"):
+            raise InvalidConfig("The provider timeout must be above 0 seconds.", key="timeout_s")
+        if self.retries < 0:
+            raise InvalidConfig("Provider retries must not be negative.", key="retries")
+        if not 0.0 <= self.first_wait_s <= MAX_WAIT_S:
+            raise InvalidConfig("The first wait must be 0 to 30 seconds.", key="first_wait_s")
+
+
+def call(
+    connection: Connection, operation: Literal["embedding", "completion"], **request: Any
+) -> Any:
+    """Call ``litellm.<operation>`` and repeat what failed for a passing reason.
+
+    Returns:
+        litellm's response object.
+
+    Raises:
+        ProviderUnavailable: still timing out, refused, 429 or 5xx after the last attempt.
+        ProviderRejected: the key, the model or the request is not accepted.
+        ProviderAnswerInvalid: the answer is not what litellm can read.
+    """
+    attempts = stamina.retry_context(
+        on=_wait_before_retry,
+        attempts=connection.retries + 1,
+        timeout=None,
+        wait_initial=connection.first_wait_s,
+        wait_max=MAX_WAIT_S,
+        wait_jitter=connection.first_wait_s,
+    )
+    for attempt in attempts:
+        with attempt:
+            return _call_once(connection, operation, request)
+    raise AssertionError("stamina makes at least one attempt")  # for the type checker
+
+
+def _wait_before_retry(error: Exception) -> bool | float:
+    if not isinstance(error, ProviderUnavailable):
+        return False
+    asked = error.details.get("retry_after_s")
+    if asked is None:
+        return True
+    return bool(asked <= MAX_WAIT_S) and float(asked)
+
+
+def _call_once(connection: Connection, operation: str, request: dict[str, Any]) -> Any:
+    function = getattr(_litellm(), operation)
+    openai, httpx = importlib.import_module("openai"), importlib.import_module("httpx")
+    expected = (openai.OpenAIError, httpx.HTTPError, OSError, RuntimeError, *_PARSING_ERRORS)
+    try:
+        return function(
+            model=connection.model,
+            timeout=connection.timeout_s,
+            api_base=connection.api_base,
+            api_key=connection.api_key,
+            max_retries=0,
+            drop_params=True,
+            **request,
+        )
+    except expected as error:
+        translated = _translated(error, openai, httpx)
+    # Outside the except block, so that neither __context__ nor the traceback keeps the original.
+    raise translated
+
+
+def _litellm() -> ModuleType:
+    with _load_lock:
+        # Set only for the import: without them it fetches a price list and reads a .env file.
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+        litellm = importlib.import_module("litellm")
+        litellm.telemetry = False  # type: ignore[attr-defined]  # a plain module attribute
+        litellm.suppress_debug_info = True  # type: ignore[attr-defined]  # it prints otherwise
+        # litellm reads max_retries=0 as "unset": without this it triples every attempt.
+        litellm.DEFAULT_MAX_RETRIES = 0  # type: ignore[attr-defined]
+        _silence_schema_warnings()
+        return litellm
+
+
+def _silence_schema_warnings() -> None:
+    """Hide pydantic's remarks on litellm's own classes; one of them quotes the answer."""
+    for message in (
+        r"Item '\w+' on TypedDict class 'ChatCompletion",
+        r"(?s)Pydantic serializer warnings:.*field_name='(embedding|message|choices)'",
+    ):
+        warnings.filterwarnings("ignore", message=message, category=UserWarning, module="pydantic")
+
+
+def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> ProviderError:
+    """Our error for one of litellm's, by class, status and causes, never by its text."""
+    chain = list(_causes(error))
+    kind = type(error).__name__
+    status = _status(chain, httpx)
+    if status is not None:
+        return _by_status(kind, status, _retry_after(chain, httpx))
+    unsendable = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
+    if any(isinstance(e, unsendable) for e in chain):
+        return ProviderRejected("The provider's address or key cannot be used.", error=kind)
+    if any(isinstance(e, (httpx.TransportError, openai.APIConnectionError)) for e in chain[1:]):
+        return _unavailable(kind, None)
+    if any(isinstance(e, _PARSING_ERRORS) for e in chain):
+        return ProviderAnswerInvalid(
+            f"The provider's answer could not be read ({kind}).", reason="unreadable", error=kind
+        )
+    if any(type(e) is openai.OpenAIError for e in chain):
+        # The SDK's bare root class: it could not even build a client, for want of a key.
+        return ProviderRejected("No API key is configured for the provider.", error=kind)
+    own_status = getattr(error, "status_code", None)
+    return _by_status(kind, own_status if isinstance(own_status, int) else 500, None)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _status(chain: list[BaseException], httpx: ModuleType) -> int | None:
+    """The HTTP status that really came over the wire; litellm itself says 500 for want of one."""
+    for error in chain:
+        if isinstance(error, httpx.HTTPStatusError):
+            return int(error.response.status_code)
+    return None
+
+
+def _retry_after(chain: list[BaseException], httpx: ModuleType) -> float | None:
+    """Seconds of a Retry-After header; its date form is ignored."""
+    for error in chain:
+        if isinstance(error, httpx.HTTPStatusError):
+            value = error.response.headers.get("retry-after", "")
+            return float(value) if value.isascii() and value.isdigit() else None
+    return None
+
+
+def _by_status(kind: str, status: int, retry_after_s: float | None) -> ProviderError:
+    if status in _RETRYABLE_STATUSES or status >= 500:
+        return _unavailable(kind, status, retry_after_s)
+    return ProviderRejected(
+        f"The provider rejected the request ({kind}, status {status}).", error=kind, status=status
+    )
+
+
+def _unavailable(
+    kind: str, status: int | None, retry_after_s: float | None = None
+) -> ProviderUnavailable:
+    said = kind if status is None else f"{kind}, status {status}"
+    details: dict[str, Any] = {"error": kind, "status": status, "retry_after_s": retry_after_s}
+    return ProviderUnavailable(
+        f"The provider cannot be reached or is overloaded ({said}).",
+        **{key: value for key, value in details.items() if value is not None},
+    )

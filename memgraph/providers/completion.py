@@ -1,0 +1,106 @@
+"""The completion port: a language model that answers with JSON. An option, off by default."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, runtime_checkable
+
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LITELLM_PREFIX: Final = "litellm/"
+DEFAULT_TIMEOUT_S: Final = 60.0
+DEFAULT_RETRIES: Final = 2
+DEFAULT_MAX_TOKENS: Final = 4_096
+MAX_ANSWER_CHARACTERS: Final = 1_000_000
+
+_FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
+
+
+@runtime_checkable
+class CompletionProvider(Protocol):
+    """A language model asked for JSON. Threads may share an instance."""
+
+    @property
+    def name(self) -> str:
+        """The name in the configuration: ``litellm/<model>`` or ``fake``."""
+        ...
+
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
+        """Ask once and return the parsed answer.
+
+        The schema is a request to the model, not a guarantee: the caller validates the answer's
+        shape like any other input.
+
+        Raises:
+            ProviderUnavailable: worth trying again later (timeout, connection, 429, 5xx).
+            ProviderRejected: not worth trying again unchanged (key, model, request).
+            ProviderAnswerInvalid: the answer is cut off or is no JSON.
+        """
+        ...
+
+
+def completion_provider(
+    name: str,
+    *,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    retries: int = DEFAULT_RETRIES,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    api_base: str | None = None,
+    api_key: str | None = None,
+) -> CompletionProvider:
+    """The provider with this configured name, ``litellm/<model>``. Opens no connection.
+
+    Raises:
+        InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
+    """
+    if not name.startswith(LITELLM_PREFIX) or len(name) == len(LITELLM_PREFIX):
+        raise InvalidConfig(
+            f"Unknown completion provider {name!r}: use litellm/<model>.", key="name"
+        )
+    from memgraph.providers.litellm_completion import LitellmCompletion
+
+    return LitellmCompletion(
+        name.removeprefix(LITELLM_PREFIX),
+        timeout_s=timeout_s,
+        retries=retries,
+        max_tokens=max_tokens,
+        api_base=api_base,
+        api_key=api_key,
+    )
+
+
+def parsed_answer(text: object) -> Any:
+    """The JSON value in a model's answer, which may stand in one Markdown code fence.
+
+    Raises:
+        ProviderAnswerInvalid: no text, too long, or not strict JSON (NaN, doubled keys, too deep).
+    """
+    if not isinstance(text, str) or len(text) > MAX_ANSWER_CHARACTERS:
+        raise ProviderAnswerInvalid("The model returned no usable text.", reason="no_text")
+    body = text.strip()
+    fenced = _FENCE.match(body)
+    try:
+        return json.loads(
+            fenced.group(1) if fenced else body,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_unique_keys,
+        )
+    except (ValueError, RecursionError):
+        invalid = ProviderAnswerInvalid("The model's answer is not JSON.", reason="not_json")
+    # Raised here, so that the parser's error, which holds the answer, is not chained to it.
+    raise invalid
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key twice")
+    return value

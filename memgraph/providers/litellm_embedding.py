@@ -1,0 +1,96 @@
+"""Embeddings from any model that litellm can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.providers import _litellm
+from memgraph.providers.embedding import (
+    DEFAULT_BATCH_SIZE,
+    DEFAULT_RETRIES,
+    DEFAULT_TIMEOUT_S,
+    LITELLM_PREFIX,
+    checked,
+    prepared,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+class LitellmEmbedding:
+    """One embedding model behind litellm, asked in batches.
+
+    Args:
+        model: as litellm names it, without the ``litellm/`` of the configuration.
+        dimensions: what every vector must have; sent along to models that can choose.
+        timeout_s: seconds for one request, > 0.
+        retries: further attempts for a batch that failed for a passing reason, >= 0.
+        batch_size: texts in one request, >= 1.
+        api_base: the provider's address where it is not litellm's own.
+        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
+
+    Raises:
+        InvalidConfig: a value out of range; ``details['key']`` names it.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        dimensions: int,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        retries: int = DEFAULT_RETRIES,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        first_wait_s: float = 0.5,
+    ) -> None:
+        if dimensions < 1:
+            raise InvalidConfig("Embedding dimensions must be at least 1.", key="dimensions")
+        if batch_size < 1:
+            raise InvalidConfig("The batch size must be at least 1.", key="batch_size")
+        self.name = self.model = LITELLM_PREFIX + model
+        self.dimensions = dimensions
+        self._batch_size = batch_size
+        self._connection = _litellm.Connection(
+            model, timeout_s, retries, api_base, api_key, first_wait_s
+        )
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See `EmbeddingProvider.embed`. Blank texts are not sent: their rows stay zero."""
+        out = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        asked = [(i, prepared(text)) for i, text in enumerate(texts) if text.strip()]
+        for start in range(0, len(asked), self._batch_size):
+            batch = asked[start : start + self._batch_size]
+            out[[i for i, _ in batch]] = self._embed_batch([text for _, text in batch])
+        return out
+
+    def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        response = _litellm.call(
+            self._connection, "embedding", input=texts, dimensions=self.dimensions
+        )
+        return checked(_rows(response.data), len(texts), self.dimensions)
+
+
+def _rows(data: Any) -> list[Any]:
+    """The vectors of an answer in the order of the request, whatever order they came in."""
+    if not isinstance(data, list) or not all(isinstance(item, Mapping) for item in data):
+        raise ProviderAnswerInvalid(
+            "The embedding model returned no list of vectors.", reason="shape"
+        )
+    places = [item.get("index") for item in data]
+    if any(place is not None for place in places):
+        if sorted(place for place in places if isinstance(place, int)) != list(range(len(data))):
+            raise ProviderAnswerInvalid(
+                "The embedding model numbered its vectors wrongly.", reason="count"
+            )
+        data = sorted(data, key=lambda item: item["index"])
+    return [item.get("embedding") for item in data]
