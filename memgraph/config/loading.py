@@ -1,0 +1,218 @@
+"""Settings from files, environment and code, each value with its origin.
+
+Precedence: code, environment, the orchestrator's file, the global file, defaults. Every layer is
+validated as it is laid on, so an error names the layer that holds it, and a wrong value fails even
+where another layer would override it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from memgraph.config.reference import Key, groups, keys
+from memgraph.config.schema import Settings
+from memgraph.errors import InvalidConfig, UnknownConfigKey
+from memgraph.paths import OrchestratorPaths, global_config_file
+
+ENVIRONMENT_PREFIX = "MEMGRAPH_"
+DEFAULT_ORIGIN = "default"
+CODE_ORIGIN = "code"
+
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """One setting in force. ``origin``: a file's path, a variable, ``code`` or ``default``."""
+
+    key: str
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    value: Any
+    origin: str
+
+
+def load_settings(
+    root: Path,
+    orchestrator: str | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Reads the settings for a runtime root, or for one orchestrator of it.
+
+    Args:
+        root: holds ``memgraph.toml``; a missing file is an empty one.
+        orchestrator: adds ``<root>/<orchestrator>/memory/config.toml``.
+        environ: the process's environment when None.
+        overrides: nested or dotted keys, e.g. ``{"memory.retrieval.top_n": 5}``.
+
+    Raises:
+        UnknownConfigKey: a key that does not exist; ``details`` has ``key`` and ``origin``.
+        InvalidConfig: a wrong type, a value out of range, or a file that cannot be read.
+    """
+    layers = [_read_toml(global_config_file(root))]
+    if orchestrator is not None:
+        own = _read_toml(OrchestratorPaths(root, orchestrator).config_file)
+        _refuse_global_only(own)
+        layers.append(own)
+    layers.append(_from_environment(os.environ if environ is None else environ))
+    layers.append(_flat_layer(overrides or {}, CODE_ORIGIN))
+    merged: dict[str, _Given] = {}
+    settings = Settings()
+    for layer in layers:
+        if layer:
+            merged.update(layer)
+            settings = _validated(merged)
+    settings._origins.update({name: given.origin for name, given in merged.items()})
+    return settings
+
+
+def describe(settings: Settings) -> list[SettingValue]:
+    """Every setting in force and where it came from, in the order of the reference."""
+    return [
+        SettingValue(name, _value_at(settings, name), settings._origins.get(name, DEFAULT_ORIGIN))
+        for name in keys()
+    ]
+
+
+def _value_at(settings: Settings, name: str) -> Any:
+    value: Any = settings
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def _read_toml(path: Path) -> dict[str, _Given]:
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise InvalidConfig(f"{path} cannot be read: {error.strerror}", origin=str(path)) from error
+    # 16 ms that a process without such a file need not spend.
+    import tomllib
+
+    try:
+        tree = tomllib.loads(text.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidConfig(f"{path} is not valid TOML: {error}", origin=str(path)) from error
+    return _flat_layer(tree, str(path))
+
+
+def _flat_layer(tree: Mapping[str, Any], origin: str) -> dict[str, _Given]:
+    layer = {}
+    for name, value in _flat(tree, ""):
+        if name in groups():
+            if not isinstance(value, Mapping):
+                raise InvalidConfig(
+                    f"{name} in {origin} is a table of settings, not a value",
+                    key=name,
+                    origin=origin,
+                )
+        elif name not in keys():
+            raise _unknown(name, origin)
+        else:
+            layer[name] = _Given(value, origin)
+    return layer
+
+
+def _flat(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Dotted names and values; an empty table counts as a value, so that its name is checked."""
+    for part, value in tree.items():
+        name = f"{prefix}{part}"
+        if isinstance(value, Mapping) and value and name not in keys():
+            yield from _flat(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
+    layer = {}
+    for variable in sorted(environ):
+        path = variable.removeprefix(ENVIRONMENT_PREFIX)
+        # Others may own MEMGRAPH_PORT and the like; what is meant for us is nested or begins so.
+        if path == variable or not ("__" in path or path.startswith("MEMORY")):
+            continue
+        name = path.lower().replace("__", ".")
+        if name not in keys():
+            raise _unknown(name, variable)
+        layer[name] = _Given(_parse(keys()[name], environ[variable], variable), variable)
+    return layer
+
+
+def _parse(key: Key, text: str, variable: str) -> Any:
+    """The text of a variable as the type of its key: numbers, true/false, folders by ``:``."""
+    try:
+        if key.kind is bool:
+            return _TRUTH[text.strip().lower()]
+        if key.kind in (int, float):
+            return key.kind(text)
+    except (KeyError, ValueError):
+        raise InvalidConfig(
+            f"{key.name} in {variable} is not of type {key.type_text}",
+            key=key.name,
+            origin=variable,
+        ) from None
+    if key.kind is tuple:
+        return tuple(part for part in text.split(os.pathsep) if part)
+    return text
+
+
+def _refuse_global_only(layer: Mapping[str, _Given]) -> None:
+    for name, given in layer.items():
+        if keys()[name].global_only:
+            raise InvalidConfig(
+                f"{name} in {given.origin} holds for the whole process: set it globally",
+                key=name,
+                origin=given.origin,
+            )
+
+
+def _validated(merged: Mapping[str, _Given]) -> Settings:
+    try:
+        return Settings.model_validate(_nested(merged))
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        name = _known_prefix(problem["loc"])
+        origin = merged[name].origin
+        raise InvalidConfig(
+            f"{name} in {origin} is invalid: {problem['msg']}", key=name, origin=origin
+        ) from None
+
+
+def _nested(merged: Mapping[str, _Given]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for name, given in merged.items():
+        *parents, last = name.split(".")
+        table = tree
+        for part in parents:
+            table = table.setdefault(part, {})
+        table[last] = given.value
+    return tree
+
+
+def _known_prefix(location: tuple[int | str, ...]) -> str:
+    """The key of an error; inside a list the location goes on with the item's number."""
+    name = ".".join(str(part) for part in location)
+    while name not in keys():
+        name = name.rpartition(".")[0]
+    return name
+
+
+def _unknown(name: str, origin: str) -> UnknownConfigKey:
+    import difflib  # 20 ms, for the one message
+
+    near = difflib.get_close_matches(name, list(keys()), n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return UnknownConfigKey(f"unknown setting {name!r} in {origin}{hint}", key=name, origin=origin)

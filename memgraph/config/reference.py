@@ -1,0 +1,111 @@
+"""The keys that there are, read off the schema: for loading, for describing and for the docs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from memgraph.config.schema import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting.
+
+    Attributes:
+        name: dotted, e.g. ``memory.retrieval.top_n``.
+        kind: bool, int, float, str or tuple (of str).
+        choices: the allowed texts, where only some are.
+        bounds: e.g. ``1..1000``; empty when there are none.
+        global_only: not allowed in an orchestrator's own file.
+    """
+
+    name: str
+    kind: type
+    default: Any
+    choices: tuple[str, ...]
+    bounds: str
+    description: str
+    global_only: bool
+
+    @property
+    def type_text(self) -> str:
+        """How the type is told to a person."""
+        if self.choices:
+            return " or ".join(f'"{choice}"' for choice in self.choices)
+        return "list of str" if self.kind is tuple else self.kind.__name__
+
+
+@cache
+def keys() -> dict[str, Key]:
+    """Every key by its dotted name, in the order of the schema."""
+    return {key.name: key for key in _walk(Settings, "")}
+
+
+@cache
+def groups() -> frozenset[str]:
+    """The dotted names of all tables, e.g. ``memory.retrieval``."""
+    return frozenset(
+        name.rsplit(".", depth)[0] for name in keys() for depth in range(1, name.count(".") + 1)
+    )
+
+
+def reference_table() -> str:
+    """The Markdown table of docs/configuration.md, one row for each key."""
+    rows = ["| key | type | default | range | meaning |", "|---|---|---|---|---|"]
+    for key in keys().values():
+        meaning = f"{key.description} Global only." if key.global_only else key.description
+        rows.append(
+            f"| `{key.name}` | {key.type_text} | `{_as_toml(key.default)}` "
+            f"| {key.bounds} | {meaning} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def _as_toml(value: Any) -> str:
+    """A default as it is written in TOML; JSON writes these types the same way."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _walk(group: type[BaseModel], prefix: str) -> Iterator[Key]:
+    for name, field in group.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from _walk(annotation, f"{prefix}{name}.")
+        else:
+            yield _key(prefix + name, field)
+
+
+def _key(name: str, field: FieldInfo) -> Key:
+    annotation: Any = field.annotation
+    choices = get_args(annotation) if get_origin(annotation) is Literal else ()
+    kind = str if choices else get_origin(annotation) or annotation
+    extra = field.json_schema_extra
+    return Key(
+        name=name,
+        kind=kind,
+        default=field.default,
+        choices=choices,
+        bounds=_bounds(field),
+        description=field.description or "",
+        global_only=isinstance(extra, dict) and bool(extra.get("global_only")),
+    )
+
+
+def _bounds(field: FieldInfo) -> str:
+    found: dict[str, float] = {}
+    for constraint in field.metadata:
+        for name in ("ge", "gt", "le"):
+            if (limit := getattr(constraint, name, None)) is not None:
+                found[name] = limit
+    if not found:
+        return ""
+    low = f"{found['ge']:g}" if "ge" in found else f"over {found['gt']:g}"
+    joiner = ".." if "ge" in found else " to "
+    return f"{low}{joiner}{found['le']:.10g}"

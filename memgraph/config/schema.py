@@ -1,0 +1,286 @@
+"""Every setting: its key, type, range, default and meaning. Nothing is read here.
+
+The description of a field is its row in docs/configuration.md; a test compares them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+
+# A key that only the process as a whole can have; an orchestrator's own file may not set it.
+GLOBAL_ONLY: dict[str, Any] = {"global_only": True}
+
+_PROVIDER = re.compile(r"litellm/\S+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _embedding_provider(name: str) -> str:
+    if name in {"local", "fake", "none"} or _PROVIDER.fullmatch(name):
+        return name
+    raise ValueError("one of local, none, fake or litellm/<model>")
+
+
+def _extractor_provider(name: str) -> str:
+    if name == "none" or _PROVIDER.fullmatch(name):
+        return name
+    raise ValueError("none or litellm/<model>")
+
+
+def _api_base(url: str) -> str:
+    if not url:
+        return url
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("an http or https address, or empty")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("an address without user and password; a key belongs into a variable")
+    return url
+
+
+def _variable(name: str) -> str:
+    if name and not _VARIABLE.fullmatch(name):
+        raise ValueError("the name of an environment variable, or empty")
+    return name
+
+
+def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(path.startswith("/") and "\0" not in path for path in paths):
+        raise ValueError("absolute paths")
+    return paths
+
+
+def _list_to_tuple(value: Any) -> Any:
+    """TOML has arrays; strict validation wants the tuple itself."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _no_crossing(crosses: bool) -> bool:
+    if crosses:
+        raise ValueError("false: recall across orchestrators is not possible")
+    return crosses
+
+
+Factor = Annotated[float, Field(ge=0.0, le=1.0)]
+LegWeight = Annotated[float, Field(ge=0.0, le=100.0)]
+ApiBase = Annotated[str, AfterValidator(_api_base)]
+VariableName = Annotated[str, AfterValidator(_variable)]
+Folders = Annotated[tuple[str, ...], BeforeValidator(_list_to_tuple), AfterValidator(_absolute)]
+
+
+class Group(BaseModel):
+    """Base of all groups: immutable, no unknown key, no coercion between types."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
+    )
+
+
+class BulletinSettings(Group):
+    max_chars: int = Field(
+        default=4_000,
+        ge=500,
+        le=200_000,
+        description="Hard limit of the bulletin's Markdown, characters.",
+    )
+    max_line_chars: int = Field(
+        default=240,
+        ge=20,
+        le=10_000,
+        description="A longer memory is cut in the bulletin, characters.",
+    )
+    keep_snapshots: int = Field(
+        default=20,
+        ge=1,
+        le=10_000,
+        description="Snapshots kept in `bulletins/`; older ones are removed.",
+    )
+
+
+class WeightSettings(Group):
+    text: LegWeight = Field(
+        default=1.0, description="Weight of the full-text leg in the rank fusion."
+    )
+    vector: LegWeight = Field(default=0.5, description="Weight of the vector leg.")
+    entity: LegWeight = Field(default=0.5, description="Weight of the entity leg.")
+    graph: LegWeight = Field(default=0.5, description="Weight of the graph leg.")
+
+
+class ModifierGroup(Group):
+    importance_weight: Factor = Field(
+        default=0.1, description="Importance 0 to 100 multiplies by 1 - weight to 1 + weight."
+    )
+    recency_floor: Factor = Field(default=0.85, description="What an infinitely old memory keeps.")
+    recency_half_life_days: float = Field(
+        default=180.0,
+        gt=0.0,
+        le=1e6,
+        description="Age at which half of the way to the floor is gone.",
+    )
+    confidence_floor: Factor = Field(
+        default=0.7, description="What a memory of effective confidence 0 keeps."
+    )
+    contradiction_factor: Factor = Field(
+        default=0.85, description="Factor while a contradiction is unresolved."
+    )
+    stale_basis_factor: Factor = Field(
+        default=0.85, description="Factor when the ground of a memory was superseded or retracted."
+    )
+    superseded_factor: Factor = Field(
+        default=0.5, description="Factor of a superseded memory, where one is shown."
+    )
+    retracted_factor: Factor = Field(
+        default=0.25, description="Factor of a retracted memory, where one is shown."
+    )
+
+
+class RetrievalSettings(Group):
+    top_n: int = Field(default=20, ge=1, le=1_000, description="Memories in a bundle.")
+    rrf_k: int = Field(default=60, ge=1, le=10_000, description="k of reciprocal rank fusion.")
+    top_k_vector: int = Field(
+        default=50, ge=1, le=4_096, description="Candidates of the vector leg."
+    )
+    top_k_text: int = Field(
+        default=50, ge=1, le=4_096, description="Candidates of the full-text leg."
+    )
+    deadline_ms: int = Field(
+        default=1_000,
+        ge=10,
+        le=600_000,
+        description="A leg that takes longer is given up, milliseconds.",
+    )
+    weights: WeightSettings = Field(default_factory=WeightSettings)
+    modifiers: ModifierGroup = Field(default_factory=ModifierGroup)
+
+
+class EmbeddingSettings(Group):
+    provider: Annotated[str, AfterValidator(_embedding_provider)] = Field(
+        default="local",
+        description="`local`, `litellm/<model>`, `none` (text alone) or `fake` (tests).",
+    )
+    dimensions: int = Field(default=256, ge=1, le=8_192, description="Length of a vector.")
+    api_base: ApiBase = Field(
+        default="", description="Address of the provider; empty: the provider's own."
+    )
+    api_key_env: VariableName = Field(
+        default="", description="Variable that holds the key; empty: the provider's usual one."
+    )
+    timeout_s: float = Field(
+        default=20.0, gt=0.0, le=600.0, description="Limit of one call, seconds."
+    )
+    retries: int = Field(
+        default=2, ge=0, le=20, description="Further attempts after one that failed."
+    )
+    batch_size: int = Field(default=64, ge=1, le=2_048, description="Texts in one call.")
+
+
+class ExtractorSettings(Group):
+    provider: Annotated[str, AfterValidator(_extractor_provider)] = Field(
+        default="none", description="`none` (rules and the local model) or `litellm/<model>`."
+    )
+    api_base: ApiBase = Field(
+        default="", description="Address of the provider; empty: the provider's own."
+    )
+    api_key_env: VariableName = Field(
+        default="", description="Variable that holds the key; empty: the provider's usual one."
+    )
+    timeout_s: float = Field(
+        default=60.0, gt=0.0, le=3_600.0, description="Limit of one call, seconds."
+    )
+    retries: int = Field(
+        default=2, ge=0, le=20, description="Further attempts after one that failed."
+    )
+    max_chars: int = Field(
+        default=12_000, ge=100, le=1_000_000, description="Text sent in one call, characters."
+    )
+
+
+class IngestSettings(Group):
+    enabled: bool = Field(default=True, description="Whether the drop zone is worked off.")
+    max_file_size_mb: int = Field(
+        default=10,
+        ge=1,
+        le=1_024,
+        description="A larger file is rejected, units of 1,000,000 bytes.",
+    )
+    allowed_roots: Folders = Field(
+        default=(),
+        description="Absolute folders, besides the drop zone, whose files may be a source.",
+    )
+
+
+class ScopeSettings(Group):
+    cross_orchestrator: Annotated[bool, AfterValidator(_no_crossing)] = Field(
+        default=False,
+        description="Must be `false`: one orchestrator never recalls another's memories.",
+    )
+
+
+class StorageSettings(Group):
+    synchronous: Literal["FULL", "NORMAL"] = Field(
+        default="FULL", description="`NORMAL` is faster and may lose the last writes on power loss."
+    )
+    busy_timeout_ms: int = Field(
+        default=30_000, ge=0, le=600_000, description="Wait for another writer, milliseconds."
+    )
+    max_open_orchestrators: int = Field(
+        default=64,
+        ge=1,
+        le=10_000,
+        description="Databases one process keeps open.",
+        json_schema_extra=GLOBAL_ONLY,
+    )
+
+
+class DecaySettings(Group):
+    rate: float = Field(
+        default=0.1,
+        ge=0.0,
+        le=1_000.0,
+        description="Per day, for a fact that names none; 0 protects.",
+    )
+    exponent: float = Field(
+        default=1.0, gt=0.0, le=3.0, description="Power of the days in the decay."
+    )
+    threshold: Factor = Field(
+        default=0.05, description="A fact whose effective confidence is lower is retired."
+    )
+
+
+class LogSettings(Group):
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Lowest level written to `logs/memory.log`."
+    )
+    max_bytes: int = Field(
+        default=5_000_000,
+        ge=10_000,
+        le=1_000_000_000,
+        description="Size at which the log is rotated.",
+    )
+    keep_files: int = Field(default=3, ge=0, le=100, description="Rotated logs kept.")
+
+
+class MemorySettings(Group):
+    enabled: bool = Field(default=True, description="Whether memory is on at all.")
+    bulletin_mode: Literal["every_message"] = Field(
+        default="every_message", description="When a bulletin is made."
+    )
+    bulletin: BulletinSettings = Field(default_factory=BulletinSettings)
+    retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings)
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    extractor: ExtractorSettings = Field(default_factory=ExtractorSettings)
+    ingest: IngestSettings = Field(default_factory=IngestSettings)
+    scope: ScopeSettings = Field(default_factory=ScopeSettings)
+    storage: StorageSettings = Field(default_factory=StorageSettings)
+    decay: DecaySettings = Field(default_factory=DecaySettings)
+    log: LogSettings = Field(default_factory=LogSettings)
+
+
+class Settings(Group):
+    """All settings of one orchestrator, or of the process, and where each came from."""
+
+    memory: MemorySettings = Field(default_factory=MemorySettings)
+    _origins: dict[str, str] = PrivateAttr(default_factory=dict)
