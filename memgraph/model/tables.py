@@ -326,6 +326,7 @@ class PendingLinkRow(SQLModel, table=True):
     outgoing: bool = _column(sa.Boolean, nullable=False)
     weight: float = _column(sa.Float, nullable=False)
     reason: str | None = _column(sa.Text)
+    partial: bool = _column(sa.Boolean, nullable=False, server_default="0")
 
 
 class DocumentKeyRow(SQLModel, table=True):

@@ -23,7 +23,7 @@ from memgraph.policy.lifecycle import (
     plan_reopening,
     plan_resolution,
 )
-from memgraph.service.writing import state_of
+from memgraph.service.joining import state_of
 from memgraph.storage import edges, memories
 
 

@@ -13,8 +13,9 @@ from memgraph.model.values import EdgeInput, MemoryInput, Outcome, validated
 from memgraph.policy.scope import Viewer
 from memgraph.service import changes
 from memgraph.service.embedding import Drained
+from memgraph.service.joining import Written
 from memgraph.service.opened import Opened, Transaction
-from memgraph.service.writing import Prepared, Written
+from memgraph.service.writing import Prepared
 from memgraph.storage import memories
 
 if TYPE_CHECKING:

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
-from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
+from memgraph.errors import NotFound
 from memgraph.ids import IdSource
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.policy.budget import token_cost
 from memgraph.policy.dedup import content_hash
-from memgraph.policy.lifecycle import MemoryState, plan_supersession
 from memgraph.policy.summary import summarise
+from memgraph.service.joining import Joiner, Written
 from memgraph.service.naming import NameFinder
-from memgraph.storage import edges, embeddings, entities, memories, sessions
+from memgraph.storage import embeddings, entities, memories, sessions
 from memgraph.storage.entities import EntityName
 from memgraph.storage.text_index import search_terms
 
@@ -47,35 +47,6 @@ class Prepared:
         return (self.content_hash, given.kind, given.type, given.scope, given.scope_id)
 
 
-@dataclass(slots=True)
-class Written:
-    """What one transaction did: outcomes in the order of the items, and what to journal."""
-
-    memories: list[Outcome] = field(default_factory=list)
-    edges: list[Outcome] = field(default_factory=list)
-    ids_by_key: dict[str, str] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
-    errors: list[MemgraphError] = field(default_factory=list)
-
-    def reject(self, error: MemgraphError) -> Outcome:
-        """The outcome of an item that cannot be stored; the error is kept for a strict caller."""
-        self.errors.append(error)
-        return Outcome(outcome="rejected", code=error.code, message=error.message)
-
-    def resolve(self, reference: str) -> str:
-        """A memory id as it is, ``#key`` as the id of that memory of the batch.
-
-        Raises:
-            NotFound: no memory of the batch has that key, or it was rejected.
-        """
-        if not reference.startswith("#"):
-            return reference
-        found = self.ids_by_key.get(reference[1:])
-        if found is None:
-            raise NotFound(f"no memory {reference[:80]!r} in this batch", key=reference[1:])
-        return found
-
-
 @dataclass(frozen=True, slots=True)
 class Writer:
     """Writes into one orchestrator's database; the caller holds the transaction."""
@@ -84,6 +55,11 @@ class Writer:
     ids: IdSource
     find_names: NameFinder
     decay_rates: dict[MemoryKind, float]
+
+    @property
+    def joiner(self) -> Joiner:
+        """Writes the edges."""
+        return Joiner(self.ids)
 
     def prepare(self, given: MemoryInput) -> Prepared:
         """The work of a write that needs no lock; do it before the transaction."""
@@ -108,90 +84,8 @@ class Writer:
         """Store memories and edges. An item that cannot be stored is rejected, the rest goes on."""
         written = Written()
         self._store_memories(connection, items, written, at=at, actor=actor)
-        for link in links:
-            written.edges.append(self._try_join(connection, link, written, at=at, actor=actor))
+        self.joiner.join_all(connection, links, written, at=at, actor=actor)
         return written
-
-    def join(
-        self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
-    ) -> Outcome:
-        """Store one edge; an Updates edge that is not partial supersedes what it points at.
-
-        Raises:
-            NotFound: an end does not exist.
-            Conflict: an end is in a status that forbids it.
-        """
-        from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
-        if from_id == to_id:
-            raise InvalidInput("an edge joins two different memories", memory_id=from_id)
-        known = edges.find(connection, from_id, to_id, link.edge_type)
-        if known is not None:
-            return Outcome(outcome="duplicate", edge_id=known.edge_id)
-        found = memories.existing_ids(connection, [from_id, to_id])
-        for end in (from_id, to_id):
-            if end not in found:
-                raise NotFound(f"no memory {end[:80]!r}", memory_id=end)
-        if link.edge_type is EdgeType.UPDATES and not link.partial:
-            self._supersede(connection, from_id, to_id, written, at=at, actor=actor)
-        edge_id = self.ids.new("edge_")
-        edges.insert(
-            connection,
-            {
-                "edge_id": edge_id,
-                "from_memory_id": from_id,
-                "to_memory_id": to_id,
-                "edge_type": link.edge_type,
-                "weight": link.weight,
-                "reason": link.reason,
-                "partial": link.partial,
-                "created_at": at,
-                "resolved_at": None,
-                "resolution": None,
-            },
-        )
-        told = {
-            "edge_id": edge_id,
-            "to": to_id,
-            "type": link.edge_type.value,
-            "reason": link.reason,
-        }
-        written.entries.append(Entry("relate", from_id, told))
-        return Outcome(outcome="stored", edge_id=edge_id)
-
-    def _try_join(
-        self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
-    ) -> Outcome:
-        """One edge's rejection is its own: what it wrote is undone, the transaction goes on."""
-        savepoint = connection.begin_nested()
-        told = len(written.entries)
-        try:
-            outcome = self.join(connection, link, written, at=at, actor=actor)
-        except (Conflict, InvalidInput, NotFound) as error:
-            savepoint.rollback()
-            del written.entries[told:]
-            return written.reject(error)
-        savepoint.commit()
-        return outcome
-
-    def _supersede(
-        self,
-        connection: sa.Connection,
-        new_id: str,
-        old_id: str,
-        written: Written,
-        *,
-        at: int,
-        actor: str,
-    ) -> None:
-        new, old = (state_of(connection, each) for each in (new_id, old_id))
-        change = plan_supersession(new, old).change
-        if change is None or change.status is None:
-            return
-        reason = f"replaced by {new_id}"
-        memories.set_status(
-            connection, old_id, change.status, at=at, actor=actor, reason=reason, valid_until=at
-        )
-        written.entries.append(Entry("supersede", old_id, {"by": new_id}))
 
     def _store_memories(
         self,
@@ -361,15 +255,3 @@ class Writer:
                 keys[name] = created[fresh[name.key, name.type]]
         pairs = {(keys[name], pk): None for pk, each in found for name in each}
         entities.link(connection, list(pairs))
-
-
-def state_of(connection: sa.Connection, memory_id: str) -> MemoryState:
-    """What the rules of the life of a memory look at. Raises NotFound."""
-    memory = memories.get(connection, memory_id)
-    won = memory.attributes.get("supersedes", [])
-    return MemoryState(
-        memory_id=memory_id,
-        status=memory.status,
-        confidence=memory.confidence,
-        supersedes=tuple(str(one) for one in won) if isinstance(won, list) else (),
-    )

@@ -385,6 +385,7 @@ def upgrade() -> None:
         sa.Column("outgoing", sa.Boolean(), nullable=False),
         sa.Column("weight", sa.Float(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("partial", sa.Boolean(), server_default="0", nullable=False),
         sa.CheckConstraint("weight BETWEEN 0 AND 1", name=op.f("ck_ingest_pending_links_weight")),
         sa.ForeignKeyConstraint(
             ["memory_id"], ["memories.memory_id"], name=op.f("fk_ingest_pending_links_memory_id")

@@ -1,0 +1,63 @@
+"""What the ingest pipeline hands over: one dropped file as memories, edges and links."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from memgraph.model.enums import EdgeType
+from memgraph.model.values import EdgeInput, MemoryInput, Name, Outcome, Reason, Unit, Value
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Link(Value):
+    """An edge between a memory of this file (``#key``) and the main memory of another file.
+
+    ``target`` is a document key of the other file, which may arrive later. ``fallbacks`` are
+    looser keys, used only if exactly one memory answers to them. ``outgoing`` False: the edge
+    comes from the other file. ``partial`` as in ``EdgeInput``.
+    """
+
+    local: Name
+    target: Name
+    edge_type: EdgeType
+    outgoing: bool = True
+    weight: Unit = 1.0
+    reason: Reason | None = None
+    partial: bool = False
+    fallbacks: tuple[Name, ...] = ()
+
+
+class Document(Value):
+    """One dropped file, parsed: stored as a whole or not at all.
+
+    ``main`` is the memory (``#key``) that stands for it under its ``document_keys``.
+    """
+
+    sha256: Sha256
+    path: Name
+    memories: tuple[MemoryInput, ...]
+    edges: tuple[EdgeInput, ...] = ()
+    links: tuple[Link, ...] = ()
+    main: Name | None = None
+    document_keys: tuple[Name, ...] = ()
+    manifest: dict[str, Any] = Field(default_factory=dict)
+
+
+class DocumentOutcome(Value):
+    """What became of a document.
+
+    ``outcome`` is ``duplicate`` when this content was stored before: then ``manifest`` is what was
+    recorded that time and nothing was written. ``relations`` counts what the relation classifier
+    said of new memories and older ones, and which of it became edges.
+    """
+
+    outcome: Literal["stored", "duplicate"]
+    memories: tuple[Outcome, ...] = ()
+    edges: tuple[Outcome, ...] = ()
+    links_made: int = 0
+    links_waiting: int = 0
+    relations: dict[str, int] = Field(default_factory=dict)
+    manifest: dict[str, Any] = Field(default_factory=dict)

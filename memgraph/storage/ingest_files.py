@@ -1,0 +1,84 @@
+"""What was ever dropped: contents taken and refused, names to link to, and links that wait."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.model.enums import IngestStatus
+from memgraph.model.tables import DocumentKeyRow, IngestFileRow, PendingLinkRow
+
+files: sa.Table = IngestFileRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
+document_keys: sa.Table = DocumentKeyRow.__table__  # type: ignore[attr-defined]
+pending_links: sa.Table = PendingLinkRow.__table__  # type: ignore[attr-defined]
+
+
+def status_of(connection: sa.Connection, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
+    """The status and the manifest of a content that was seen before."""
+    statement = sa.select(files.c.status, files.c.manifest).where(files.c.sha256 == sha256)
+    row = connection.execute(statement).first()
+    return (row.status, json.loads(row.manifest)) if row else None
+
+
+def record(
+    connection: sa.Connection,
+    sha256: str,
+    *,
+    path: str,
+    status: IngestStatus,
+    manifest: Mapping[str, Any],
+    at: int,
+) -> None:
+    """Note what became of a content; a refused one may be taken later, never the reverse."""
+    statement = sa.insert(files).prefix_with("OR REPLACE")
+    told = json.dumps(manifest, ensure_ascii=False, sort_keys=True)
+    connection.execute(
+        statement,
+        {"sha256": sha256, "path": path, "status": status, "manifest": told, "recorded_at": at},
+    )
+
+
+def add_keys(connection: sa.Connection, memory_id: str, keys: Sequence[str]) -> None:
+    """Names under which other files may link to this memory."""
+    if keys:
+        connection.execute(
+            sa.insert(document_keys).prefix_with("OR IGNORE"),
+            [{"document_key": key, "memory_id": memory_id} for key in keys],
+        )
+
+
+def known_as(connection: sa.Connection, key: str) -> list[str]:
+    """Memories that answer to a name, in the order of their ids."""
+    statement = sa.select(document_keys.c.memory_id).where(document_keys.c.document_key == key)
+    return list(connection.execute(statement.order_by(document_keys.c.memory_id)).scalars())
+
+
+def wait_for(connection: sa.Connection, row: Mapping[str, Any]) -> None:
+    """Keep a link until a file arrives that answers to its target."""
+    connection.execute(sa.insert(pending_links).prefix_with("OR IGNORE"), row)
+
+
+def take_waiting(connection: sa.Connection, keys: Sequence[str]) -> list[sa.Row[Any]]:
+    """The links that waited for one of these names; they wait no longer."""
+    chosen = pending_links.c.target.in_(keys)
+    rows = list(
+        connection.execute(sa.select(pending_links).where(chosen).order_by(pending_links.c.link_id))
+    )
+    if rows:
+        connection.execute(
+            sa.delete(pending_links).where(
+                pending_links.c.link_id.in_([row.link_id for row in rows])
+            )
+        )
+    return rows
+
+
+def counts(connection: sa.Connection) -> dict[str, int]:
+    """How many contents ended in each status, and how many links wait."""
+    statement = sa.select(files.c.status, sa.func.count()).group_by(files.c.status)
+    found = {status.value: count for status, count in connection.execute(statement)}
+    waiting = connection.execute(sa.select(sa.func.count()).select_from(pending_links))
+    return {**dict(sorted(found.items())), "links_waiting": int(waiting.scalar_one())}
