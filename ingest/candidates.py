@@ -1,0 +1,208 @@
+"""What a parser makes of a file, before anything is stored. Keys are local to the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ingest.reasons import Part, Reason, refuse
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+
+# What a text may say of itself at most; a person may later confirm it and raise it.
+MAX_CONFIDENCE = 0.9
+MAX_IMPORTANCE = 90
+MAX_CANDIDATES = 100_000
+# A memory is one thought: longer passages are cut, at paragraphs or sentences where possible.
+MAX_PASSAGE_CHARS = 4_000
+MAX_TURN_CHARS = 30_000
+MAX_SUMMARY_CHARS = 200
+MAX_NAME_CHARS = 512
+MAX_TAGS = 32
+
+Format = Literal[
+    "decision_record", "markdown", "transcript", "prose", "chat", "memories", "observations"
+]
+
+DEFAULT_IMPORTANCE: Mapping[MemoryType, int] = {
+    MemoryType.DECISION: 70,
+    MemoryType.GOAL: 60,
+    MemoryType.TODO: 60,
+    MemoryType.PREFERENCE: 55,
+    MemoryType.FACT: 50,
+    MemoryType.EVENT: 45,
+    MemoryType.OBSERVATION: 40,
+    MemoryType.IDENTITY: 50,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A part that was left out or changed. ``locator`` says where, ``count`` how often."""
+
+    code: Part
+    locator: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    count: int = 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape in which a manifest tells it."""
+        return {
+            "code": self.code.value,
+            "locator": self.locator,
+            "count": self.count,
+            "details": dict(self.details),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One memory to be.
+
+    ``type`` None means that a classifier is to say it; the candidate is dropped when it says
+    nothing. ``importance`` is 0..90 and ``confidence`` 0..0.9, ``event_time`` in milliseconds.
+    ``locator`` is ``L<first>-L<last>`` (lines from 1) or a JSON pointer. Who captured it is never
+    a candidate's to say: it is always the extractor.
+    """
+
+    key: str
+    content: str
+    locator: str
+    type: MemoryType | None = None
+    kind: MemoryKind = MemoryKind.FACT
+    summary: str | None = None
+    importance: int | None = None
+    confidence: float = 0.7
+    status: MemoryStatus = MemoryStatus.ACTIVE
+    event_time: int | None = None
+    valid_until: int | None = None
+    conversation_id: str | None = None
+    session_id: str | None = None
+    sequence: int | None = None
+    turn_id: str | None = None
+    source_role: str | None = None
+    sensitivity: Sensitivity | None = None
+    scope: Scope | None = None
+    scope_id: str | None = None
+    tags: tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateEdge:
+    """An edge between two candidates of one file; direction as in ``EdgeType``."""
+
+    from_key: str
+    to_key: str
+    edge_type: EdgeType
+    weight: float = 1.0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLink:
+    """An edge to the main memory of another file, which may be known, come later, or never.
+
+    ``target`` is one of that file's ``document_keys``; ``fallbacks`` are looser keys, to be used
+    only if exactly one known file answers to them. ``outgoing`` False turns the edge round: from
+    the other file to this one. ``supersedes`` says that the edge's end is replaced as a whole.
+    """
+
+    local_key: str
+    target: str
+    edge_type: EdgeType
+    outgoing: bool = True
+    weight: float = 1.0
+    reason: str | None = None
+    supersedes: bool = False
+    fallbacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """Everything that was found in one file, in the order of the file.
+
+    ``main_key`` is the candidate that stands for the file when others link to it, under any of
+    ``document_keys``.
+    """
+
+    format: Format
+    candidates: tuple[Candidate, ...]
+    edges: tuple[CandidateEdge, ...] = ()
+    links: tuple[DocumentLink, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    title: str | None = None
+    main_key: str | None = None
+    document_keys: tuple[str, ...] = ()
+
+
+class KeySource:
+    """Numbers candidates: m1, m2, … and refuses the file when there are too many."""
+
+    def __init__(self, limit: int = MAX_CANDIDATES) -> None:
+        self._made = 0
+        self._limit = limit
+
+    def new(self) -> str:
+        """The next key.
+
+        Raises:
+            IngestRejected: too_many_items.
+        """
+        self._made += 1
+        if self._made > self._limit:
+            raise refuse(
+                Reason.TOO_MANY_ITEMS,
+                f"the file holds more than {self._limit} memories: split it",
+                limit=self._limit,
+            )
+        return f"m{self._made}"
+
+
+def lines(first: int, last: int) -> str:
+    """The locator of whole lines, both counted from 1 and included."""
+    return f"L{first}-L{last}"
+
+
+def summarize(text: str, limit: int = MAX_SUMMARY_CHARS) -> str:
+    """The first line's beginning, cut at a word."""
+    head = " ".join(text[: limit * 4].split())
+    if len(head) <= limit:
+        return head
+    return head[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def clean_tags(values: Iterable[str]) -> tuple[str, ...]:
+    """Lower-cased, stripped, unique in order, at most ``MAX_TAGS``."""
+    seen: dict[str, None] = {}
+    for value in values:
+        tag = " ".join(value.split()).casefold()[:64]
+        if tag:
+            seen.setdefault(tag)
+        if len(seen) == MAX_TAGS:
+            break
+    return tuple(seen)
+
+
+def split_long(text: str, limit: int) -> Iterator[str]:
+    """``text`` in pieces of at most ``limit`` characters; nothing but white space is lost.
+
+    A cut falls on the last paragraph, line, sentence or word end in the piece's second half.
+    """
+    start = 0
+    while len(text) - start > limit:
+        half = start + limit // 2
+        cut = -1
+        for mark in ("\n\n", "\n", ". ", " "):
+            found = text.rfind(mark, half, start + limit)
+            if found >= 0:
+                cut = found + len(mark)
+                break
+        end = cut if cut > 0 else start + limit
+        piece = text[start:end].strip()
+        if piece:
+            yield piece
+        start = end
+    rest = text[start:].strip()
+    if rest:
+        yield rest

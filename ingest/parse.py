@@ -1,0 +1,39 @@
+"""From the bytes of a dropped file to a ``ParsedDocument``: the one door to the parsers."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ingest.candidates import Finding, ParsedDocument
+from ingest.decoding import decode
+from ingest.parsers.json_ import parse_json
+from ingest.parsers.markdown import parse_markdown
+from ingest.parsers.text import parse_text
+from ingest.reasons import Part, Reason, refuse
+
+_Parser = Callable[[str, str, tuple[Finding, ...]], ParsedDocument]
+_PARSERS: Mapping[str, _Parser] = {".txt": parse_text, ".md": parse_markdown, ".json": parse_json}
+SUPPORTED_TYPES = tuple(sorted(_PARSERS))
+
+
+def parse_document(data: bytes, path: str) -> ParsedDocument:
+    """What is in a file. ``path`` is relative to the drop zone, with ``/``.
+
+    Raises:
+        IngestRejected: ``details['reason']`` is a ``Reason``; nothing else is ever raised.
+    """
+    ending = posixpath.splitext(path)[1].casefold()
+    parser = _PARSERS.get(ending)
+    if parser is None:
+        raise refuse(
+            Reason.UNSUPPORTED_TYPE,
+            f"only {', '.join(SUPPORTED_TYPES)} files are taken",
+            type=ending[:20],
+        )
+    text, findings = decode(data)
+    document = parser(text, path, findings)
+    if document.candidates:
+        return document
+    return replace(document, findings=(*document.findings, Finding(Part.NOTHING_EXTRACTED)))

@@ -1,0 +1,1 @@
+"""One parser for each shape of file; each returns a ``ParsedDocument`` or refuses the file."""

@@ -1,0 +1,259 @@
+"""Markdown as a flat list of blocks with plain text, line numbers and links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+BlockKind = Literal["heading", "paragraph", "item", "code", "row"]
+
+# Stands for a hard line end until soft ones have been joined.
+_BREAK = "\x0b"
+_TASK = re.compile(r"\[([ xX])\]\s+")
+_TAG = re.compile(r"<[^<>]{0,300}>")
+# Tags that only shape text. Any other <word> in a sentence is a placeholder and stays.
+_SHAPING = re.compile(
+    r"</?(?:a|abbr|b|br|center|code|dd|del|details|div|dl|dt|em|font|h[1-6]|hr|i|img|ins|kbd|li|"
+    r"mark|ol|p|pre|s|small|span|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul)\b[^>]*>",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    label: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """``level`` is 1..6 for a heading and the nesting, from 1, for a list item.
+
+    ``checked`` is set for a task box. A table row's text is ``column: value; column: value``.
+    ``raw`` keeps the line ends of a paragraph or item that ``text`` has joined.
+    """
+
+    kind: BlockKind
+    text: str
+    first: int
+    last: int
+    level: int = 0
+    checked: bool | None = None
+    links: tuple[Link, ...] = ()
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with the blocks up to the next heading; ``path`` holds the headings above it."""
+
+    title: str
+    level: int
+    first: int
+    path: tuple[str, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list item that is being read."""
+
+    level: int
+    first: int
+    last: int
+    texts: list[str] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    checked: bool | None = None
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+
+
+def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
+    """The front matter's text (empty when there is none) and the blocks in order."""
+    tokens = _markdown().parse(text)
+    front = "".join(token.content for token in tokens if token.type == "front_matter")
+    return front, tuple(_walk(tokens))
+
+
+def sections(blocks: Sequence[Block]) -> list[Section]:
+    """Blocks under their headings. What stands above the first heading has level 0."""
+    made = [Section("", 0, 1)]
+    pending: list[Block] = []
+    above: list[tuple[int, str]] = []
+    for block in blocks:
+        if block.kind != "heading":
+            pending.append(block)
+            continue
+        made[-1] = replace(made[-1], blocks=tuple(pending))
+        pending = []
+        above = [(level, title) for level, title in above if level < block.level]
+        path = tuple(title for _, title in above)
+        made.append(Section(block.text, block.level, block.first, path=path, links=block.links))
+        above.append((block.level, block.text))
+    made[-1] = replace(made[-1], blocks=tuple(pending))
+    return made if made[0].blocks else made[1:]
+
+
+def _walk(tokens: Sequence[Token]) -> Iterator[Block]:
+    items: list[_Open] = []
+    depth = 0
+    head: list[str] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        if token.type in ("bullet_list_open", "ordered_list_open"):
+            depth += 1
+            if items:
+                yield from _close(items[-1])
+        elif token.type in ("bullet_list_close", "ordered_list_close"):
+            depth -= 1
+        elif token.type == "list_item_open":
+            first, last = _span(token)
+            items.append(_Open(depth, first, last))
+        elif token.type == "list_item_close":
+            yield from _close(items.pop())
+        elif token.type == "heading_open":
+            text, links = _inline(tokens[index + 1])
+            first, last = _span(token)
+            level = int(token.tag[1])
+            yield Block("heading", joined(text), first, last, level, links=tuple(links))
+            index += 2
+        elif token.type == "table_open":
+            head = []
+        elif token.type == "tr_open":
+            index = yield from _row(tokens, index, head)
+        elif token.type in ("fence", "code_block"):
+            first, last = _span(token)
+            if items:
+                yield from _close(items[-1])
+            if token.content.strip():
+                yield Block("code", token.content.rstrip("\n"), first, last)
+        elif token.type in ("inline", "html_block"):
+            yield from _text_block(token, items)
+        index += 1
+
+
+def _text_block(token: Token, items: Sequence[_Open]) -> Iterator[Block]:
+    first, last = _span(token)
+    if token.type == "inline":
+        text, links = _inline(token)
+    else:
+        text, links = _strip_html(token.content), []
+    if not text:
+        return
+    if not items:
+        raw = text.replace(_BREAK, "\n")
+        yield Block("paragraph", joined(text), first, last, links=tuple(links), raw=raw)
+        return
+    item = items[-1]
+    if not item.texts and item.checked is None and (box := _TASK.match(text)):
+        item.checked = box[1] != " "
+        text = text[box.end() :]
+    item.texts.append(text)
+    item.links.extend(links)
+    item.last = last
+
+
+def _close(item: _Open) -> Iterator[Block]:
+    """The item's own text; what follows a nested list or code in it becomes a further item."""
+    text = "\n".join(joined(text) for text in item.texts).strip()
+    if text:
+        raw = "\n".join(item.texts).replace(_BREAK, "\n")
+        yield Block(
+            "item", text, item.first, item.last, item.level, item.checked, tuple(item.links), raw
+        )
+    item.texts, item.links = [], []
+
+
+def _row(tokens: Sequence[Token], index: int, head: list[str]) -> Generator[Block, None, int]:
+    """Reads one table row; returns (through ``yield from``) the index of its last token."""
+    cells: list[str] = []
+    links: list[Link] = []
+    is_head = False
+    first, last = _span(tokens[index])
+    while tokens[index].type != "tr_close":
+        token = tokens[index]
+        is_head = is_head or token.type == "th_open"
+        if token.type == "inline":
+            text, found = _inline(token)
+            cells.append(joined(text))
+            links.extend(found)
+        index += 1
+    if is_head:
+        head.extend(cells)
+        return index
+    named = [
+        f"{head[place]}: {cell}" if place < len(head) and head[place] else cell
+        for place, cell in enumerate(cells)
+        if cell
+    ]
+    if named:
+        yield Block("row", "; ".join(named), first, last, links=tuple(links))
+    return index
+
+
+def _span(token: Token) -> tuple[int, int]:
+    """First and last line, from 1."""
+    if token.map is None:
+        return 1, 1
+    return token.map[0] + 1, max(token.map[1], token.map[0] + 1)
+
+
+def _inline(token: Token) -> tuple[str, list[Link]]:
+    parts: list[str] = []
+    links: list[Link] = []
+    opened: list[tuple[str, int]] = []
+    for child in token.children or ():
+        if child.type == "link_open":
+            opened.append((str(child.attrGet("href") or ""), len(parts)))
+        elif child.type == "link_close" and opened:
+            href, start = opened.pop()
+            links.append(Link("".join(parts[start:]).strip(), href))
+        elif child.type in ("softbreak", "hardbreak"):
+            parts.append("\n" if child.type == "softbreak" else _BREAK)
+        elif child.type == "html_inline":
+            parts.append(_inline_html(child.content))
+        else:
+            # Text, code, and an image's own words.
+            parts.append(child.content)
+    text = "".join(parts)
+    return "\n".join(_one_spaced(line, _BREAK) for line in text.split("\n")).strip(), links
+
+
+def _one_spaced(text: str, keep: str) -> str:
+    return keep.join(" ".join(part.split()) for part in text.split(keep))
+
+
+def joined(raw: str) -> str:
+    """A paragraph's lines as one, but for the line ends that its writer asked for."""
+    return "\n".join(" ".join(part.split()) for part in raw.split(_BREAK)).strip()
+
+
+def _inline_html(content: str) -> str:
+    if content.startswith("<!--"):
+        return ""
+    if content[:3].lower() == "<br":
+        return _BREAK
+    return "" if _SHAPING.fullmatch(content) else content
+
+
+def _strip_html(content: str) -> str:
+    kept: list[str] = []
+    start = 0
+    while (begin := content.find("<!--", start)) >= 0:
+        kept.append(content[start:begin])
+        end = content.find("-->", begin + 4)
+        start = len(content) if end < 0 else end + 3
+    kept.append(content[start:])
+    return " ".join(_TAG.sub(" ", "".join(kept)).split())

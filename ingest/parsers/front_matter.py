@@ -1,0 +1,84 @@
+"""The YAML block at the head of a Markdown file, read as plain strings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from ingest.candidates import Finding, clean_tags
+from ingest.dates import read_date
+from ingest.reasons import Part
+
+_MAX_CHARS = 16_000
+_MAX_DEPTH = 20
+# Escapes can make what the file itself may not hold: NUL, controls, lone surrogates.
+_UNSTORABLE = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """``values`` maps lower-cased names (``-`` for ``_`` and space) to the strings given."""
+
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    def first(self, *names: str) -> str | None:
+        """The first string under the first of ``names`` that is there."""
+        for name in names:
+            if found := self.values.get(name):
+                return found[0]
+        return None
+
+    @property
+    def title(self) -> str | None:
+        return self.first("title")
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        given = (*self.values.get("tags", ()), *self.values.get("keywords", ()))
+        return clean_tags(part for tag in given for part in tag.split(","))
+
+    @property
+    def event_time(self) -> int | None:
+        """The date in milliseconds; None without one that can be read."""
+        date = self.first("date", "created", "last-modified")
+        return None if date is None else read_date(date)
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """Strings and lists of strings; whatever is nested deeper is not read."""
+    if not text.strip():
+        return FrontMatter()
+    if len(text) > _MAX_CHARS or _too_deep(text):
+        return FrontMatter(findings=(Finding(Part.FRONT_MATTER_INVALID, "L1-L1"),))
+    try:
+        # BaseLoader makes strings only: no dates, numbers or objects from a dropped file.
+        loaded = yaml.load(text, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, ValueError, OverflowError):
+        # ValueError: an escape beyond Unicode, which the YAML reader does not check.
+        return FrontMatter(findings=(Finding(Part.FRONT_MATTER_INVALID, "L1-L1"),))
+    if not isinstance(loaded, dict):
+        return FrontMatter(findings=(Finding(Part.FRONT_MATTER_INVALID, "L1-L1"),))
+    values: dict[str, tuple[str, ...]] = {}
+    for name, value in loaded.items():
+        if not isinstance(name, str):
+            continue
+        given = value if isinstance(value, list) else [value]
+        strings = tuple(
+            each.strip()
+            for each in given
+            if isinstance(each, str) and each.strip() and not _UNSTORABLE.search(each)
+        )
+        values["-".join(name.casefold().replace("_", " ").replace("-", " ").split())] = strings
+    return FrontMatter(values)
+
+
+def _too_deep(text: str) -> bool:
+    """Whether brackets, indentation or dashes nest beyond what the YAML reader's stack bears."""
+    flow = sum(text.count(mark) for mark in "[{")
+    indents = {len(line) - len(line.lstrip(" ")) for line in text.split("\n")}
+    inline = max((line.count("- ") + line.count("? ") for line in text.split("\n")), default=0)
+    return flow > 10 * _MAX_DEPTH or len(indents) > _MAX_DEPTH or inline > _MAX_DEPTH

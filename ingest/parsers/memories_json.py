@@ -1,0 +1,226 @@
+"""The project's own document: each item is taken or left out by itself, with its code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from ingest.candidates import (
+    MAX_CANDIDATES,
+    MAX_CONFIDENCE,
+    MAX_IMPORTANCE,
+    Candidate,
+    CandidateEdge,
+    Finding,
+    KeySource,
+    ParsedDocument,
+)
+from ingest.dates import to_ms
+from ingest.document import EdgeItem, MemoryItem
+from ingest.parsers.naming import document_keys, title_of
+from ingest.reasons import Part, Reason, refuse
+from memgraph.model.enums import MemoryStatus, MemoryType, Scope
+
+_FIELDS = frozenset(("memories", "edges"))
+# Named apart from any unknown field: to send them is to claim another's authority.
+_CLAIMS = frozenset(("captured_by", "source", "memory_id", "created_at", "orchestrator_id"))
+_MAX_ATTRIBUTES_CHARS = 16_000
+_DEFAULT_CONFIDENCE = 0.8
+
+
+def is_memories_document(value: Any) -> bool:
+    """Whether a JSON value means to be a document of memories, well-formed or not."""
+    return isinstance(value, dict) and isinstance(value.get("memories"), list)
+
+
+def parse_memories(
+    value: Mapping[str, Any], path: str, findings: tuple[Finding, ...] = ()
+) -> ParsedDocument:
+    """The document's items as candidates, those that break a rule as findings.
+
+    Raises:
+        IngestRejected: schema_violation for the document as a whole, too_many_items, or
+            no_valid_items with the findings when every memory broke a rule.
+    """
+    unknown = sorted(set(value) - _FIELDS)
+    edges = value.get("edges", [])
+    if unknown or not isinstance(edges, list):
+        raise refuse(
+            Reason.SCHEMA_VIOLATION,
+            "the document has the fields memories and edges, both lists",
+            unknown=[name[:80] for name in unknown[:10]],
+        )
+    if len(edges) > 10 * MAX_CANDIDATES:
+        raise refuse(Reason.TOO_MANY_ITEMS, "the document holds too many edges: split it")
+    told = list(findings)
+    keys = KeySource()
+    made: list[Candidate] = []
+    named: dict[str, str] = {}
+    for place, raw in enumerate(value["memories"]):
+        candidate = _memory(raw, f"/memories/{place}", keys, named, told)
+        if candidate is not None:
+            made.append(candidate)
+    if value["memories"] and not made:
+        raise refuse(
+            Reason.NO_VALID_ITEMS,
+            "no memory of the document keeps the rules",
+            findings=[finding.as_dict() for finding in told[:100]],
+        )
+    return ParsedDocument(
+        "memories",
+        tuple(made),
+        tuple(_edges(edges, named, told)),
+        findings=tuple(told),
+        title=title_of(path),
+        main_key=made[0].key if made else None,
+        document_keys=document_keys(path),
+    )
+
+
+def _memory(
+    raw: Any, where: str, keys: KeySource, named: dict[str, str], told: list[Finding]
+) -> Candidate | None:
+    refusal = _claim(raw, where)
+    if refusal is not None:
+        told.append(refusal)
+        return None
+    try:
+        item = MemoryItem.model_validate(raw)
+    except ValidationError as error:
+        told.append(_broken(error, where))
+        return None
+    problem = _inconsistency(item)
+    event_time, valid_until = _moment(item.event_time), _moment(item.valid_until)
+    if problem is None and item.event_time is not None and event_time is None:
+        problem = "event_time: not an ISO 8601 time"
+    if problem is None and item.valid_until is not None and valid_until is None:
+        problem = "valid_until: not an ISO 8601 time"
+    if problem is not None:
+        told.append(Finding(Part.VALUE_INVALID, where, {"problems": [problem]}))
+        return None
+    if item.key is not None and item.key in named:
+        told.append(Finding(Part.KEY_REPEATED, where, {"key": item.key}))
+        return None
+    key = keys.new()
+    if item.key is not None:
+        named[item.key] = key
+    return Candidate(
+        key,
+        item.content.strip(),
+        where,
+        type=MemoryType(item.type),
+        kind=item.kind,
+        summary=item.summary,
+        importance=_capped_importance(item, where, told),
+        confidence=_capped_confidence(item, where, told),
+        status=MemoryStatus(item.status),
+        event_time=event_time,
+        valid_until=valid_until,
+        conversation_id=item.conversation_id,
+        session_id=item.session_id,
+        sequence=item.sequence,
+        turn_id=item.turn_id,
+        source_role=item.source_role,
+        sensitivity=item.sensitivity,
+        scope=item.scope,
+        scope_id=item.scope_id,
+        tags=tuple(dict.fromkeys(item.tags)),
+        attributes=item.attributes,
+    )
+
+
+def _claim(raw: Any, where: str) -> Finding | None:
+    if not isinstance(raw, dict):
+        return None
+    if raw.get("type") == MemoryType.IDENTITY.value:
+        return Finding(Part.IDENTITY_NOT_ALLOWED, where)
+    claimed = sorted(_CLAIMS & set(raw))
+    return Finding(Part.FIELD_NOT_ALLOWED, where, {"fields": claimed}) if claimed else None
+
+
+def _inconsistency(item: MemoryItem) -> str | None:
+    if not item.content.strip():
+        return "content: is only white space"
+    if (item.scope is Scope.GLOBAL) != (item.scope_id is None):
+        return "scope_id: a session or project scope needs one, global has none"
+    if len(json.dumps(item.attributes, ensure_ascii=False)) > _MAX_ATTRIBUTES_CHARS:
+        return f"attributes: over {_MAX_ATTRIBUTES_CHARS} characters as JSON"
+    return None
+
+
+def _moment(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return to_ms(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _capped_importance(item: MemoryItem, where: str, told: list[Finding]) -> int | None:
+    if item.importance is not None and item.importance > MAX_IMPORTANCE:
+        told.append(Finding(Part.IMPORTANCE_CAPPED, where, {"given": item.importance}))
+        return MAX_IMPORTANCE
+    return item.importance
+
+
+def _capped_confidence(item: MemoryItem, where: str, told: list[Finding]) -> float:
+    if item.confidence is None:
+        return _DEFAULT_CONFIDENCE
+    if item.confidence > MAX_CONFIDENCE:
+        told.append(Finding(Part.CONFIDENCE_CAPPED, where, {"given": item.confidence}))
+        return MAX_CONFIDENCE
+    return item.confidence
+
+
+def _broken(error: ValidationError, where: str) -> Finding:
+    """The first problem gives the code; all of them are told, without the offending text."""
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    told = [
+        f"{'.'.join(str(part)[:80] for part in each['loc']) or '(all)'}: {each['msg']}"
+        for each in problems[:5]
+    ]
+    return Finding(_code(problems[0]["type"]), where, {"problems": told})
+
+
+def _code(kind: str) -> Part:
+    if kind == "extra_forbidden":
+        return Part.UNKNOWN_FIELD
+    if kind == "missing":
+        return Part.FIELD_MISSING
+    if kind in ("enum", "literal_error"):
+        return Part.ENUM_INVALID
+    if kind.startswith(("greater_than", "less_than", "string_too", "too_", "finite_number")):
+        return Part.OUT_OF_BOUNDS
+    return Part.TYPE_INVALID if kind.endswith("type") else Part.VALUE_INVALID
+
+
+def _edges(
+    raw_edges: Sequence[Any], named: Mapping[str, str], told: list[Finding]
+) -> list[CandidateEdge]:
+    made: dict[tuple[str, str, str], CandidateEdge] = {}
+    for place, raw in enumerate(raw_edges):
+        where = f"/edges/{place}"
+        try:
+            item = EdgeItem.model_validate(raw)
+        except ValidationError as error:
+            told.append(_broken(error, where))
+            continue
+        missing = [key for key in (item.from_key, item.to_key) if key not in named]
+        if missing:
+            told.append(Finding(Part.EDGE_ENDPOINT_MISSING, where, {"keys": missing}))
+            continue
+        if item.from_key == item.to_key:
+            told.append(Finding(Part.SELF_EDGE, where))
+            continue
+        ends = (named[item.from_key], named[item.to_key], item.type.value)
+        if ends in made:
+            told.append(Finding(Part.EDGE_REPEATED, where))
+            continue
+        made[ends] = CandidateEdge(ends[0], ends[1], item.type, item.weight, item.reason)
+    return list(made.values())

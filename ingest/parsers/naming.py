@@ -1,0 +1,68 @@
+"""What a file's path says: its keys for links, its record number, its session."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+_NUMBER = re.compile(r"(?:adr[-_ ]?)?0*(\d{1,5})(?=[-_. ]|$)", re.IGNORECASE)
+_SESSION = re.compile(r"^(.+?)[-_ .]+(?:session|part|chat)[-_ ]*\d+$", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_TYPES = (".md", ".txt", ".json")
+
+
+def document_keys(path: str, number: int | None = None) -> tuple[str, ...]:
+    """The keys under which others may link to ``path`` (relative to the drop zone, with ``/``).
+
+    ``path:`` is exact; ``name:`` is the bare file name; ``record:`` is a number, in its folder
+    and anywhere.
+    """
+    folder, name = posixpath.split(path)
+    keys = [f"path:{path.casefold()}", f"name:{name.casefold()}"]
+    if number is not None:
+        keys += [f"record:{folder.casefold()}#{number}", f"record:#{number}"]
+    return tuple(dict.fromkeys(keys))
+
+
+def link_keys(href: str, path: str) -> tuple[str, ...]:
+    """The keys for a link found in ``path``, strictest first; empty if it leads to no document."""
+    bare = unquote(href.split("#", 1)[0].split("?", 1)[0]).strip()
+    if not bare.casefold().endswith(_TYPES):
+        return ()
+    name = f"name:{posixpath.basename(bare).casefold()}"
+    if _SCHEME.match(bare) or bare.startswith("/"):
+        return (name,)
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), bare))
+    if target.startswith(".."):
+        return (name,)
+    return (f"path:{target.casefold()}", name)
+
+
+def number_keys(number: int, path: str) -> tuple[str, ...]:
+    """The keys for a record that is named by its number alone."""
+    folder = posixpath.dirname(path).casefold()
+    return tuple(dict.fromkeys((f"record:{folder}#{number}", f"record:#{number}")))
+
+
+def record_number(path: str) -> int | None:
+    """The number that a file's name begins with, as in ``0015-dns.md`` or ``ADR-015.md``."""
+    match = _NUMBER.match(posixpath.basename(path))
+    return int(match[1]) if match else None
+
+
+def session_name(path: str) -> str:
+    """The session of a transcript that names none: the path without its ending."""
+    return str(PurePosixPath(path).with_suffix(""))[-200:] or "session"
+
+
+def conversation_name(session: str) -> str:
+    """``team-session-03`` belongs to ``team``, in any folder; others are one by themselves."""
+    match = _SESSION.match(posixpath.basename(session))
+    return match[1] if match else session
+
+
+def title_of(path: str) -> str:
+    """A title for a file that has none."""
+    return " ".join(re.split(r"[-_\s]+", PurePosixPath(path).stem)).strip() or "untitled"

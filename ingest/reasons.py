@@ -1,0 +1,80 @@
+"""Machine-readable reasons: why a dropped file, or a part of one, was not taken."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from memgraph.errors import IngestRejected
+
+
+class Reason(StrEnum):
+    """Why a whole file is refused (``IngestRejected.details['reason']``) or left for a later run.
+
+    The skipped ones, at the end, are not failures: the file stays where it is.
+    """
+
+    LINK = "link"
+    HARD_LINK = "hard_link"
+    NOT_REGULAR_FILE = "not_regular_file"
+    NAME_INVALID = "name_invalid"
+    UNSUPPORTED_TYPE = "unsupported_type"
+    TOO_LARGE = "too_large"
+    TOO_DEEP = "too_deep"
+    TOO_MANY_FILES = "too_many_files"
+    UNREADABLE = "unreadable"
+    EMPTY = "empty"
+    BINARY = "binary"
+    NUL_BYTES = "nul_bytes"
+    NOT_UTF8 = "not_utf8"
+    ENCODING_TRUNCATED = "encoding_truncated"
+    JSON_INVALID = "json_invalid"
+    JSON_TRUNCATED = "json_truncated"
+    JSON_DUPLICATE_KEY = "json_duplicate_key"
+    JSON_NOT_A_NUMBER = "json_not_a_number"
+    JSON_NUMBER_RANGE = "json_number_range"
+    JSON_LONE_SURROGATE = "json_lone_surrogate"
+    JSON_NUL = "json_nul"
+    JSON_TOO_DEEP = "json_too_deep"
+    SCHEMA_VIOLATION = "schema_violation"
+    NO_VALID_ITEMS = "no_valid_items"
+    TOO_MANY_ITEMS = "too_many_items"
+
+    STILL_BEING_WRITTEN = "still_being_written"
+    HIDDEN_OR_TEMPORARY = "hidden_or_temporary"
+    VANISHED = "vanished"
+
+
+class Part(StrEnum):
+    """Why a part of an accepted file was left out or changed; the code of a ``Finding``."""
+
+    IDENTITY_NOT_ALLOWED = "identity_not_allowed"
+    FIELD_NOT_ALLOWED = "field_not_allowed"
+    UNKNOWN_FIELD = "unknown_field"
+    FIELD_MISSING = "field_missing"
+    ENUM_INVALID = "enum_invalid"
+    OUT_OF_BOUNDS = "out_of_bounds"
+    TYPE_INVALID = "type_invalid"
+    VALUE_INVALID = "value_invalid"
+    KEY_REPEATED = "key_repeated"
+    EDGE_ENDPOINT_MISSING = "edge_endpoint_missing"
+    EDGE_REPEATED = "edge_repeated"
+    SELF_EDGE = "self_edge"
+    CONFIDENCE_CAPPED = "confidence_capped"
+    IMPORTANCE_CAPPED = "importance_capped"
+    IDENTITY_LOWERED = "identity_lowered"
+    NOT_TYPED = "not_typed"
+    PLACEHOLDER_SECTION = "placeholder_section"
+    CONTENT_SPLIT = "content_split"
+    CONTROL_CHARACTERS_REMOVED = "control_characters_removed"
+    FRONT_MATTER_INVALID = "front_matter_invalid"
+    DATE_NOT_UNDERSTOOD = "date_not_understood"
+    MESSAGE_INVALID = "message_invalid"
+    MESSAGE_EMPTY = "message_empty"
+    CONTENT_PART_SKIPPED = "content_part_skipped"
+    NOTHING_EXTRACTED = "nothing_extracted"
+
+
+def refuse(reason: Reason, message: str, **details: Any) -> IngestRejected:
+    """The error with which a whole file is refused."""
+    return IngestRejected(message, reason=reason.value, **details)
