@@ -1,0 +1,252 @@
+"""The log of one orchestrator: JSON lines of bounded size, set up on demand.
+
+A line is one ASCII JSON object: control and format characters stand escaped in it. Errors are told
+by class and code alone, because a provider's text may hold a key or what was sent to it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from itertools import islice
+from math import isfinite
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from memgraph.clock import Clock, iso
+from memgraph.errors import MemgraphError
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+Level = Literal["debug", "info", "warning", "error"]
+
+MAX_VALUE_CHARS: Final = 2_000
+_MAX_DEPTH: Final = 3
+_MAX_ITEMS: Final = 50
+_MAX_BITS: Final = 256
+DEFAULT_MAX_BYTES: Final = 5_000_000
+DEFAULT_KEEP_FILES: Final = 3
+
+_LEVELS: Final[tuple[Level, ...]] = ("debug", "info", "warning", "error")
+
+
+class LineSink(Protocol):
+    """Where finished lines go."""
+
+    def write(self, line: str) -> None:
+        """Takes one line without its line end. Never raises for a full or missing disk."""
+        ...
+
+
+class MemorySink:
+    """Keeps the lines in a list, for tests."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write(self, line: str) -> None:
+        self.lines.append(line)
+
+
+class RotatingFile:
+    """Appends lines to a file; at ``max_bytes`` it becomes ``<name>.1``, that ``<name>.2``, …
+
+    Several processes may write the same file: a line is one append, and rotation is guarded by a
+    lock file beside it. On disk are at most ``max_bytes`` and one line, times ``keep_files`` + 1.
+
+    A log must not fail the work it tells of: a line that cannot be written is counted in
+    ``dropped``, and ``last_error`` names the class of the error, for the health report.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        keep_files: int = DEFAULT_KEEP_FILES,
+    ) -> None:
+        self.path = path
+        self.dropped = 0
+        self.last_error: str | None = None
+        self._max_bytes = max_bytes
+        self._keep_files = keep_files
+        self._lock = threading.Lock()
+
+    def write(self, line: str) -> None:
+        data = line.encode("ascii", "backslashreplace") + b"\n"
+        with self._lock:
+            try:
+                if self._append(data) > self._max_bytes:
+                    self._rotate()
+            except OSError as error:
+                self.dropped += 1
+                self.last_error = type(error).__name__
+
+    def _append(self, data: bytes) -> int:
+        """Writes and returns the file's size after it. Opened each time: nothing to close, and a
+        file that was rotated or removed by someone else is not written on.
+        """
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        # Without a reader a FIFO in the log's place would block for ever.
+        descriptor = os.open(self.path, flags | os.O_NONBLOCK, 0o600)
+        try:
+            if os.write(descriptor, data) < len(data):
+                raise OSError("the disk took a part of the line")
+            return os.fstat(descriptor).st_size
+        finally:
+            os.close(descriptor)
+
+    def _rotate(self) -> None:
+        with self._rotation_lock():
+            # Another process may have rotated while this one waited.
+            if self.path.stat().st_size <= self._max_bytes:
+                return
+            if self._keep_files == 0:
+                self.path.unlink()
+                return
+            for number in range(self._keep_files - 1, 0, -1):
+                older = self._numbered(number)
+                if older.exists():
+                    older.replace(self._numbered(number + 1))
+            self.path.replace(self._numbered(1))
+
+    def _numbered(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}")
+
+    @contextmanager
+    def _rotation_lock(self) -> Iterator[None]:
+        lock = self.path.with_name(f"{self.path.name}.lock")
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+class EventLog:
+    """Writes events with fields. structlog is loaded with the first event, not before.
+
+    Args:
+        sink: takes the finished lines.
+        clock: for the ``time`` of a line.
+        level: lower events are left out.
+        fields: stand in every line, e.g. ``orchestrator="orc-1"``.
+    """
+
+    def __init__(
+        self, sink: LineSink, clock: Clock, *, level: Level = "info", **fields: Any
+    ) -> None:
+        self.sink = sink
+        self._clock = clock
+        self._level = level
+        self._fields = fields
+        self._bound: FilteringBoundLogger | None = None
+
+    def debug(self, event: str, **fields: Any) -> None:
+        self._write("debug", event, fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        self._write("info", event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        self._write("warning", event, fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        self._write("error", event, fields)
+
+    def failure(
+        self, event: str, error: BaseException, *, level: Level = "error", **fields: Any
+    ) -> None:
+        """Tells of an error by its class and stable code; its text and its details stay out."""
+        self._write(level, event, fields | error_fields(error))
+
+    def bind(self, **fields: Any) -> EventLog:
+        """A log that adds these fields to every line and writes to the same sink."""
+        return EventLog(self.sink, self._clock, level=self._level, **{**self._fields, **fields})
+
+    def _write(self, level: Level, event: str, fields: dict[str, Any]) -> None:
+        if _LEVELS.index(level) < _LEVELS.index(self._level):
+            return
+        if self._bound is None:
+            self._bound = _bound_logger(self.sink, self._clock, self._fields)
+        getattr(self._bound, level)(event, **fields)
+
+
+def open_log(
+    path: Path,
+    clock: Clock,
+    *,
+    level: Level = "info",
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    keep_files: int = DEFAULT_KEEP_FILES,
+    **fields: Any,
+) -> EventLog:
+    """A log in a file, whose folder has to be there when the first line is written."""
+    sink = RotatingFile(path, max_bytes=max_bytes, keep_files=keep_files)
+    return EventLog(sink, clock, level=level, **fields)
+
+
+def error_fields(error: BaseException) -> dict[str, str]:
+    """``error``: the class's name; ``code``: its stable code, for errors of this package."""
+    told = {"error": type(error).__name__}
+    if isinstance(error, MemgraphError):
+        told["code"] = error.code
+    return told
+
+
+class _Lines:
+    """The logger under structlog's: every level is one method that takes the finished line."""
+
+    def __init__(self, sink: LineSink) -> None:
+        self.debug = self.info = self.warning = self.error = sink.write
+
+
+def _bound_logger(sink: LineSink, clock: Clock, fields: dict[str, Any]) -> FilteringBoundLogger:
+    import structlog  # 0.2 s, hence here
+
+    def stamped(
+        _logger: Any, _level: str, line: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        return {**line, "time": iso(clock.now_ms())}
+
+    logger: FilteringBoundLogger = structlog.wrap_logger(
+        _Lines(sink),
+        processors=[
+            structlog.processors.add_log_level,
+            _clipped,
+            stamped,
+            structlog.processors.JSONRenderer(ensure_ascii=True, allow_nan=False),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(0),
+        context_class=dict,
+    )
+    return logger.bind(**fields)
+
+
+def _clipped(_logger: Any, _level: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    return {str(key): _clip(value, _MAX_DEPTH) for key, value in line.items()}
+
+
+def _clip(value: Any, depth: int) -> Any:
+    """A value that JSON can hold, bounded in length, breadth and depth."""
+    if isinstance(value, str):
+        return value if len(value) <= MAX_VALUE_CHARS else value[:MAX_VALUE_CHARS] + "…"
+    if value is None or (isinstance(value, float) and isfinite(value)):
+        return value
+    # Python refuses to print an integer of over 4,300 digits.
+    if isinstance(value, int) and value.bit_length() <= _MAX_BITS:
+        return value
+    if depth > 0 and isinstance(value, Mapping):
+        items = islice(value.items(), _MAX_ITEMS)
+        return {str(key)[:MAX_VALUE_CHARS]: _clip(each, depth - 1) for key, each in items}
+    if depth > 0 and isinstance(value, list | tuple | set | frozenset):
+        return [_clip(each, depth - 1) for each in islice(value, _MAX_ITEMS)]
+    if isinstance(value, PurePath):
+        return _clip(str(value), depth)
+    # Not its repr, which might hold anything.
+    return f"<{type(value).__name__}>"

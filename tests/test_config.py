@@ -1,0 +1,354 @@
+"""Settings: precedence, origins, strict types, and a reference that matches the code."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+
+from memgraph.config import Settings, describe, keys, load_settings
+from memgraph.config.reference import reference_table
+from memgraph.errors import InvalidConfig, InvalidInput, UnknownConfigKey
+from memgraph.paths import OrchestratorPaths, global_config_file
+from memgraph.policy import bulletin, decay, ranking
+
+DOCS = Path(__file__).parent.parent / "docs" / "configuration.md"
+TOP_N = "memory.retrieval.top_n"
+TOP_N_VARIABLE = "MEMGRAPH_MEMORY__RETRIEVAL__TOP_N"
+
+
+def write_global(root: Path, text: str) -> str:
+    path = global_config_file(root)
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def write_own(root: Path, text: str, name: str = "orc-1") -> str:
+    path = OrchestratorPaths(root, name).config_file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def load(
+    root: Path,
+    orchestrator: str | None = None,
+    environ: dict[str, str] | None = None,
+    overrides: dict[str, Any] | None = None,
+) -> Settings:
+    return load_settings(root, orchestrator, environ=environ or {}, overrides=overrides)
+
+
+def origin(settings: Settings, key: str) -> str:
+    return {each.key: each.origin for each in describe(settings)}[key]
+
+
+def refused(
+    kind: type[InvalidInput], key: str, where: str, root: Path, **arguments: Any
+) -> InvalidInput:
+    with pytest.raises(kind) as caught:
+        load(root, **arguments)
+    assert type(caught.value) is kind
+    assert caught.value.details == {"key": key, "origin": where}
+    assert key in caught.value.message
+    assert where in caught.value.message
+    return caught.value
+
+
+def test_defaults_without_any_file(tmp_path: Path) -> None:
+    memory = load(tmp_path / "missing", "orc-1").memory
+    assert memory.enabled is True
+    assert memory.bulletin_mode == "every_message"
+    assert (memory.retrieval.top_n, memory.retrieval.rrf_k) == (20, 60)
+    assert (memory.retrieval.top_k_vector, memory.retrieval.top_k_text) == (50, 50)
+    assert memory.bulletin.max_chars == 4_000
+    assert memory.ingest.enabled is True
+    assert memory.scope.cross_orchestrator is False
+    assert memory.embedding.provider == "local"
+    assert memory.extractor.provider == "none"
+    assert memory.storage.synchronous == "FULL"
+
+
+def test_precedence_and_origins_layer_by_layer(tmp_path: Path) -> None:
+    assert origin(load(tmp_path), TOP_N) == "default"
+    global_file = write_global(tmp_path, "[memory.retrieval]\ntop_n = 1\nrrf_k = 7")
+    own_file = write_own(tmp_path, "[memory.retrieval]\ntop_n = 2")
+    environ = {TOP_N_VARIABLE: "3"}
+    expected = [
+        (load(tmp_path), 1, global_file),
+        (load(tmp_path, "orc-1"), 2, own_file),
+        (load(tmp_path, "orc-1", environ), 3, TOP_N_VARIABLE),
+        (load(tmp_path, "orc-1", environ, {"memory": {"retrieval": {"top_n": 4}}}), 4, "code"),
+    ]
+    for settings, value, where in expected:
+        assert settings.memory.retrieval.top_n == value
+        assert origin(settings, TOP_N) == where
+        assert settings.memory.retrieval.rrf_k == 7
+        assert origin(settings, "memory.retrieval.rrf_k") == global_file
+
+
+def test_one_orchestrators_file_is_not_anothers(tmp_path: Path) -> None:
+    write_own(tmp_path, "[memory]\nenabled = false", "one")
+    assert load(tmp_path, "one").memory.enabled is False
+    assert load(tmp_path, "two").memory.enabled is True
+
+
+def test_code_may_use_dotted_keys(tmp_path: Path) -> None:
+    assert load(tmp_path, overrides={TOP_N: 5}).memory.retrieval.top_n == 5
+
+
+def test_the_process_environment_is_read_when_loading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOP_N_VARIABLE, "9")
+    assert load_settings(tmp_path).memory.retrieval.top_n == 9
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("memory.enabled", "False", False),
+        ("memory.enabled", "1", True),
+        ("memory.enabled", " yes ", True),
+        ("memory.retrieval.top_n", "17", 17),
+        ("memory.decay.rate", "0.25", 0.25),
+        ("memory.decay.rate", "1", 1.0),
+        ("memory.embedding.provider", "litellm/some/model", "litellm/some/model"),
+        ("memory.storage.synchronous", "NORMAL", "NORMAL"),
+        ("memory.ingest.allowed_roots", "/a:/b c", ("/a", "/b c")),
+        ("memory.ingest.allowed_roots", "", ()),
+    ],
+)
+def test_variables_are_parsed_by_type(tmp_path: Path, key: str, text: str, value: Any) -> None:
+    variable = "MEMGRAPH_" + key.upper().replace(".", "__")
+    settings = load(tmp_path, environ={variable: text})
+    shown = {each.key: each for each in describe(settings)}[key]
+    assert (shown.value, shown.origin) == (value, variable)
+    assert type(shown.value) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("memory.enabled", "maybe"),
+        ("memory.enabled", ""),
+        ("memory.retrieval.top_n", "5.0"),
+        ("memory.retrieval.top_n", "0"),
+        ("memory.decay.rate", "nan"),
+        ("memory.decay.rate", "inf"),
+        ("memory.scope.cross_orchestrator", "true"),
+        ("memory.ingest.allowed_roots", "relative"),
+    ],
+)
+def test_a_variable_of_the_wrong_type_is_named(tmp_path: Path, key: str, text: str) -> None:
+    variable = "MEMGRAPH_" + key.upper().replace(".", "__")
+    refused(InvalidConfig, key, variable, tmp_path, environ={variable: text})
+
+
+def test_variables_that_are_not_settings_are_left_alone(tmp_path: Path) -> None:
+    environ = {
+        "MEMGRAPH_ROOT": "/x",
+        "MEMGRAPH_SHARED": "/y",
+        "MEMGRAPH_PORT": "tcp://10.0.0.1:80",
+        "MEMGRAPH_SERVICE_HOST": "10.0.0.1",
+        "_MEMGRAPH_COMPLETE": "complete_bash",
+        "MEMORY__ENABLED": "no",
+    }
+    assert load(tmp_path, environ=environ) == load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("variable", "key"),
+    [
+        ("MEMGRAPH_MEMORY__RETRIEVAL__TOPN", "memory.retrieval.topn"),
+        ("MEMGRAPH_RETRIEVAL__TOP_N", "retrieval.top_n"),
+        ("MEMGRAPH_MEMORY_ENABLED", "memory_enabled"),
+        ("MEMGRAPH_MEMORY__RETRIEVAL", "memory.retrieval"),
+    ],
+)
+def test_an_unknown_variable_is_named(tmp_path: Path, variable: str, key: str) -> None:
+    refused(UnknownConfigKey, key, variable, tmp_path, environ={variable: "1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("memry = 1", "memry"),
+        ("[memory]\nenable = true", "memory.enable"),
+        ("[memory.retrieval]\ntopn = 1", "memory.retrieval.topn"),
+        ("[memory.nothing]", "memory.nothing"),
+        ("[memory.retrieval.weights]\nTEXT = 1.0", "memory.retrieval.weights.TEXT"),
+    ],
+)
+def test_an_unknown_key_in_either_file_is_named(tmp_path: Path, text: str, key: str) -> None:
+    own = write_own(tmp_path, text)
+    refused(UnknownConfigKey, key, own, tmp_path, orchestrator="orc-1")
+    assert load(tmp_path).memory.enabled
+    refused(UnknownConfigKey, key, write_global(tmp_path, text), tmp_path)
+
+
+def test_a_near_miss_is_suggested(tmp_path: Path) -> None:
+    with pytest.raises(UnknownConfigKey, match=r"did you mean memory\.retrieval\.top_n\?"):
+        load(tmp_path, overrides={"memory.retrieval.top_m": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[memory]\nenabled = "true"', "memory.enabled"),
+        ("[memory]\nenabled = 1", "memory.enabled"),
+        ('[memory.retrieval]\ntop_n = "5"', "memory.retrieval.top_n"),
+        ("[memory.retrieval]\ntop_n = 5.0", "memory.retrieval.top_n"),
+        ("[memory.retrieval]\ntop_n = true", "memory.retrieval.top_n"),
+        ("[memory.retrieval]\ntop_n = 0", "memory.retrieval.top_n"),
+        ("[memory.decay]\nrate = nan", "memory.decay.rate"),
+        ("[memory.decay]\nexponent = 0.0", "memory.decay.exponent"),
+        ('[memory]\nbulletin_mode = "daily"', "memory.bulletin_mode"),
+        ('[memory.storage]\nsynchronous = "OFF"', "memory.storage.synchronous"),
+        ("[memory.scope]\ncross_orchestrator = true", "memory.scope.cross_orchestrator"),
+        ('[memory.ingest]\nallowed_roots = "/a"', "memory.ingest.allowed_roots"),
+        ('[memory.ingest]\nallowed_roots = ["/a", 3]', "memory.ingest.allowed_roots"),
+        ('[memory.ingest]\nallowed_roots = ["a"]', "memory.ingest.allowed_roots"),
+        ('[memory.embedding]\nprovider = "openai"', "memory.embedding.provider"),
+        ('[memory.extractor]\nprovider = "local"', "memory.extractor.provider"),
+        ('[memory.embedding]\napi_base = "ftp://x"', "memory.embedding.api_base"),
+        ('[memory.embedding]\napi_base = "https://u:secret@x/"', "memory.embedding.api_base"),
+        ('[memory.embedding]\napi_key_env = "sk-secret"', "memory.embedding.api_key_env"),
+        ("memory = 3", "memory"),
+        ("[memory]\nretrieval = 3", "memory.retrieval"),
+        ("[[memory.retrieval]]\ntop_n = 3", "memory.retrieval"),
+        ("[memory.enabled]", "memory.enabled"),
+        ("[memory.enabled]\nx = 1", "memory.enabled"),
+    ],
+)
+def test_a_wrong_value_is_named_even_where_it_would_be_overridden(
+    tmp_path: Path, text: str, key: str
+) -> None:
+    where = write_global(tmp_path, text)
+    error = refused(InvalidConfig, key, where, tmp_path)
+    assert "secret" not in error.message
+    good = {"memory.retrieval.top_n": 5, "memory.enabled": True, "memory.decay.rate": 0.1}
+    refused(InvalidConfig, key, where, tmp_path, overrides=good)
+
+
+def test_a_whole_number_is_a_fraction(tmp_path: Path) -> None:
+    write_global(tmp_path, "[memory.decay]\nrate = 1")
+    assert load(tmp_path).memory.decay.rate == 1.0
+
+
+def test_arrays_become_folders(tmp_path: Path) -> None:
+    write_global(tmp_path, '[memory.ingest]\nallowed_roots = ["/a", "/b"]')
+    assert load(tmp_path).memory.ingest.allowed_roots == ("/a", "/b")
+
+
+@pytest.mark.parametrize("content", [b"[memory", b"\xff\xfe", b"a = 1\na = 2"])
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path, content: bytes) -> None:
+    path = global_config_file(tmp_path)
+    path.write_bytes(content)
+    with pytest.raises(InvalidConfig) as caught:
+        load(tmp_path)
+    assert caught.value.details == {"origin": str(path)}
+
+
+def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
+    global_config_file(tmp_path).mkdir()
+    with pytest.raises(InvalidConfig, match=r"memgraph\.toml cannot be read"):
+        load(tmp_path)
+
+
+def test_a_key_of_the_process_is_refused_in_an_orchestrators_file(tmp_path: Path) -> None:
+    text = "[memory.storage]\nmax_open_orchestrators = 8"
+    write_global(tmp_path, text)
+    assert load(tmp_path, "orc-1").memory.storage.max_open_orchestrators == 8
+    where = write_own(tmp_path, text)
+    refused(
+        InvalidConfig,
+        "memory.storage.max_open_orchestrators",
+        where,
+        tmp_path,
+        orchestrator="orc-1",
+    )
+
+
+def test_a_bad_orchestrator_name_reads_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput):
+        load(tmp_path, "../orc")
+
+
+def test_settings_do_not_change(tmp_path: Path) -> None:
+    settings = load(tmp_path)
+    with pytest.raises(pydantic.ValidationError):
+        settings.memory.retrieval.top_n = 3
+
+
+def test_two_loads_do_not_share_origins(tmp_path: Path) -> None:
+    changed = load(tmp_path, overrides={TOP_N: 5})
+    assert (origin(changed, TOP_N), origin(load(tmp_path), TOP_N)) == ("code", "default")
+
+
+def test_describe_lists_every_key_with_its_value(tmp_path: Path) -> None:
+    shown = describe(load(tmp_path))
+    assert [each.key for each in shown] == list(keys())
+    assert all(each.value == keys()[each.key].default for each in shown)
+    assert {each.origin for each in shown} == {"default"}
+
+
+def test_every_default_survives_validation_and_has_a_meaning(tmp_path: Path) -> None:
+    settings = load(tmp_path, overrides={name: key.default for name, key in keys().items()})
+    assert settings.model_dump() == load(tmp_path).model_dump()
+    assert all(key.description.endswith(".") for key in keys().values())
+
+
+@pytest.mark.parametrize("name", [n for n, k in keys().items() if k.kind in (int, float)])
+def test_every_number_has_a_range_that_holds(tmp_path: Path, name: str) -> None:
+    key = keys()[name]
+    assert key.bounds
+    low, _, high = key.bounds.removeprefix("over ").replace(" to ", "..").partition("..")
+    for beyond in (key.kind(float(low)) - 1, key.kind(float(high)) + 1):
+        refused(InvalidConfig, name, "code", tmp_path, overrides={name: beyond})
+    assert load(tmp_path, overrides={name: key.kind(float(high))}) != load(tmp_path)
+
+
+def test_documentation_lists_every_key_as_it_is() -> None:
+    documented = [
+        row for row in DOCS.read_text("utf-8").splitlines() if row.startswith("| `memory.")
+    ]
+    expected = [row for row in reference_table().splitlines() if row.startswith("| `memory.")]
+    assert len(expected) == len(keys())
+    assert documented == expected
+
+
+def test_the_example_in_the_documentation_loads(tmp_path: Path) -> None:
+    text = DOCS.read_text("utf-8").split("```toml\n")[1].split("```")[0]
+    write_global(tmp_path, text)
+    assert load(tmp_path).memory.retrieval.top_n == 10
+
+
+def test_defaults_agree_with_the_rules(tmp_path: Path) -> None:
+    memory = load(tmp_path).memory
+    rules = dataclasses.asdict(ranking.ModifierSettings())
+    assert memory.retrieval.modifiers.model_dump() == rules
+    assert memory.retrieval.rrf_k == ranking.RRF_K
+    assert memory.bulletin.max_chars == bulletin.MAX_CHARS
+    assert memory.bulletin.max_line_chars == bulletin.MAX_LINE_CHARS
+    fading = (memory.decay.rate, memory.decay.exponent, memory.decay.threshold)
+    assert fading == (decay.DEFAULT_RATE, decay.DEFAULT_EXPONENT, decay.DEFAULT_THRESHOLD)
+    assert math.isfinite(memory.decay.rate)
+
+
+def test_importing_reads_no_environment_and_no_toml() -> None:
+    code = (
+        "import os, sys\n"
+        "before = {'tomllib', 'difflib', 'pydantic_settings', 'platformdirs'}\n"
+        "os.environ['MEMGRAPH_MEMORY__NONSENSE'] = '1'\n"
+        "import memgraph.config, memgraph.paths, memgraph.log\n"
+        "print(sorted(before & set(sys.modules)), 'structlog' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] False\n"
