@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections import OrderedDict
@@ -26,11 +25,6 @@ from memgraph.service.orchestrator import Orchestrator
 from memgraph.storage import provisioning
 
 DEFAULT_ACTOR = "user"
-
-
-def log_failure(event: str, error: Exception) -> None:
-    """Tell of an error that nobody is there to receive, by its class: its text may hold data."""
-    logging.getLogger("memgraph").warning("%s failed: %s", event, type(error).__name__)
 
 
 class MemoryService:
@@ -236,7 +230,6 @@ class MemoryService:
             ids=self.ids,
             embedding=self._provider(settings),
             find_names=find_names,
-            log_failure=log_failure,
         )
 
     def _dimensions(self, settings: Settings) -> int:

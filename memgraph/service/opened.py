@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -13,6 +13,7 @@ from memgraph.audit.journal import Entry, Head
 from memgraph.clock import Clock
 from memgraph.config import Settings
 from memgraph.ids import IdSource
+from memgraph.log import open_log
 from memgraph.model.enums import MemoryKind
 from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
@@ -48,7 +49,6 @@ class Opened:
         ids: IdSource,
         embedding: EmbeddingProvider | None,
         find_names: NameFinder,
-        log_failure: Callable[[str, Exception], None],
     ) -> None:
         self.paths = paths
         self.database = database
@@ -69,8 +69,17 @@ class Opened:
             },
         )
         self.worker = EmbeddingWorker(database, embedding, clock)
+        chosen = settings.memory.log
+        self.log = open_log(
+            paths.log_file,
+            clock,
+            level=chosen.level,
+            max_bytes=chosen.max_bytes,
+            keep_files=chosen.keep_files,
+            orchestrator=paths.name,
+        )
         self.background = BackgroundDrain(
-            self.worker, lambda error: log_failure("embedding.drain", error)
+            self.worker, lambda error: self.log.failure("embedding.drain", error)
         )
         with database.read() as connection:
             self.other_model = model_mismatch(connection, embedding)

@@ -8,10 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import InvalidInput
-from memgraph.model.enums import EdgeType
-from memgraph.model.values import EdgeInput, MemoryInput, Outcome, validated
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, validated
 from memgraph.policy.scope import Viewer
-from memgraph.service import changes
+from memgraph.service import changes, reading
 from memgraph.service.embedding import Drained
 from memgraph.service.joining import Written
 from memgraph.service.opened import Opened, Transaction
@@ -169,6 +169,44 @@ class Orchestrator:
                     transaction.connection, edge, reason=reason, at=transaction.at, actor=self.actor
                 )
             )
+
+    def get(self, memory_id: str) -> Memory:
+        """One memory. Raises NotFound: there is none that this handle may see."""
+        with self._service.opened(self.name) as opened:
+            return reading.get(opened, self.viewer, memory_id)
+
+    def list_memories(
+        self,
+        *,
+        types: Sequence[MemoryType] = (),
+        kinds: Sequence[MemoryKind] = (),
+        statuses: Sequence[MemoryStatus] = (MemoryStatus.ACTIVE,),
+        tags: Sequence[str] = (),
+        session_id: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[Memory]:
+        """Memories, newest first, a page at a time: ``before`` is the last id of the page before.
+
+        An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000.
+        """
+        with self._service.opened(self.name) as opened:
+            return reading.listing(
+                opened,
+                self.viewer,
+                types=types,
+                kinds=kinds,
+                statuses=statuses,
+                tags=tags,
+                session_id=session_id,
+                before=before,
+                limit=limit,
+            )
+
+    def stats(self) -> dict[str, Any]:
+        """Counts over everything stored, sizes on disk, the state of the embeddings."""
+        with self._service.opened(self.name) as opened:
+            return reading.stats(opened)
 
     def embed_pending(self) -> Drained:
         """Work off the embedding outbox now; returns when nothing is due or the provider failed."""

@@ -8,16 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from memgraph.errors import NotFound
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.tables import DerivationRow, MemoryRow, SourceRow, StatusRow
 from memgraph.model.values import Memory, Source, StoredSource
 from memgraph.storage import vectors
 from memgraph.storage.rows import MEMORY_COLUMNS, memory_from_row, source_from_row
+from memgraph.storage.visibility import View
 
 memories: sa.Table = MemoryRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
 sources: sa.Table = SourceRow.__table__  # type: ignore[attr-defined]
@@ -172,20 +174,50 @@ def update(connection: sa.Connection, memory_id: str, **values: Any) -> None:
     )
 
 
-def newest(
-    connection: sa.Connection,
-    *,
-    where: Sequence[sa.ColumnElement[bool]],
-    limit: int,
-    before: str | None = None,
-) -> list[Memory]:
-    """Memories that fulfil ``where``, newest first; ``before``: the last id of a page."""
-    statement = sa.select(sa.text(MEMORY_COLUMNS)).select_from(memories).where(*where)
-    if before is not None:
-        last = sa.select(memories.c.pk).where(memories.c.memory_id == before).scalar_subquery()
-        statement = statement.where(memories.c.pk < last)
-    rows = connection.execute(statement.order_by(memories.c.pk.desc()).limit(limit))
-    return [memory_from_row(row) for row in rows]
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories to list; an empty field leaves nothing out.
+
+    ``tags`` asks for all of them; ``before`` is the id of the last memory of the page before.
+    """
+
+    memory_ids: tuple[str, ...] = ()
+    types: tuple[MemoryType, ...] = ()
+    kinds: tuple[MemoryKind, ...] = ()
+    tags: tuple[str, ...] = ()
+    session_id: str | None = None
+    before: str | None = None
+
+
+def select(connection: sa.Connection, view: View, chosen: Filter, *, limit: int) -> list[Memory]:
+    """Visible memories that pass the filter, newest first."""
+    terms = [view.where("m")]
+    values: dict[str, Any] = {**view.params, "limit": limit}
+    for column, wanted in (
+        ("memory_id", chosen.memory_ids),
+        ("type", chosen.types),
+        ("kind", chosen.kinds),
+    ):
+        if wanted:
+            terms.append(f"m.{column} IN (SELECT value FROM json_each(:{column}))")
+            values[column] = json.dumps(wanted)
+    if chosen.tags:
+        terms.append(
+            "NOT EXISTS (SELECT 1 FROM json_each(:tags) t"
+            " WHERE t.value NOT IN (SELECT value FROM json_each(m.tags)))"
+        )
+        values["tags"] = json.dumps(chosen.tags)
+    if chosen.session_id is not None:
+        terms.append("m.session_id = :session_id")
+        values["session_id"] = chosen.session_id
+    if chosen.before is not None:
+        terms.append("m.pk < (SELECT pk FROM memories WHERE memory_id = :before)")
+        values["before"] = chosen.before
+    statement = sa.text(
+        f"SELECT {view.memory_columns('m')} FROM memories m"
+        f" WHERE {' AND '.join(terms)} ORDER BY m.pk DESC LIMIT :limit"
+    )
+    return [memory_from_row(row) for row in connection.execute(statement, values)]
 
 
 def counts(connection: sa.Connection) -> dict[str, dict[str, int]]:

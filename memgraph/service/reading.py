@@ -1,0 +1,87 @@
+"""Reading what is stored, one by one and in lists; what a viewer may not see is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.values import Memory
+from memgraph.policy.scope import Viewer
+from memgraph.service.opened import Opened
+from memgraph.storage import edges, embeddings, entities, ingest_files, journal, memories
+from memgraph.storage.memories import Filter
+from memgraph.storage.visibility import View
+
+MAX_PAGE = 1_000
+
+
+def get(opened: Opened, viewer: Viewer, memory_id: str) -> Memory:
+    """Raises NotFound: there is none, or the viewer may not see it; both sound the same."""
+    with opened.database.read() as connection:
+        found = memories.select(connection, View(viewer), Filter(memory_ids=(memory_id,)), limit=1)
+    if not found:
+        raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
+    return found[0]
+
+
+def listing(
+    opened: Opened,
+    viewer: Viewer,
+    *,
+    types: Sequence[MemoryType],
+    kinds: Sequence[MemoryKind],
+    statuses: Sequence[MemoryStatus],
+    tags: Sequence[str],
+    session_id: str | None,
+    before: str | None,
+    limit: int,
+) -> list[Memory]:
+    """Newest first; ``before`` is the last id of the page before.
+
+    Raises:
+        InvalidInput: a limit outside 1..1000.
+    """
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", limit=limit)
+    chosen = Filter(
+        types=tuple(types),
+        kinds=tuple(kinds),
+        tags=tuple(tags),
+        session_id=session_id,
+        before=before,
+    )
+    view = View(viewer, statuses=frozenset(statuses) or None)
+    with opened.database.read() as connection:
+        return memories.select(connection, view, chosen, limit=limit)
+
+
+def stats(opened: Opened) -> dict[str, Any]:
+    """Counts over everything stored, and the sizes on disk in bytes."""
+    with opened.database.read() as connection:
+        seq, _ = journal.head(connection)
+        found = {
+            "orchestrator": opened.database.orchestrator_id,
+            "memories": memories.counts(connection),
+            "edges": edges.counts(connection),
+            "entities": entities.count(connection),
+            "embeddings": embeddings.state_counts(connection),
+            "ingest": ingest_files.counts(connection),
+            "journal_entries": seq,
+            "schema": _schema(connection),
+        }
+    files = {each.name: each.stat().st_size for each in _database_files(opened)}
+    return {**found, "bytes": files, "embedding_model_changed": opened.other_model is not None}
+
+
+def _schema(connection: sa.Connection) -> str:
+    return str(connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one())
+
+
+def _database_files(opened: Opened) -> list[Any]:
+    base = opened.database.path
+    files = (base, base.with_name(base.name + "-wal"))
+    return [each for each in files if each.exists()]
