@@ -80,10 +80,10 @@ def checked(
         array = np.asarray(vectors, dtype=np.float64)
     if array is not None and count == 0 and array.size == 0:
         return np.zeros((0, dimensions), dtype=np.float32)
+    if array is not None and array.ndim > 0 and len(array) != count:
+        raise _invalid(f"{len(array)} vectors for {count} texts", "count")
     if array is None or array.ndim != 2:
         raise _invalid("vectors that are no table of numbers", "shape")
-    if len(array) != count:
-        raise _invalid(f"{len(array)} vectors for {count} texts", "count")
     if array.shape[1] != dimensions:
         found = array.shape[1]
         raise _invalid(f"{found} dimensions where {dimensions} are configured", "dimensions")

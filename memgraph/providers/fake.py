@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memgraph.errors import InvalidConfig, MemgraphError, ProviderUnavailable
-from memgraph.providers.embedding import checked
+from memgraph.providers.embedding import checked, prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ class FakeEmbedding:
             raise self.fail_with
         out = np.zeros((len(texts), self.dimensions), dtype=np.float64)
         for row, text in zip(out, texts, strict=True):
-            for word in _WORD.findall(text.casefold()):
+            for word in _WORD.findall(prepared(text).casefold()):
                 row += _direction(word, self.dimensions)
         return checked(out, len(texts), self.dimensions, zero_rows=True)
 
@@ -92,5 +92,5 @@ def _direction(word: str, dimensions: int) -> NDArray[np.float64]:
     """A pseudo-random vector with entries in [-1, 1), a function of the word alone."""
     import numpy as np
 
-    digest = hashlib.shake_128(word.encode("utf-8", "surrogatepass")).digest(4 * dimensions)
+    digest = hashlib.shake_128(word.encode()).digest(4 * dimensions)
     return np.frombuffer(digest, dtype="<u4").astype(np.float64) / 2**31 - 1.0

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MODEL_DIRECTORY: Final = Path(__file__).parent / "models" / "static-256"
+MODEL_FILES: Final = ("tokenizer.json", "vectors.npy", "scales.npy")
 CHECKSUMS: Final = "SHA256SUMS"
 
 # Bounds the gathered token vectors to about 32 MB in the worst case (one token per character).
@@ -80,18 +81,25 @@ def verify(directory: Path = MODEL_DIRECTORY) -> None:
     Raises:
         ProviderRejected: a file is missing or its content differs; ``details['file']`` names it.
     """
-    try:
-        lines = (directory / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        raise _damaged(CHECKSUMS) from None
-    for line in lines:
-        expected, _, name = line.partition("  ")
+    expected = _checksums(directory)
+    for name in MODEL_FILES:
         try:
             found = hashlib.sha256((directory / name).read_bytes()).hexdigest()
         except OSError:
             raise _damaged(name) from None
-        if found != expected:
+        if found != expected[name]:
             raise _damaged(name)
+
+
+def _checksums(directory: Path) -> dict[str, str]:
+    try:
+        lines = (directory / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise _damaged(CHECKSUMS) from None
+    sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    if sums.keys() != set(MODEL_FILES):
+        raise _damaged(CHECKSUMS)
+    return sums
 
 
 def _read(directory: Path, dimensions: int) -> _Loaded:

@@ -1,0 +1,174 @@
+"""JSON completions against a real server, and the strict reading of answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.errors import (
+    InvalidConfig,
+    ProviderAnswerInvalid,
+    ProviderError,
+    ProviderRejected,
+    ProviderUnavailable,
+)
+from memgraph.providers.completion import (
+    MAX_ANSWER_CHARACTERS,
+    CompletionProvider,
+    completion_provider,
+    parsed_answer,
+)
+from memgraph.providers.litellm_completion import LitellmCompletion
+
+NoSecret = Callable[[BaseException], None]
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.fixture
+def make(model_server: Any, key: str) -> Callable[..., LitellmCompletion]:
+    def build(model: str = "openai/gpt-4o-mini", **changed: Any) -> LitellmCompletion:
+        settings = {
+            "timeout_s": 10.0,
+            "retries": 1,
+            "first_wait_s": 0.0,
+            "api_base": model_server.url,
+            "api_key": key,
+        }
+        return LitellmCompletion(model, **(settings | changed))
+
+    return build
+
+
+def failure(provider: CompletionProvider) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        provider.complete_json("system", "user", SCHEMA)
+    return caught.value
+
+
+def test_a_good_answer_comes_back_parsed(model_server: Any, make: Any, key: str) -> None:
+    model_server.behave(model_server.writes('{"n": 7}'))
+    provider = make()
+    assert isinstance(provider, CompletionProvider)
+    assert provider.complete_json("be brief", "count", SCHEMA) == {"n": 7}
+    request = model_server.requests[0]
+    assert request["path"] == "/v1/chat/completions"
+    assert request["authorization"] == f"Bearer {key}"
+    assert [m["content"] for m in request["messages"]] == ["be brief", "count"]
+    assert request["response_format"]["json_schema"]["schema"] == SCHEMA
+    assert request["temperature"] == 0
+
+
+def test_another_shape_is_left_to_the_caller(model_server: Any, make: Any) -> None:
+    model_server.behave(model_server.writes("[1, 2]"))
+    assert make().complete_json("s", "u", SCHEMA) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "reason"),
+    [
+        ("I would say seven.", "stop", "not_json"),
+        ('{"n": 7', "length", "cut_off"),
+        ('{"n": 7}', "length", "cut_off"),
+        (None, "stop", "no_text"),
+    ],
+)
+def test_no_json_is_invalid(
+    model_server: Any, make: Any, text: str | None, finish: str, reason: str
+) -> None:
+    model_server.behave(model_server.writes(text, finish))
+    error = failure(make())
+    assert isinstance(error, ProviderAnswerInvalid)
+    assert error.details["reason"] == reason
+    assert len(model_server.requests) == 1
+
+
+@pytest.mark.parametrize("body", ["<html>", "", {"object": "chat.completion", "choices": []}])
+def test_no_completion_at_all_is_invalid(model_server: Any, make: Any, body: Any) -> None:
+    model_server.behave(model_server.says(200, body))
+    assert isinstance(failure(make()), ProviderAnswerInvalid)
+
+
+def test_a_hanging_model_is_unavailable(
+    model_server: Any, make: Any, assert_no_secret: NoSecret
+) -> None:
+    model_server.behave(model_server.hangs)
+    error = failure(make(timeout_s=0.2))
+    assert isinstance(error, ProviderUnavailable)
+    assert len(model_server.requests) == 2
+    assert_no_secret(error)
+
+
+def test_overload_passes(model_server: Any, make: Any) -> None:
+    model_server.behave(model_server.fails(429), model_server.writes('{"n": 1}'))
+    assert make().complete_json("s", "u", SCHEMA) == {"n": 1}
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_a_refusal_is_not_retried(
+    model_server: Any, make: Any, assert_no_secret: NoSecret, status: int
+) -> None:
+    model_server.behave(model_server.fails(status))
+    error = failure(make())
+    assert isinstance(error, ProviderRejected)
+    assert error.details["status"] == status
+    assert len(model_server.requests) == 1
+    assert_no_secret(error)
+
+
+@given(json_values, st.sampled_from(["{}", " \n{}\n ", "```json\n{}\n```", "```\n{}\n```"]))
+def test_any_json_is_read_plain_or_fenced(value: Any, frame: str) -> None:
+    assert parsed_answer(frame.replace("{}", json.dumps(value))) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": NaN}',
+        "[Infinity]",
+        '{"a": 1, "a": 2}',
+        "{} trailing",
+        "",
+        "[" * 100_000,
+        "[1]" + " " * MAX_ANSWER_CHARACTERS,
+        None,
+        7,
+    ],
+)
+def test_loose_json_is_refused(text: object) -> None:
+    with pytest.raises(ProviderAnswerInvalid) as caught:
+        parsed_answer(text)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["", "litellm/", "local", "openai/x"])
+def test_factory_refuses_unknown_names(name: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        completion_provider(name)
+    assert caught.value.details["key"] == "name"
+
+
+def test_factory_checks_and_passes_settings(model_server: Any, key: str) -> None:
+    with pytest.raises(InvalidConfig):
+        completion_provider("litellm/openai/x", max_tokens=0)
+    model_server.behave(model_server.writes("{}"))
+    provider = completion_provider(
+        "litellm/openai/x", max_tokens=9, api_base=model_server.url, api_key=key
+    )
+    assert provider.name == "litellm/openai/x"
+    assert provider.complete_json("s", "u", SCHEMA) == {}
+    assert model_server.requests[0]["max_tokens"] == 9

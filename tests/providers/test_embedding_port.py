@@ -1,0 +1,162 @@
+"""One suite for the port, run over every implementation; then the port's own helpers."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.providers.embedding import (
+    MAX_CHARACTERS,
+    EmbeddingProvider,
+    checked,
+    embedding_provider,
+    prepared,
+)
+
+TEXTS = [
+    "Anna decided to move the cache to Redis.",
+    "The cache moves to Redis, Anna decided.",
+    "Lunch is at noon.",
+    "Ünïcödé, 漢字 and \U0001f9ea",
+    "a lone \ud800 surrogate",
+]
+
+
+def hashed(text: str) -> list[float]:
+    digest = hashlib.sha256(text.encode()).digest()
+    return [byte / 255 + 0.01 for byte in digest[:8]]
+
+
+@pytest.fixture(params=["local", "fake", "litellm"])
+def provider(request: pytest.FixtureRequest) -> EmbeddingProvider:
+    if request.param != "litellm":
+        return embedding_provider(request.param)
+    server = request.getfixturevalue("model_server")
+    server.behave(server.embeds(hashed))
+    return embedding_provider(
+        "litellm/openai/any", dimensions=8, batch_size=2, api_base=server.url, api_key="k"
+    )
+
+
+def test_says_who_it_is(provider: EmbeddingProvider) -> None:
+    assert isinstance(provider, EmbeddingProvider)
+    assert provider.name.split("/")[0] in {"local", "fake", "litellm"}
+    assert provider.model
+    assert provider.dimensions >= 1
+
+
+def test_rows_are_unit_float32_in_order(provider: EmbeddingProvider) -> None:
+    vectors = provider.embed(TEXTS)
+    assert vectors.shape == (len(TEXTS), provider.dimensions)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+    for text, vector in zip(TEXTS, vectors, strict=True):
+        np.testing.assert_array_equal(provider.embed([text])[0], vector)
+
+
+def test_nothing_to_embed_gives_zeros(provider: EmbeddingProvider) -> None:
+    vectors = provider.embed(["", "word", " \n\t"])
+    assert np.flatnonzero(vectors.any(axis=1)).tolist() == [1]
+
+
+def test_no_texts_give_no_rows(provider: EmbeddingProvider) -> None:
+    assert provider.embed([]).shape == (0, provider.dimensions)
+
+
+def test_only_the_head_of_a_long_text_counts(provider: EmbeddingProvider) -> None:
+    head = ("river " * MAX_CHARACTERS)[:MAX_CHARACTERS]
+    first, second = provider.embed([head + " mountain", head + " desert"])
+    np.testing.assert_array_equal(first, second)
+
+
+def test_threads_agree(provider: EmbeddingProvider) -> None:
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(provider.embed(TEXTS))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == len(threads)
+    for vectors in found:
+        np.testing.assert_array_equal(vectors, found[0])
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        hnp.array_shapes(min_dims=2, max_dims=2, max_side=6),
+        elements=st.floats(allow_nan=False, allow_infinity=False),
+    )
+)
+def test_checked_scales_to_norm_one(vectors: np.ndarray) -> None:
+    out = checked(vectors, *vectors.shape, zero_rows=True)
+    assert np.isfinite(out).all()
+    norms = np.linalg.norm(out.astype(np.float64), axis=1)
+    np.testing.assert_allclose(norms, np.abs(vectors).max(axis=1) > 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "reason"),
+    [
+        ([[1.0, 2.0]], "count"),
+        ([[1.0, 2.0, 3.0]] * 2, "dimensions"),
+        ([[1.0, float("nan")]] * 2, "not_finite"),
+        ([[1.0, float("-inf")]] * 2, "not_finite"),
+        ([[1.0, None]] * 2, "not_finite"),
+        ([[0.0, 0.0], [1.0, 0.0]], "zero"),
+        ([[1.0], [1.0, 2.0]], "shape"),
+        ([1.0, 2.0], "shape"),
+        (["ab", "cd"], "shape"),
+        (None, "shape"),
+        ([[10**400, 1]] * 2, "shape"),
+    ],
+)
+def test_checked_refuses(vectors: Any, reason: str) -> None:
+    with pytest.raises(ProviderAnswerInvalid) as caught:
+        checked(vectors, 2, 2)
+    assert caught.value.details["reason"] == reason
+    assert caught.value.__context__ is None
+
+
+@given(st.text(st.characters(), max_size=40), st.integers(0, 3))
+def test_prepared_text_is_capped_utf8(text: str, times: int) -> None:
+    long = text * times * 300
+    ready = prepared(long)
+    assert len(ready) == min(len(long), MAX_CHARACTERS)
+    assert ready.encode("utf-8").decode("utf-8") == ready
+
+
+@pytest.mark.parametrize(
+    ("make", "key"),
+    [
+        (lambda: embedding_provider("nosuch"), "name"),
+        (lambda: embedding_provider("litellm/"), "name"),
+        (lambda: embedding_provider(""), "name"),
+        (lambda: embedding_provider("litellm/x"), "dimensions"),
+        (lambda: embedding_provider("local", dimensions=128), "dimensions"),
+        (lambda: embedding_provider("fake", dimensions=0), "dimensions"),
+        (lambda: embedding_provider("litellm/x", dimensions=4, batch_size=0), "batch_size"),
+        (lambda: embedding_provider("litellm/x", dimensions=4, timeout_s=0.0), "timeout_s"),
+        (lambda: embedding_provider("litellm/x", dimensions=4, retries=-1), "retries"),
+    ],
+)
+def test_factory_names_the_bad_setting(make: Callable[[], object], key: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        make()
+    assert caught.value.details["key"] == key
+
+
+def test_factory_takes_fitting_dimensions() -> None:
+    assert embedding_provider("local", dimensions=256).dimensions == 256
+    assert embedding_provider("fake", dimensions=7).embed(["x"]).shape == (1, 7)
