@@ -1,0 +1,287 @@
+"""Writing through the handle: what is stored together, what is refused, what is journalled."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memgraph import EdgeType, MemoryService, MemoryStatus, MemoryType, Orchestrator, Viewer
+from memgraph.clock import FixedClock
+from memgraph.errors import Conflict, IllegalTransition, InvalidInput, NotFound
+from memgraph.model.enums import MemoryKind, Sensitivity
+
+
+def rows(service: MemoryService, name: str, statement: str, *values: Any) -> list[Any]:
+    with service.opened(name) as opened, opened.database.read() as connection:
+        return [tuple(row) for row in connection.exec_driver_sql(statement, values)]
+
+
+def actions(service: MemoryService, name: str = "orc-1") -> list[str]:
+    return [row[0] for row in rows(service, name, "SELECT action FROM audit_log ORDER BY seq")]
+
+
+def test_a_memory_comes_back_as_it_was_given(orc: Orchestrator) -> None:
+    stored = orc.remember(
+        "Backups are kept for 30 days.",
+        type="Decision",
+        importance=80,
+        tags=["ops"],
+        attributes={"ticket": 7},
+        event_time="2026-01-02T03:04:05Z",
+    )
+    memory = orc.get(stored)
+    assert stored.startswith("fact_")
+    assert memory.content == "Backups are kept for 30 days."
+    assert (memory.type, memory.importance, memory.tags) == (MemoryType.DECISION, 80, ("ops",))
+    assert memory.attributes == {"ticket": 7}
+    assert json.loads(memory.model_dump_json())["event_time"] == "2026-01-02T03:04:05.000Z"
+
+
+def test_one_transaction_holds_the_row_and_all_that_hangs_on_it(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    stored = orc.remember("Ada lives in Lisbon.")
+    for table, column in (
+        ("memories", "memory_id"),
+        ("memory_status", "memory_id"),
+        ("audit_log", "subject"),
+    ):
+        assert rows(
+            service, "orc-1", f"SELECT count(*) FROM {table} WHERE {column} = ?", stored
+        ) == [(1,)]
+    assert rows(service, "orc-1", "SELECT state FROM memory_embeddings") == [("pending",)]
+    assert rows(
+        service, "orc-1", "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH 'lisbon'"
+    ) == [(1,)]
+
+
+def test_equal_text_is_one_memory(orc: Orchestrator) -> None:
+    first = orc.remember("The gate closes at nine.")
+    assert orc.remember("The  gate closes\nat nine.") == first
+    assert orc.remember("The gate closes at nine.", type="Event") != first
+    outcomes = orc.remember_many([{"content": "twin"}, {"content": "twin"}])
+    assert [each.outcome for each in outcomes] == ["stored", "duplicate"]
+    assert outcomes[0].memory_id == outcomes[1].memory_id
+
+
+def test_turns_repeat_one_another_and_stay_apart(orc: Orchestrator) -> None:
+    turns = [
+        {"content": "ok", "kind": "episode", "session_id": "s", "source_role": who}
+        for who in ("ana", "ben", "ana")
+    ]
+    ids = [each.memory_id for each in orc.remember_many(turns)]
+    assert len(set(ids)) == 3
+    later = orc.remember("fine", kind="episode", session_id="s")
+    assert [orc.get(str(each)).sequence for each in (*ids, later)] == [0, 1, 2, 3]
+
+
+def test_a_retracted_text_can_be_remembered_again(orc: Orchestrator) -> None:
+    first = orc.remember("It rains.")
+    orc.retract(first, reason="it stopped")
+    assert orc.remember("It rains.") != first
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("importance", 101),
+        ("importance", -1),
+        ("importance", "50"),
+        ("confidence", 1.01),
+        ("confidence", float("nan")),
+        ("type", "Nope"),
+        ("kind", "wish"),
+        ("sensitivity", "Secret"),
+        ("scope", "session"),
+        ("event_time", "tomorrow"),
+        ("event_time", 2**63),
+        ("content", ""),
+        ("content", " \n"),
+        ("content", "x" * 32_001),
+        ("content", "a\x00b"),
+        ("content", "\ud800"),
+        ("attributes", {"a": float("inf")}),
+        ("attributes", {"a": "x" * 20_000}),
+        ("sequence", -1),
+        ("unheard_of", 1),
+    ],
+)
+def test_a_wrong_field_is_named_and_nothing_is_written(
+    orc: Orchestrator, service: MemoryService, field: str, value: Any
+) -> None:
+    with pytest.raises(InvalidInput, match=field):
+        orc.remember(**{"content": "fine", field: value})
+    assert rows(service, "orc-1", "SELECT count(*) FROM memories") == [(0,)]
+
+
+def test_a_bad_item_of_many_is_rejected_alone(orc: Orchestrator) -> None:
+    outcomes = orc.remember_many(
+        [
+            {"content": "good"},
+            {"content": "bad", "importance": 500},
+            {"content": "from nowhere", "derived_from": ["fact_missing"]},
+            {"content": "good too", "key": "k"},
+        ]
+    )
+    assert [each.outcome for each in outcomes] == ["stored", "rejected", "rejected", "stored"]
+    assert [each.code for each in outcomes] == [None, "input.invalid", "memory.not_found", None]
+
+
+def test_a_correction_replaces_and_keeps_what_was_said(
+    orc: Orchestrator, service: MemoryService, clock: FixedClock
+) -> None:
+    old = orc.remember("Standup is at nine.", type="Fact", tags=["team"], importance=70)
+    clock.advance(days=1)
+    new = orc.correct(old, "Standup is at ten.", reason="moved")
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert orc.get(old).content == "Standup is at nine."
+    assert (orc.get(new).tags, orc.get(new).importance) == (("team",), 70)
+    history = rows(
+        service,
+        "orc-1",
+        "SELECT status, until - since FROM memory_status WHERE memory_id = ? ORDER BY status_id",
+        old,
+    )
+    assert history == [("active", 86_400_000), ("superseded", None)]
+    assert actions(service) == ["remember", "remember", "supersede", "relate"]
+
+
+def test_a_correction_that_cannot_be_leaves_nothing(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    old = orc.remember("Standup is at nine.")
+    orc.retract(old, reason="wrong")
+    with pytest.raises(IllegalTransition):
+        orc.correct(old, "Standup is at ten.", reason="moved")
+    assert rows(service, "orc-1", "SELECT count(*) FROM memories") == [(1,)]
+    assert actions(service) == ["remember", "retract"]
+
+
+def test_an_edge_is_stored_once_and_the_symmetric_ones_from_either_end(orc: Orchestrator) -> None:
+    one, two = orc.remember("a"), orc.remember("b")
+    edge = orc.relate(one, EdgeType.CONTRADICTS, two)
+    assert orc.relate(two, "Contradicts", one) == edge
+    assert orc.relate(one, "CausedBy", two) != orc.relate(two, "CausedBy", one)
+
+
+def test_an_edge_needs_two_memories(orc: Orchestrator) -> None:
+    one = orc.remember("a")
+    with pytest.raises(NotFound):
+        orc.relate(one, "RelatedTo", "fact_missing")
+    with pytest.raises(InvalidInput):
+        orc.relate(one, "RelatedTo", one)
+    with pytest.raises(InvalidInput, match="weight"):
+        orc.relate(one, "RelatedTo", "fact_other", weight=2.0)
+
+
+def test_a_partial_update_leaves_the_older_one_active(orc: Orchestrator) -> None:
+    whole, part, old, other = (orc.remember(text) for text in ("w", "p", "o", "x"))
+    orc.relate(part, EdgeType.UPDATES, other, partial=True)
+    orc.relate(whole, EdgeType.UPDATES, old)
+    assert orc.get(other).status is MemoryStatus.ACTIVE
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+
+
+def test_a_contradiction_is_resolved_and_taken_back(orc: Orchestrator, clock: FixedClock) -> None:
+    one = orc.remember("The port is 80.", confidence=0.9)
+    two = orc.remember("The port is 8080.")
+    edge = orc.relate(one, "Contradicts", two)
+    clock.advance(days=1)
+    orc.resolve(edge, winner=two, reason="looked at the config")
+    loser, winner = orc.get(one), orc.get(two)
+    assert (loser.status, loser.confidence) == (MemoryStatus.SUPERSEDED, 0.3)
+    assert winner.attributes["supersedes"] == [one]
+    with pytest.raises(Conflict):
+        orc.resolve(edge, winner=one, reason="again")
+    orc.reopen(edge, reason="the config was old")
+    loser, winner = orc.get(one), orc.get(two)
+    assert (loser.status, loser.confidence) == (MemoryStatus.ACTIVE, 0.9)
+    assert "supersedes" not in winner.attributes
+    with pytest.raises(Conflict):
+        orc.reopen(edge, reason="again")
+
+
+def test_only_a_side_can_win(orc: Orchestrator) -> None:
+    one, two, third = (orc.remember(text) for text in "abc")
+    edge = orc.relate(one, "Contradicts", two)
+    with pytest.raises(Conflict, match="one of the two"):
+        orc.resolve(edge, winner=third, reason="x")
+    with pytest.raises(NotFound):
+        orc.resolve(orc.relate(one, "RelatedTo", third), winner=one, reason="x")
+
+
+def test_retract_restore_confirm(orc: Orchestrator) -> None:
+    one = orc.remember("a", confidence=0.5)
+    orc.retract(one, reason="no")
+    with pytest.raises(IllegalTransition):
+        orc.retract(one, reason="no")
+    with pytest.raises(Conflict):
+        orc.confirm(one)
+    orc.restore(one, reason="yes")
+    orc.confirm(one)
+    assert (orc.get(one).confidence, orc.get(one).decay_rate) == (1.0, 0.0)
+
+
+def test_what_a_viewer_may_not_see_is_not_there(service: MemoryService) -> None:
+    owner = service.orchestrator(
+        "orc-1", create=True, viewer=Viewer(clearance=Sensitivity.RESTRICTED)
+    )
+    secret = owner.remember("the code is 1234", sensitivity="Restricted")
+    reader = service.orchestrator("orc-1")
+    assert owner.get(secret).content == "the code is 1234"
+    with pytest.raises(NotFound):
+        reader.get(secret)
+    assert list(reader.list_memories()) == []
+
+
+def test_lists_are_paged_and_filtered(orc: Orchestrator) -> None:
+    orc.remember_many(
+        {"content": f"n{number}", "type": "Todo" if number % 2 else "Fact", "tags": [f"t{number}"]}
+        for number in range(7)
+    )
+    first = orc.list_memories(limit=3)
+    rest = orc.list_memories(limit=10, before=first[-1].memory_id)
+    assert [each.content for each in (*first, *rest)] == [f"n{n}" for n in range(6, -1, -1)]
+    assert len(orc.list_memories(types=[MemoryType.TODO])) == 3
+    assert [each.content for each in orc.list_memories(tags=["t4"])] == ["n4"]
+    assert list(orc.list_memories(kinds=[MemoryKind.EPISODE])) == []
+    with pytest.raises(InvalidInput):
+        orc.list_memories(limit=0)
+
+
+def test_orchestrators_do_not_see_one_another(service: MemoryService) -> None:
+    one = service.orchestrator("one", create=True)
+    two = service.orchestrator("two", create=True)
+    stored = one.remember("mine")
+    with pytest.raises(NotFound):
+        two.get(stored)
+    with pytest.raises(NotFound):
+        two.relate(two.remember("yours"), "RelatedTo", stored)
+
+
+def test_stats_count_what_is_there(orc: Orchestrator) -> None:
+    one, two = orc.remember("a"), orc.remember("b")
+    orc.relate(one, "RelatedTo", two)
+    found = orc.stats()
+    assert found["memories"]["status"] == {"active": 2}
+    assert found["edges"] == {"RelatedTo": 1}
+    assert found["embeddings"] == {"pending": 2, "ready": 0, "failed": 0}
+    assert found["journal_entries"] == 3
+    assert found["bytes"]["memory.db"] > 0
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(content=st.text(max_size=200))
+def test_any_text_is_stored_as_it_is_or_refused(orc: Orchestrator, content: str) -> None:
+    try:
+        stored = orc.remember(content, kind="episode")
+    except InvalidInput:
+        assert not content.strip() or "\x00" in content
+    else:
+        assert orc.get(stored).content == content
