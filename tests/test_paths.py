@@ -6,7 +6,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.errors import AccessDenied, InvalidInput
@@ -38,6 +38,7 @@ def test_names_that_are_refused(name: object) -> None:
         OrchestratorPaths(Path("/r"), name)  # type: ignore[arg-type]  # same
 
 
+@settings(deadline=None)
 @given(st.text(max_size=70))
 def test_an_accepted_name_stays_inside_the_root(name: str) -> None:
     try:

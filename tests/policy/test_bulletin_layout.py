@@ -60,21 +60,21 @@ lines = st.builds(
     hostile,
     st.lists(st.sampled_from(["fact_1", "ep_2", "ref_3"]), min_size=1, max_size=3).map(tuple),
 )
-offers = st.dictionaries(st.sampled_from(Section), st.lists(lines, max_size=12))
+offers = st.dictionaries(st.sampled_from(Section), st.lists(lines, max_size=5))
 
 
 def many(section: Section, count: int) -> list[Line]:
     return [line(f"{section.value} number {n}", f"fact_{section.value}_{n}") for n in range(count)]
 
 
-@given(offers, st.integers(0, 3_000), st.integers(1, 120))
+@given(offers, st.integers(0, 1_200), st.integers(1, 120))
 def test_the_text_never_exceeds_the_limit(
     offered: dict[Section, list[Line]], limit: int, per_line: int
 ) -> None:
     assert len(compose(offered, limit, per_line).markdown) <= limit
 
 
-@given(offers, st.integers(0, 3_000), st.integers(0, 500))
+@given(offers, st.integers(0, 1_200), st.integers(0, 500))
 def test_a_larger_limit_only_adds(
     offered: dict[Section, list[Line]], limit: int, more: int
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_larger_limit_only_adds(
         assert list(shown) == offered.get(section, [])[: len(shown)]
 
 
-@given(offers, st.integers(0, 3_000))
+@given(offers, st.integers(0, 1_200))
 def test_goals_todos_and_decisions_are_kept_longest(
     offered: dict[Section, list[Line]], limit: int
 ) -> None:
