@@ -152,12 +152,18 @@ _SOURCE_TYPES = _by_value(SourceType)
 _CAPTURERS = _by_value(CapturedBy)
 
 
+# Shared by all values of a class: they are frozen, and copying one copies its set.
+_FIELDS_SET: dict[type[Value], set[str]] = {
+    kind: set(kind.model_fields) for kind in (Memory, Edge, StoredSource, StatusPeriod)
+}
+
+
 def _built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
     """What ``model_construct`` makes of the complete fields, without its walk over them."""
     value = kind.__new__(kind)
     put = object.__setattr__  # the model's own refuses: values are frozen
     put(value, "__dict__", fields)
-    put(value, "__pydantic_fields_set__", set(fields))
+    put(value, "__pydantic_fields_set__", _FIELDS_SET[kind])
     put(value, "__pydantic_extra__", None)
     put(value, "__pydantic_private__", None)
     return value

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from memgraph.model.enums import MemoryStatus, Scope
@@ -66,19 +67,24 @@ class View:
     @property
     def params(self) -> dict[str, Any]:
         """Named values for ``where``; more than one clause may bind them."""
-        rule = predicate(self.viewer)
-        by_scope: dict[Scope, list[str]] = {Scope.PROJECT: [], Scope.SESSION: []}
-        for scope, scope_id in rule.grants:
-            if scope_id is not None:
-                by_scope[scope].append(scope_id)
-        return {
-            "view_agent_id": rule.agent_id,
-            "view_as_of": self.as_of,
-            "view_project_ids": json.dumps(by_scope[Scope.PROJECT]),
-            "view_session_ids": json.dumps(by_scope[Scope.SESSION]),
-        }
+        return _scope_values(self.viewer) | {"view_as_of": self.as_of}
 
 
+@lru_cache(maxsize=256)
+def _scope_values(viewer: Viewer) -> dict[str, Any]:
+    rule = predicate(viewer)
+    by_scope: dict[Scope, list[str]] = {Scope.PROJECT: [], Scope.SESSION: []}
+    for scope, scope_id in rule.grants:
+        if scope_id is not None:
+            by_scope[scope].append(scope_id)
+    return {
+        "view_agent_id": rule.agent_id,
+        "view_project_ids": json.dumps(by_scope[Scope.PROJECT]),
+        "view_session_ids": json.dumps(by_scope[Scope.SESSION]),
+    }
+
+
+@lru_cache(maxsize=256)
 def _scope_condition(viewer: Viewer, alias: str) -> str:
     rule = predicate(viewer)
     granted = []

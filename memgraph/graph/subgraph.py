@@ -1,0 +1,150 @@
+"""The bounded neighbourhood of some memories: breadth first, along edges in both directions.
+
+What the reader may not see is left out by the queries themselves, on every hop: nothing is reached
+through a hidden memory, and a bound counts visible memories alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+import sqlalchemy as sa
+
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.graph import Subgraph
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.storage import graph_queries
+from memgraph.storage.database import Database
+from memgraph.storage.graph_queries import Step
+from memgraph.storage.visibility import STANDING, View
+
+MAX_HOPS = 4
+MAX_NODES = 200
+MAX_NODES_LIMIT = 2_000
+MAX_DEGREE = 50
+MAX_DEGREE_LIMIT = 1_000
+EDGES_PER_NODE = 10
+
+
+def subgraph(
+    database: Database,
+    ids: Sequence[str],
+    *,
+    hops: int = 1,
+    max_nodes: int = MAX_NODES,
+    edge_types: Collection[EdgeType] | None = None,
+    viewer: Viewer = DEFAULT_VIEWER,
+    as_of: int | None = None,
+    max_degree: int = MAX_DEGREE,
+    statuses: frozenset[MemoryStatus] | None = STANDING,
+) -> Subgraph:
+    """The memories within ``hops`` of ``ids``, and the edges between them.
+
+    Args:
+        ids: where to start; the first ``max_nodes`` of them that are visible are kept.
+        hops: 1 to 4.
+        max_nodes: 1 to 2,000. Where a hop offers more than there is room for, the strongest
+            edges win, then the newest, then the higher edge id.
+        edge_types: followed and shown; None: all.
+        as_of: milliseconds; the graph as it was then. Stored confidence is that of today.
+        max_degree: 1 to 1,000: edges of one node that are followed, chosen the same way.
+        statuses: of shown memories; active and superseded by default, None: retracted ones too.
+
+    Raises:
+        InvalidInput: a bound lies outside its range.
+        StorageError: the database cannot be read.
+    """
+    with database.read() as connection:
+        view = View(viewer, as_of, statuses)
+        return subgraph_in(
+            connection,
+            ids,
+            view,
+            hops=hops,
+            max_nodes=max_nodes,
+            edge_types=edge_types,
+            max_degree=max_degree,
+        )
+
+
+def subgraph_in(
+    connection: sa.Connection,
+    ids: Sequence[str],
+    view: View,
+    *,
+    hops: int = 1,
+    max_nodes: int = MAX_NODES,
+    edge_types: Collection[EdgeType] | None = None,
+    max_degree: int = MAX_DEGREE,
+) -> Subgraph:
+    """``subgraph`` on the snapshot of a reader, for callers that read more in the same one."""
+    _require("hops", hops, MAX_HOPS)
+    _require("max_nodes", max_nodes, MAX_NODES_LIMIT)
+    _require("max_degree", max_degree, MAX_DEGREE_LIMIT)
+    asked = list(dict.fromkeys(ids))
+    found = graph_queries.visible_memories(connection, asked, view)
+    reasons = {"max_nodes"} if len(found) > max_nodes else set()
+    seeds = list(found)[:max_nodes]
+    distances = dict.fromkeys(seeds, 0)
+    frontier = seeds
+    for distance in range(1, hops + 1):
+        if not frontier:
+            break
+        steps = graph_queries.strongest_neighbours(
+            connection, frontier, view, edge_types, max_degree + 1
+        )
+        followed, capped = _capped(steps, max_degree)
+        if capped:
+            reasons.add("max_degree")
+        fresh = _in_order(step for step in followed if step.memory_id not in distances)
+        room = max_nodes - len(distances)
+        if len(fresh) > room:
+            reasons.add("max_nodes")
+        frontier = fresh[:room]
+        distances.update(dict.fromkeys(frontier, distance))
+    nodes = {one: found[one] for one in seeds} | graph_queries.visible_memories(
+        connection, [one for one in distances if one not in found], view
+    )
+    most = EDGES_PER_NODE * max_nodes
+    edges = graph_queries.edges_among(connection, distances, view, edge_types, most + 1)
+    if len(edges) > most:
+        reasons.add("max_edges")
+    return Subgraph(
+        seeds=tuple(seeds),
+        missing=tuple(one for one in asked if one not in found),
+        nodes=tuple(nodes.values()),
+        edges=tuple(edges[:most]),
+        sources=graph_queries.sources_of(connection, nodes.values()),
+        distances=distances,
+        cut=bool(reasons),
+        cut_reasons=tuple(sorted(reasons)),
+    )
+
+
+def _require(name: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise InvalidInput(f"{name} lies between 1 and {most}", field=name, value=value)
+
+
+def _strength(step: Step) -> tuple[float, int, str]:
+    return step.weight, step.created_at, step.edge_id
+
+
+def _capped(steps: Iterable[Step], max_degree: int) -> tuple[list[Step], bool]:
+    """The strongest steps of every origin, and whether any origin had more."""
+    by_origin: dict[str, list[Step]] = {}
+    for step in steps:
+        by_origin.setdefault(step.origin_id, []).append(step)
+    kept: list[Step] = []
+    for each in by_origin.values():
+        each.sort(key=_strength, reverse=True)
+        kept.extend(each[:max_degree])
+    return kept, any(len(each) > max_degree for each in by_origin.values())
+
+
+def _in_order(steps: Iterable[Step]) -> list[str]:
+    """The memories reached, each once, those with the strongest edge first."""
+    return list(
+        dict.fromkeys(step.memory_id for step in sorted(steps, key=_strength, reverse=True))
+    )

@@ -1,0 +1,297 @@
+"""Reading the graph: the memories around some memories, level by level.
+
+SQLite's: ``json_each`` carries lists of ids, so that a statement's text, and with it its plan, is
+the same for one id and for two hundred. Every function works on the connection of a snapshot that
+the caller holds, and shows what its ``View`` lets it see.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.model.enums import EdgeType
+from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
+from memgraph.storage.rows import (
+    EDGE_FIELDS,
+    SOURCE_FIELDS,
+    STATUS_FIELDS,
+    columns,
+    edge_from_row,
+    memory_from_row,
+    source_from_row,
+    status_from_row,
+)
+from memgraph.storage.visibility import View
+
+
+class Step(NamedTuple):
+    """A visible memory one edge or derivation away. ``edge_type`` None: a derivation."""
+
+    origin_id: str
+    memory_id: str
+    edge_type: str | None
+    weight: float
+    created_at: int
+    edge_id: str
+
+
+class Direction(Enum):
+    """Which end of the edge the origin is, and which the memory that is looked for."""
+
+    OUT = ("from_memory_id", "to_memory_id")
+    IN = ("to_memory_id", "from_memory_id")
+
+
+def strongest_neighbours(
+    connection: sa.Connection,
+    ids: Collection[str],
+    view: View,
+    edge_types: Collection[EdgeType] | None,
+    per_node: int,
+) -> list[Step]:
+    """For each of ``ids`` at most ``per_node`` edges in and as many out that lead to a visible
+    memory: by weight, then the newest, then the higher edge id. The order of the list is open.
+    """
+    legs = " UNION ALL ".join(
+        _strongest_leg(direction, view, edge_types) for direction in Direction
+    )
+    values = view.params | {"ids": _listed(ids), "per_node": per_node}
+    return [Step._make(row) for row in _rows(connection, legs, values)]
+
+
+def _strongest_leg(
+    direction: Direction, view: View, edge_types: Collection[EdgeType] | None
+) -> str:
+    near, far = direction.value
+    # The inner query walks an index in the order that is wanted and stops: a hub costs no sort.
+    return (
+        f"SELECT f.value, e.{far}, e.edge_type, e.weight, e.created_at, e.edge_id"
+        f" FROM json_each(:ids) f CROSS JOIN memory_edges e WHERE e.rowid IN ("
+        f"SELECT o.rowid FROM memory_edges o CROSS JOIN memories m ON m.memory_id = o.{far}"
+        f" WHERE o.{near} = f.value AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
+        f" AND {view.where('m')}"
+        " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :per_node)"
+    )
+
+
+def edges_among(
+    connection: sa.Connection,
+    ids: Collection[str],
+    view: View,
+    edge_types: Collection[EdgeType] | None,
+    limit: int,
+) -> list[Edge]:
+    """Edges whose two ends are both in ``ids``: by weight, the newest, the higher id first."""
+    # The unary plus keeps the planner from probing every pair: it walks the edges of each id.
+    statement = (
+        f"SELECT {columns(EDGE_FIELDS, 'o')} FROM json_each(:ids) f CROSS JOIN memory_edges o"
+        " WHERE o.from_memory_id = f.value"
+        " AND +o.to_memory_id IN (SELECT value FROM json_each(:ids))"
+        f" AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
+        " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
+    )
+    values = view.params | {"ids": _listed(ids), "limit": limit}
+    return [_as_of(edge_from_row(row), view) for row in _rows(connection, statement, values)]
+
+
+def edges_of(
+    connection: sa.Connection, memory_id: str, direction: Direction, view: View, limit: int
+) -> list[Edge]:
+    """Edges of one memory in one direction whose other end is visible, strongest first."""
+    near, far = direction.value
+    statement = (
+        f"SELECT {columns(EDGE_FIELDS, 'o')} FROM memory_edges o"
+        f" CROSS JOIN memories m ON m.memory_id = o.{far}"
+        f" WHERE o.{near} = :memory_id AND {view.edge_where('o')} AND {view.where('m')}"
+        " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
+    )
+    values = view.params | {"memory_id": memory_id, "limit": limit}
+    return [_as_of(edge_from_row(row), view) for row in _rows(connection, statement, values)]
+
+
+def linked(
+    connection: sa.Connection,
+    ids: Collection[str],
+    view: View,
+    edge_types: Collection[EdgeType],
+    direction: Direction,
+    limit: int,
+    *,
+    derivations: bool = False,
+) -> list[Step]:
+    """Visible memories one step from ``ids`` along edges of some types in one direction.
+
+    With ``derivations`` also what the ids were derived from (OUT) or what was derived from them
+    (IN). Oldest first, then by ids: at most ``limit``.
+    """
+    near, far = direction.value
+    legs = [
+        f"SELECT o.{near} AS origin, o.{far} AS memory_id, o.edge_type, o.weight,"
+        " o.created_at AS created_at, o.edge_id"
+        f" FROM json_each(:ids) f CROSS JOIN memory_edges o ON o.{near} = f.value"
+        f" AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
+        f" CROSS JOIN memories m ON m.memory_id = o.{far} WHERE {view.where('m')}"
+    ]
+    if derivations:
+        near, far = (
+            ("memory_id", "derived_from_id")
+            if direction is Direction.OUT
+            else ("derived_from_id", "memory_id")
+        )
+        legs.append(
+            f"SELECT d.{near}, d.{far}, NULL, 1.0, m.created_at, ''"
+            f" FROM json_each(:ids) f CROSS JOIN memory_derivations d ON d.{near} = f.value"
+            f" CROSS JOIN memories m ON m.memory_id = d.{far} WHERE {view.where('m')}"
+        )
+    statement = (
+        f"SELECT * FROM ({' UNION ALL '.join(legs)})"
+        " ORDER BY created_at, memory_id, origin, edge_id LIMIT :limit"
+    )
+    values = view.params | {"ids": _listed(ids), "limit": limit}
+    return [Step._make(row) for row in _rows(connection, statement, values)]
+
+
+def visible_memories(
+    connection: sa.Connection, ids: Collection[str], view: View
+) -> dict[str, Memory]:
+    """Those of ``ids`` that are there and visible, in the order of ``ids``."""
+    statement = (
+        f"SELECT {view.memory_columns('m')} FROM json_each(:ids) f"
+        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {view.where('m')}"
+    )
+    found = _rows(connection, statement, view.params | {"ids": _listed(ids)})
+    return {row[0]: memory_from_row(row) for row in found}
+
+
+def sources_of(connection: sa.Connection, memories: Collection[Memory]) -> tuple[StoredSource, ...]:
+    """The sources of some memories, each once, by id."""
+    wanted = sorted({memory.source_id for memory in memories})
+    statement = (
+        f"SELECT {columns(SOURCE_FIELDS, 's')} FROM json_each(?) f"
+        " CROSS JOIN memory_sources s ON s.source_id = f.value"
+    )
+    found = _rows(connection, statement, (_listed(wanted),))
+    return tuple(source_from_row(row) for row in found)
+
+
+def contradictions(
+    connection: sa.Connection,
+    view: View,
+    *,
+    resolved: bool,
+    limit: int,
+    after: tuple[int, str] | None = None,
+    both_active: bool = False,
+) -> list[Edge]:
+    """Contradicts edges with both ends visible, the newest first.
+
+    Args:
+        resolved: those with a resolution, by ``resolved_at``; else the open ones, by
+            ``created_at``. Under ``as_of``, as it was then.
+        after: (that time, edge id) of the last one of the page before.
+        both_active: only where neither memory was replaced or retracted.
+    """
+    time = "resolved_at" if resolved else "created_at"
+    statement = (
+        f"SELECT {columns(EDGE_FIELDS, 'e')} FROM memory_edges e"
+        " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
+        " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
+        f" WHERE e.edge_type = 'Contradicts' AND {_resolution_state(view, resolved)}"
+        f" AND {view.edge_where('e')} AND {view.where('a')} AND {view.where('b')}"
+    )
+    if both_active:
+        statement += f" AND {view.status('a')} = 'active' AND {view.status('b')} = 'active'"
+    values = view.params | {"limit": limit}
+    if after is not None:
+        statement += f" AND (e.{time}, e.edge_id) < (:after_time, :after_id)"
+        values |= {"after_time": after[0], "after_id": after[1]}
+    statement += f" ORDER BY e.{time} DESC, e.edge_id DESC LIMIT :limit"
+    return [_as_of(edge_from_row(row), view) for row in _rows(connection, statement, values)]
+
+
+def _resolution_state(view: View, resolved: bool) -> str:
+    if view.as_of is None:
+        return f"e.resolved_at IS {'NOT ' if resolved else ''}NULL"
+    if resolved:
+        return "e.resolved_at <= :view_as_of"
+    return "(e.resolved_at IS NULL OR e.resolved_at > :view_as_of)"
+
+
+def contradiction_times(connection: sa.Connection, edge_id: str) -> tuple[int, int | None] | None:
+    """(created_at, resolved_at) of a Contradicts edge; None when there is none of that id."""
+    found = _rows(
+        connection,
+        "SELECT created_at, resolved_at FROM memory_edges"
+        " WHERE edge_id = ? AND edge_type = 'Contradicts'",
+        (edge_id,),
+    )
+    return (found[0][0], found[0][1]) if found else None
+
+
+def status_history(connection: sa.Connection, memory_id: str) -> tuple[StatusPeriod, ...]:
+    """Every status of a memory, the first one first."""
+    found = _rows(
+        connection,
+        f"SELECT {columns(STATUS_FIELDS, 'h')} FROM memory_status h WHERE h.memory_id = ?"
+        " ORDER BY h.since, h.status_id",
+        (memory_id,),
+    )
+    return tuple(status_from_row(row) for row in found)
+
+
+def handed_out(connection: sa.Connection, memory_id: str) -> tuple[int, int | None, str | None]:
+    """In how many recalls a memory was handed out; the time and id of the last of them."""
+    [(count,)] = _rows(
+        connection, "SELECT count(*) FROM recall_items WHERE memory_id = ?", (memory_id,)
+    )
+    last = _rows(
+        connection,
+        "SELECT r.created_at, r.recall_id FROM recall_items i"
+        " CROSS JOIN recalls r ON r.recall_id = i.recall_id WHERE i.memory_id = ?"
+        " ORDER BY r.created_at DESC, r.recall_id DESC LIMIT 1",
+        (memory_id,),
+    )
+    return (count, *last[0]) if last else (count, None, None)
+
+
+def journal_about(connection: sa.Connection, memory_id: str, limit: int) -> list[Any]:
+    """(seq, at, actor, action, details as JSON) about a memory: the last ``limit``, in order."""
+    found = _rows(
+        connection,
+        "SELECT seq, at, actor, action, details FROM audit_log WHERE subject = ?"
+        " ORDER BY seq DESC LIMIT ?",
+        (memory_id, limit),
+    )
+    return found[::-1]
+
+
+def _rows(
+    connection: sa.Connection, statement: str, values: Mapping[str, Any] | Sequence[Any]
+) -> list[Any]:
+    """All rows as plain tuples: with hundreds of them, the driver's own take half the time."""
+    driver: Any = connection.connection.driver_connection
+    found: list[Any] = driver.execute(statement, values).fetchall()
+    return found
+
+
+def _as_of(edge: Edge, view: View) -> Edge:
+    """A contradiction that was resolved later was open then."""
+    if view.as_of is None or edge.resolved_at is None or edge.resolved_at <= view.as_of:
+        return edge
+    return edge.model_copy(update={"resolved_at": None, "resolution": None})
+
+
+def _typed(alias: str, edge_types: Collection[EdgeType] | None) -> str:
+    if edge_types is None:
+        return "1"
+    quoted = ", ".join(f"'{one.value}'" for one in sorted(set(edge_types)))
+    return f"{alias}.edge_type IN ({quoted})"
+
+
+def _listed(ids: Collection[str]) -> str:
+    return json.dumps(list(ids))

@@ -1,0 +1,151 @@
+"""Fills a database by plain SQL, so that tests of reading do not depend on the write path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.storage import provisioning
+from memgraph.storage.database import Database
+
+NOW = 1_767_225_600_000
+DAY = 86_400_000
+SOURCE_ID = "src_0"
+
+_TABLES = ("memory_sources", "memories", "memory_status", "memory_edges", "memory_derivations")
+
+
+@contextmanager
+def fresh_database(folder: Path) -> Iterator[Database]:
+    path = folder / "memory.db"
+    provisioning.create(path, "orc", dimensions=8, now_ms=NOW)
+    database = provisioning.open_database(path, "orc", synchronous="OFF", busy_timeout_ms=5_000)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+class Filling:
+    """Collects rows; ``flush`` writes them, with one journal entry, in one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _TABLES}
+        self._count = 0
+        self.source(SOURCE_ID)
+
+    def source(self, source_id: str, **values: Any) -> str:
+        row = {
+            "source_id": source_id,
+            "source_type": "manual",
+            "source_path": None,
+            "captured_by": "user",
+        }
+        self._rows["memory_sources"].append(row | values)
+        return source_id
+
+    def memory(self, **values: Any) -> str:
+        """One memory; ``history`` replaces its status periods: (status, since, until)."""
+        self._count += 1
+        kind = values.get("kind", "fact")
+        memory_id = {"episode": "ep_", "fact": "fact_", "reflection": "ref_"}[kind]
+        memory_id += f"{self._count:026d}"
+        row = {
+            "memory_id": memory_id,
+            "orchestrator_id": "orc",
+            "kind": kind,
+            "type": "Fact",
+            "content": f"Text of {memory_id}.",
+            "summary": f"Text {self._count}.",
+            "importance": 50,
+            "confidence": 0.9,
+            "status": "active",
+            "sensitivity": "Internal",
+            "scope": "global",
+            "scope_id": None,
+            "agent_id": None,
+            "event_time": None,
+            "created_at": NOW,
+            "valid_until": None,
+            "decay_rate": 0.1,
+            "tags": [],
+            "attributes": {},
+            "content_hash": memory_id,
+            "token_cost": 3,
+            "source_id": SOURCE_ID,
+        } | values
+        row.setdefault("updated_at", row["created_at"])
+        history = row.pop("history", [(row["status"], row["created_at"], None)])
+        row["tags"] = json.dumps(row["tags"])
+        row["attributes"] = json.dumps(row["attributes"])
+        self._rows["memories"].append(row)
+        for status, since, until in history:
+            self._rows["memory_status"].append(
+                {
+                    "memory_id": row["memory_id"],
+                    "status": status,
+                    "since": since,
+                    "until": until,
+                    "actor": "test",
+                    "reason": None,
+                }
+            )
+        return str(row["memory_id"])
+
+    def edge(self, from_id: str, to_id: str, edge_type: str = "RelatedTo", **values: Any) -> str:
+        self._count += 1
+        row = {
+            "edge_id": f"edge_{self._count:026d}",
+            "from_memory_id": from_id,
+            "to_memory_id": to_id,
+            "edge_type": edge_type,
+            "weight": 1.0,
+            "reason": None,
+            "created_at": NOW,
+            "resolved_at": None,
+            "resolution": None,
+        } | values
+        if row["resolution"] is not None:
+            row["resolution"] = json.dumps(row["resolution"])
+        self._rows["memory_edges"].append(row)
+        return str(row["edge_id"])
+
+    def derived(self, memory_id: str, ground: str) -> None:
+        self._rows["memory_derivations"].append({"memory_id": memory_id, "derived_from_id": ground})
+
+    def flush(self) -> None:
+        with self.database.write() as connection:
+            for table in _TABLES:
+                rows = self._rows[table]
+                if rows:
+                    names = list(rows[0])
+                    connection.exec_driver_sql(
+                        f"INSERT INTO {table} ({', '.join(names)})"
+                        f" VALUES ({', '.join(':' + name for name in names)})",
+                        rows,
+                    )
+                rows.clear()
+        self.journal("remember")
+
+    def journal(self, action: str, subject: str | None = None, **details: Any) -> int:
+        """One entry at the end; its seal is not a real one."""
+        with self.database.write() as connection:
+            seq = int(connection.scalar(sa.text("SELECT max(seq) FROM audit_log")) or 0) + 1
+            connection.exec_driver_sql(
+                "INSERT INTO audit_log (seq, at, actor, action, subject, details, hash)"
+                " VALUES (?, ?, 'test', ?, ?, ?, ?)",
+                (seq, NOW, action, subject, json.dumps(details), f"hash-{seq}"),
+            )
+        return seq
+
+    def change(self, statement: str, *values: Any) -> None:
+        """One statement, journalled."""
+        with self.database.write() as connection:
+            connection.exec_driver_sql(statement, values)
+        self.journal("change")
