@@ -70,6 +70,7 @@ def load_settings(
     layers.append(_flat_layer(overrides or {}, CODE_ORIGIN))
     merged: dict[str, _Given] = {}
     settings = Settings()
+    # Validating again for each layer blames the one that was laid on last.
     for layer in layers:
         if layer:
             merged.update(layer)

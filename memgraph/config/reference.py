@@ -84,6 +84,7 @@ def _walk(group: type[BaseModel], prefix: str) -> Iterator[Key]:
 
 def _key(name: str, field: FieldInfo) -> Key:
     annotation: Any = field.annotation
+    # pydantic has taken Annotated apart: its constraints are in field.metadata.
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
     kind = str if choices else get_origin(annotation) or annotation
     extra = field.json_schema_extra

@@ -177,6 +177,7 @@ def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
             "a retracted memory cannot supersede another", memory_id=new.memory_id
         )
     edge = EdgePlan(new.memory_id, old.memory_id, EdgeType.UPDATES)
+    # Two records may both replace a third; whichever is read second finds it replaced.
     if old.status is MemoryStatus.SUPERSEDED:
         return SupersessionPlan(edge, None)
     status = next_status(old.status, Action.SUPERSEDE)
@@ -217,6 +218,7 @@ def plan_resolution(
             f"a memory that is {winner.status.value} cannot win a contradiction",
             memory_id=winner.memory_id,
         )
+    # Only an id that this resolution added is taken off again when it is reopened.
     adds = loser.memory_id not in winner.supersedes
     record = ResolutionRecord(
         winner_id=winner.memory_id,
@@ -266,6 +268,7 @@ def _restored(record: ResolutionRecord, loser: MemoryState) -> MemoryChange:
     reactivates = record.loser_prior_status is MemoryStatus.ACTIVE and may(
         loser.status, Action.REACTIVATE
     )
+    # A confidence that is not what the resolution left was set by someone since: it stands.
     prior = record.loser_prior_confidence
     untouched = loser.confidence == min(prior, LOSER_CONFIDENCE)
     return MemoryChange(

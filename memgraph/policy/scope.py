@@ -112,6 +112,7 @@ def visible(viewer: Viewer, facts: ScopeFacts) -> Verdict:
 
 def predicate(viewer: Viewer) -> ScopePredicate:
     """The same rule for a WHERE clause."""
+    # Sorted, so that equal viewers give equal statements.
     grants: list[tuple[Scope, str | None]] = []
     for scope in Scope:
         if scope not in viewer.scopes:
@@ -158,6 +159,7 @@ def _subset(name: str, asked: Iterable[_T] | None, granted: frozenset[_T]) -> fr
     if asked is None:
         return granted
     wanted = frozenset(asked)
+    # Cutting the request down in silence would look like an empty memory.
     if not wanted <= granted:
         raise _too_far(name)
     return wanted
@@ -186,6 +188,7 @@ def _scope_denial(viewer: Viewer, scope: str | None, scope_id: str | None) -> Re
         return Reason.SCOPE_UNKNOWN
     if known not in viewer.scopes:
         return Reason.SCOPE_NOT_REQUESTED
+    # Global needs no id, and one that stands there by mistake hides nothing.
     if known is Scope.GLOBAL:
         return None
     if not scope_id:
