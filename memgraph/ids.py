@@ -23,7 +23,7 @@ class IdSource(Protocol):
 
 def encode_ulid(value: int) -> str:
     """128 bits as 26 characters, most significant first."""
-    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join([_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5)])
 
 
 class UlidSource:

@@ -8,7 +8,6 @@ that follows; who cuts the end off is betrayed by the anchor beside the database
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.storage import journal
+from memgraph.storage.encoding import compact_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +35,11 @@ class Head:
     hash: str
 
 
-def canonical_json(value: Any) -> str:
-    """The one spelling of a value that is hashed and stored."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
 def chain_hash(
     previous: str, seq: int, at: int, actor: str, action: str, subject: str | None, details: str
 ) -> str:
     """The seal of one entry; ``details`` is its JSON text as stored."""
-    sealed = json.dumps(
-        [seq, at, actor, action, subject, details], ensure_ascii=False, separators=(",", ":")
-    )
+    sealed = compact_json([seq, at, actor, action, subject, details])
     return hashlib.sha256(f"{previous}\n{sealed}".encode()).hexdigest()
 
 
@@ -56,7 +49,7 @@ def append(connection: sa.Connection, entries: Sequence[Entry], *, at: int, acto
     rows = []
     for entry in entries:
         seq += 1
-        details = canonical_json(entry.details)
+        details = compact_json(entry.details)
         last = chain_hash(last, seq, at, actor, entry.action, entry.subject, details)
         rows.append(
             {

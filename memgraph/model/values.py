@@ -61,7 +61,9 @@ def _storable_json(value: dict[str, Any]) -> dict[str, Any]:
     if len(text) > MAX_ATTRIBUTES_CHARS:
         raise ValueError(f"is over {MAX_ATTRIBUTES_CHARS} characters as JSON")
     _storable(text)
-    return value
+    # As it will come back: keys are text, tuples are lists.
+    plain: dict[str, Any] = json.loads(text)
+    return plain
 
 
 def _to_ms(value: Any) -> Any:

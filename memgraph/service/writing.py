@@ -5,7 +5,6 @@ Nothing here calls a model. What a write leaves to do (embedding) waits in the o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from memgraph.policy.summary import summarise
 from memgraph.service.joining import Joiner, Written
 from memgraph.service.naming import NameFinder
 from memgraph.storage import embeddings, entities, memories, sessions
+from memgraph.storage.encoding import json_text
 from memgraph.storage.entities import EntityName
 from memgraph.storage.text_index import search_terms
 
@@ -224,8 +224,8 @@ class Writer:
             "access_count": 0,
             "last_accessed_at": None,
             "decay_rate": rate,
-            "tags": json.dumps(list(given.tags), ensure_ascii=False),
-            "attributes": json.dumps(given.attributes, ensure_ascii=False, sort_keys=True),
+            "tags": json_text(given.tags),
+            "attributes": json_text(given.attributes),
             "content_hash": item.content_hash,
             "token_cost": item.token_cost,
             "source_id": memories.source_id(given.source),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType
 from memgraph.model.tables import EdgeRow
 from memgraph.model.values import Edge
+from memgraph.storage.encoding import json_text
 from memgraph.storage.rows import edge_from_row
 
 edges: sa.Table = EdgeRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
@@ -65,9 +65,7 @@ def set_resolution(
     connection: sa.Connection, edge_id: str, at: int | None, resolution: Mapping[str, Any] | None
 ) -> None:
     """Both given: resolved. Both None: open again."""
-    text = (
-        None if resolution is None else json.dumps(resolution, ensure_ascii=False, sort_keys=True)
-    )
+    text = None if resolution is None else json_text(resolution)
     connection.execute(
         sa.update(edges).where(edges.c.edge_id == edge_id).values(resolved_at=at, resolution=text)
     )

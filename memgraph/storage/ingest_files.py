@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import IngestStatus
 from memgraph.model.tables import DocumentKeyRow, IngestFileRow, PendingLinkRow
+from memgraph.storage.encoding import json_text
 
 files: sa.Table = IngestFileRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
 document_keys: sa.Table = DocumentKeyRow.__table__  # type: ignore[attr-defined]
@@ -34,7 +35,7 @@ def record(
 ) -> None:
     """Note what became of a content; a refused one may be taken later, never the reverse."""
     statement = sa.insert(files).prefix_with("OR REPLACE")
-    told = json.dumps(manifest, ensure_ascii=False, sort_keys=True)
+    told = json_text(dict(manifest))
     connection.execute(
         statement,
         {"sha256": sha256, "path": path, "status": status, "manifest": told, "recorded_at": at},

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,6 +19,7 @@ from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.tables import DerivationRow, MemoryRow, SourceRow, StatusRow
 from memgraph.model.values import Memory, Source, StoredSource
 from memgraph.storage import vectors
+from memgraph.storage.encoding import json_text
 from memgraph.storage.rows import MEMORY_COLUMNS, memory_from_row, source_from_row
 from memgraph.storage.visibility import View
 
@@ -41,9 +43,10 @@ def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None
         connection.execute(sa.insert(memories), rows)
 
 
+@lru_cache(maxsize=1024)
 def source_id(source: Source) -> str:
     """The id of a source is made from what it says: equal sources are one row."""
-    said = json.dumps(source.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+    said = json_text(source.model_dump(mode="json"))
     return "src_" + hashlib.sha256(said.encode()).hexdigest()[:32]
 
 
@@ -168,7 +171,7 @@ def set_status(
 def update(connection: sa.Connection, memory_id: str, **values: Any) -> None:
     """Set columns other than the content, which never changes."""
     if "attributes" in values:
-        values["attributes"] = json.dumps(values["attributes"], ensure_ascii=False, sort_keys=True)
+        values["attributes"] = json_text(values["attributes"])
     connection.execute(
         sa.update(memories).where(memories.c.memory_id == memory_id).values(**values)
     )
