@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
+
+# A machine that is busy with something else is no reason to fail.
+settings.register_profile("memgraph", deadline=None)
+settings.load_profile("memgraph")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -274,9 +274,7 @@ def test_stats_count_what_is_there(orc: Orchestrator) -> None:
     assert found["bytes"]["memory.db"] > 0
 
 
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.text(max_size=200))
 def test_any_text_is_stored_as_it_is_or_refused(orc: Orchestrator, content: str) -> None:
     try:
