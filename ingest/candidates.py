@@ -61,8 +61,8 @@ class Candidate:
 
     ``type`` None means that a classifier is to say it; the candidate is dropped when it says
     nothing. ``importance`` is 0..90 and ``confidence`` 0..0.9, ``event_time`` in milliseconds.
-    ``locator`` is ``L<first>-L<last>`` (lines from 1) or a JSON pointer. Who captured it is never
-    a candidate's to say: it is always the extractor.
+    ``locator`` is ``L<first>-L<last>`` (lines from 1) or a JSON pointer (``#``: the whole). Who
+    captured it is never a candidate's to say: it is always the extractor.
     """
 
     key: str

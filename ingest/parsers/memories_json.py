@@ -34,7 +34,9 @@ _DEFAULT_CONFIDENCE = 0.8
 
 def is_memories_document(value: Any) -> bool:
     """Whether a JSON value means to be a document of memories, well-formed or not."""
-    return isinstance(value, dict) and isinstance(value.get("memories"), list)
+    if not isinstance(value, dict) or "memories" not in value:
+        return False
+    return isinstance(value["memories"], list) or set(value) <= _FIELDS
 
 
 def parse_memories(
@@ -48,7 +50,8 @@ def parse_memories(
     """
     unknown = sorted(set(value) - _FIELDS)
     edges = value.get("edges", [])
-    if unknown or not isinstance(edges, list):
+    memories = value["memories"]
+    if unknown or not isinstance(edges, list) or not isinstance(memories, list):
         raise refuse(
             Reason.SCHEMA_VIOLATION,
             "the document has the fields memories and edges, both lists",
@@ -60,11 +63,11 @@ def parse_memories(
     keys = KeySource()
     made: list[Candidate] = []
     named: dict[str, str] = {}
-    for place, raw in enumerate(value["memories"]):
+    for place, raw in enumerate(memories):
         candidate = _memory(raw, f"/memories/{place}", keys, named, told)
         if candidate is not None:
             made.append(candidate)
-    if value["memories"] and not made:
+    if memories and not made:
         raise refuse(
             Reason.NO_VALID_ITEMS,
             "no memory of the document keeps the rules",

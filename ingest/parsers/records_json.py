@@ -84,7 +84,7 @@ def _observe(
             Candidate(
                 key,
                 head + piece,
-                pointer or "/",
+                pointer or "#",
                 type=MemoryType.OBSERVATION,
                 importance=_IMPORTANCE,
                 confidence=_CONFIDENCE,

@@ -125,7 +125,9 @@ def _number(digits: str) -> float:
 
 def _syntax(text: str, error: json.JSONDecodeError) -> Exception:
     end = len(text.rstrip())
-    cut = error.pos >= end or error.msg.startswith("Unterminated string")
+    rest = text[error.pos : end]
+    half_word = any(word.startswith(rest) for word in ("true", "false", "null", "-"))
+    cut = error.msg.startswith("Unterminated string") or (len(rest) < 5 and half_word)
     reason = Reason.JSON_TRUNCATED if cut else Reason.JSON_INVALID
     told = "the JSON ends before it is complete" if cut else "the file is not JSON"
     return refuse(reason, told, line=error.lineno, column=error.colno, problem=error.msg)

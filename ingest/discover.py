@@ -1,0 +1,130 @@
+"""What lies in the drop zone: which files to take, which to refuse unread, which to leave.
+
+Left alone and not reported as failures: ``processed/``, ``rejected/`` and everything else whose
+name begins with a dot; files that editors and downloads keep for themselves (``*~``, ``*.tmp``,
+``*.part``, ``*.partial``, ``*.crdownload``, ``*.swp``, ``~$*``, ``Thumbs.db``). A program that
+writes slowly can use such a name and rename the file when it is complete.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ingest.parse import SUPPORTED_TYPES
+from ingest.reasons import Reason
+from ingest.safe_files import Vanished, open_directory
+from memgraph.errors import IngestRejected
+
+OWN_FOLDERS = frozenset(("processed", "rejected"))
+MAX_DEPTH = 16
+MAX_FILES = 100_000
+_TEMPORARY = ("~", ".tmp", ".part", ".partial", ".crdownload", ".swp", ".swx")
+
+Verdict = Literal["take", "reject", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class DropEntry:
+    """A name in the drop zone.
+
+    ``path`` is relative to the drop zone as the file system has it (undecodable bytes as
+    surrogates, fit for ``os`` functions); ``shown`` is the same for people, logs and the
+    database.
+    """
+
+    path: str
+    shown: str
+    verdict: Verdict
+    reason: Reason | None = None
+
+
+def display_path(path: str) -> str:
+    """A name that can be printed and stored: control characters and undecodable bytes escaped."""
+    text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def is_hidden_or_temporary(name: str) -> bool:
+    """Whether a name says that its file is not meant to be read (yet)."""
+    lowered = name.casefold()
+    if lowered.startswith((".", "~$")) or lowered == "thumbs.db":
+        return True
+    return lowered.endswith(_TEMPORARY) or (name.startswith("#") and name.endswith("#"))
+
+
+def discover(
+    drop_zone: Path, *, max_depth: int = MAX_DEPTH, max_files: int = MAX_FILES
+) -> Iterator[DropEntry]:
+    """Everything in the drop zone, folder by folder in the order of names.
+
+    Only names and kinds are looked at; what is inside is for ``read_safely`` to say. A drop zone
+    that is not there yields nothing. Beyond ``max_files`` the rest is left for a later run.
+
+    Raises:
+        IngestRejected: the drop zone itself is a link or no folder.
+    """
+    try:
+        with open_directory(os.fspath(drop_zone)) as descriptor:
+            count = 0
+            for entry in _walk(descriptor, "", max_depth):
+                count += entry.verdict != "skip"
+                if count > max_files:
+                    return
+                yield entry
+    except Vanished:
+        return
+
+
+def _walk(descriptor: int, prefix: str, depth: int) -> Iterator[DropEntry]:
+    for name in sorted(os.listdir(descriptor), key=os.fsencode):
+        path = f"{prefix}{name}"
+        if is_hidden_or_temporary(name):
+            # The pipeline's own claims are hidden names too: nothing to report.
+            if not name.startswith("."):
+                yield _entry(path, "skip", Reason.HIDDEN_OR_TEMPORARY)
+            continue
+        if not prefix and name in OWN_FOLDERS:
+            continue
+        try:
+            mode = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            continue
+        if stat.S_ISDIR(mode):
+            yield from _walk_folder(descriptor, name, path, depth)
+        else:
+            yield _judge(path, name, mode)
+
+
+def _walk_folder(descriptor: int, name: str, path: str, depth: int) -> Iterator[DropEntry]:
+    if depth <= 0:
+        yield _entry(path, "skip", Reason.TOO_DEEP)
+        return
+    try:
+        with open_directory(name, descriptor) as inner:
+            yield from _walk(inner, f"{path}/", depth - 1)
+    except Vanished:
+        return
+    except IngestRejected as error:
+        # It was a folder a moment ago: exchanged for a link, or not ours to read.
+        yield _entry(path, "skip", Reason(error.details["reason"]))
+
+
+def _judge(path: str, name: str, mode: int) -> DropEntry:
+    if stat.S_ISLNK(mode):
+        return _entry(path, "reject", Reason.LINK)
+    if not stat.S_ISREG(mode):
+        return _entry(path, "reject", Reason.NOT_REGULAR_FILE)
+    if not name.casefold().endswith(SUPPORTED_TYPES):
+        return _entry(path, "reject", Reason.UNSUPPORTED_TYPE)
+    return _entry(path, "take")
+
+
+def _entry(path: str, verdict: Verdict, reason: Reason | None = None) -> DropEntry:
+    return DropEntry(path, display_path(path), verdict, reason)

@@ -1,0 +1,172 @@
+"""Opening files that somebody else put there: no link is followed, no pipe is waited for."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import signal
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+
+from ingest.reasons import Reason, refuse
+
+_CHUNK = 1 << 20
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """``sha256`` is of the bytes, as lower-case hex; ``modified_ns`` of the file."""
+
+    data: bytes
+    sha256: str
+    modified_ns: int
+
+
+class _Lease(Enum):
+    HELD = "held"
+    REFUSED = "refused"
+    UNAVAILABLE = "unavailable"
+
+
+class StillBeingWritten(Exception):
+    """Somebody has the file open for writing, or changed it just now: try again later."""
+
+
+class Vanished(Exception):
+    """The name is gone: another worker took it, or it was taken back."""
+
+
+@contextmanager
+def open_directory(name: str | bytes, dir_fd: int | None = None) -> Iterator[int]:
+    """A descriptor of a folder that is not a link.
+
+    Raises:
+        Vanished, or IngestRejected (link, not_regular_file, unreadable).
+    """
+    try:
+        descriptor = os.open(name, _DIRECTORY_FLAGS, dir_fd=dir_fd)
+    except OSError as error:
+        raise _told(error) from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def read_safely(
+    name: str | bytes, dir_fd: int, *, max_bytes: int, settle_seconds: float = 1.0
+) -> FileContent:
+    """The bytes of a regular file with one name, of at most ``max_bytes``, that nobody writes to.
+
+    Where the system grants a read lease, writers wait while it is read; elsewhere the file must
+    not have changed for ``settle_seconds``. In both cases it must not change while it is read.
+
+    Raises:
+        StillBeingWritten, Vanished, or IngestRejected with the reason link, hard_link,
+        not_regular_file, too_large or unreadable.
+    """
+    try:
+        descriptor = os.open(name, _FILE_FLAGS, dir_fd=dir_fd)
+    except OSError as error:
+        raise _told(error) from error
+    try:
+        return _read_open(descriptor, max_bytes, settle_seconds)
+    except OSError as error:
+        raise _told(error) from error
+    finally:
+        os.close(descriptor)
+
+
+def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileContent:
+    before = os.fstat(descriptor)
+    _check_shape(before, max_bytes)
+    lease = _take_lease(descriptor)
+    try:
+        if lease is _Lease.REFUSED:
+            raise StillBeingWritten
+        age = time.time() - before.st_mtime
+        # A time in the future tells nothing about how long the file has been at rest.
+        if lease is _Lease.UNAVAILABLE and 0 <= age < settle_seconds:
+            raise StillBeingWritten
+        before = os.fstat(descriptor)
+        _check_shape(before, max_bytes)
+        data = _read_capped(descriptor, max_bytes)
+        after = os.fstat(descriptor)
+    finally:
+        if lease is _Lease.HELD:
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    same = (before.st_size, before.st_mtime_ns, before.st_ctime_ns) == (
+        after.st_size,
+        after.st_mtime_ns,
+        after.st_ctime_ns,
+    )
+    if not same or len(data) != after.st_size:
+        raise StillBeingWritten
+    return FileContent(data, hashlib.sha256(data).hexdigest(), after.st_mtime_ns)
+
+
+def _check_shape(status: os.stat_result, max_bytes: int) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise refuse(Reason.NOT_REGULAR_FILE, "only regular files are taken")
+    if status.st_nlink == 0:
+        raise Vanished
+    if status.st_nlink > 1:
+        raise refuse(
+            Reason.HARD_LINK, "the file has a second name elsewhere", links=status.st_nlink
+        )
+    if status.st_size > max_bytes:
+        raise refuse(
+            Reason.TOO_LARGE,
+            f"the file is larger than {max_bytes} bytes",
+            size=status.st_size,
+            limit=max_bytes,
+        )
+
+
+def _read_capped(descriptor: int, max_bytes: int) -> bytes:
+    parts: list[bytes] = []
+    left = max_bytes + 1
+    while left > 0:
+        part = os.read(descriptor, min(_CHUNK, left))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def _take_lease(descriptor: int) -> _Lease:
+    """A read lease: refused while anyone has the file open for writing."""
+    if not sys.platform.startswith("linux"):
+        return _Lease.UNAVAILABLE
+    try:
+        # A writer that comes while we hold it makes the kernel signal us; the usual SIGIO would
+        # end the process, SIGURG is ignored unless somebody asks for it.
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        if error.errno == errno.EAGAIN:
+            return _Lease.REFUSED
+        return _Lease.UNAVAILABLE
+    return _Lease.HELD
+
+
+def _told(error: OSError) -> Exception:
+    if error.errno == errno.ENOENT:
+        return Vanished()
+    if error.errno in (errno.ELOOP, errno.EMLINK):
+        return refuse(Reason.LINK, "links are not followed")
+    if error.errno in (errno.ENXIO, errno.ENOTDIR, errno.EISDIR, errno.ENODEV):
+        return refuse(Reason.NOT_REGULAR_FILE, "only regular files are taken")
+    return refuse(
+        Reason.UNREADABLE, "the file cannot be read", error=errno.errorcode.get(error.errno or 0)
+    )
