@@ -91,12 +91,14 @@ class Link(Value):
         via_id: the memory it was reached from.
         edge_type: of the edge between the two; None: it is a derivation.
         distance: steps from the traced memory, from 1.
+        partial: the edge is an Updates edge that replaces only a part.
     """
 
     memory_id: str
     via_id: str
     edge_type: EdgeType | None
     distance: int
+    partial: bool
 
 
 class JournalNote(Value):

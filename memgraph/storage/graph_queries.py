@@ -30,7 +30,10 @@ from memgraph.storage.visibility import View
 
 
 class Step(NamedTuple):
-    """A visible memory one edge or derivation away. ``edge_type`` None: a derivation."""
+    """A visible memory one edge or derivation away. ``edge_type`` None: a derivation.
+
+    ``partial``: 1 where the edge replaces only a part of the older memory.
+    """
 
     origin_id: str
     memory_id: str
@@ -38,6 +41,7 @@ class Step(NamedTuple):
     weight: float
     created_at: int
     edge_id: str
+    partial: int
 
 
 class Direction(Enum):
@@ -70,7 +74,8 @@ def _strongest_leg(
     near, far = direction.value
     # The inner query walks an index in the order that is wanted and stops: a hub costs no sort.
     return (
-        f"SELECT f.value, e.{far}, e.edge_type, e.weight, e.created_at, e.edge_id"
+        f"SELECT f.value, e.{far}, e.edge_type, e.weight, e.created_at, e.edge_id,"
+        " e.partial"
         f" FROM json_each(:ids) f CROSS JOIN memory_edges e WHERE e.rowid IN ("
         f"SELECT o.rowid FROM memory_edges o CROSS JOIN memories m ON m.memory_id = o.{far}"
         f" WHERE o.{near} = f.value AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
@@ -100,14 +105,20 @@ def edges_among(
 
 
 def edges_of(
-    connection: sa.Connection, memory_id: str, direction: Direction, view: View, limit: int
+    connection: sa.Connection,
+    memory_id: str,
+    direction: Direction,
+    view: View,
+    edge_types: Collection[EdgeType] | None,
+    limit: int,
 ) -> list[Edge]:
     """Edges of one memory in one direction whose other end is visible, strongest first."""
     near, far = direction.value
     statement = (
         f"SELECT {columns(EDGE_FIELDS, 'o')} FROM memory_edges o"
         f" CROSS JOIN memories m ON m.memory_id = o.{far}"
-        f" WHERE o.{near} = :memory_id AND {view.edge_where('o')} AND {view.where('m')}"
+        f" WHERE o.{near} = :memory_id AND {_typed('o', edge_types)}"
+        f" AND {view.edge_where('o')} AND {view.where('m')}"
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
     )
     values = view.params | {"memory_id": memory_id, "limit": limit}
@@ -132,7 +143,7 @@ def linked(
     near, far = direction.value
     legs = [
         f"SELECT o.{near} AS origin, o.{far} AS memory_id, o.edge_type, o.weight,"
-        " o.created_at AS created_at, o.edge_id"
+        " o.created_at AS created_at, o.edge_id, o.partial"
         f" FROM json_each(:ids) f CROSS JOIN memory_edges o ON o.{near} = f.value"
         f" AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
         f" CROSS JOIN memories m ON m.memory_id = o.{far} WHERE {view.where('m')}"
@@ -144,7 +155,7 @@ def linked(
             else ("derived_from_id", "memory_id")
         )
         legs.append(
-            f"SELECT d.{near}, d.{far}, NULL, 1.0, m.created_at, ''"
+            f"SELECT d.{near}, d.{far}, NULL, 1.0, m.created_at, '', 0"
             f" FROM json_each(:ids) f CROSS JOIN memory_derivations d ON d.{near} = f.value"
             f" CROSS JOIN memories m ON m.memory_id = d.{far} WHERE {view.where('m')}"
         )

@@ -1,0 +1,111 @@
+"""Contradictions, open and resolved: who said what, when, on what ground.
+
+A pair is shown only when the reader may see both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from memgraph.clock import MS_PER_DAY
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.enums import MemoryStatus
+from memgraph.model.graph import Contradiction, ContradictionPage
+from memgraph.model.values import Edge, Memory, StoredSource
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.storage import graph_queries
+from memgraph.storage.database import Database
+from memgraph.storage.visibility import View
+
+State = Literal["open", "resolved"]
+
+MAX_PAGE = 500
+
+
+def list_contradictions(
+    database: Database,
+    *,
+    now_ms: int,
+    state: State = "open",
+    viewer: Viewer = DEFAULT_VIEWER,
+    limit: int = 50,
+    after: str | None = None,
+    as_of: int | None = None,
+) -> ContradictionPage:
+    """One page, the newest first: open ones by when they were found, resolved ones by when they
+    were resolved.
+
+    Args:
+        now_ms: milliseconds; for ages alone.
+        limit: 1 to 500.
+        after: ``next_after`` of the page before: the id of its last edge.
+        as_of: milliseconds; which were open or resolved then, with the statuses of then.
+
+    Raises:
+        InvalidInput: ``limit`` or ``state`` is not one of the above.
+        NotFound: ``after`` is not a contradiction, or is no longer of this state.
+        StorageError: the database cannot be read.
+    """
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", field="limit", value=limit)
+    if state not in ("open", "resolved"):
+        raise InvalidInput("a contradiction is open or resolved", field="state")
+    view = View(viewer, as_of)
+    resolved = state == "resolved"
+    with database.read() as connection:
+        position = None
+        if after is not None:
+            times = graph_queries.contradiction_times(connection, after)
+            time = None if times is None else times[1 if resolved else 0]
+            if time is None:
+                raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])
+            position = (time, after)
+        edges = graph_queries.contradictions(
+            connection, view, resolved=resolved, limit=limit + 1, after=position
+        )
+        shown = edges[:limit]
+        ends = {end for edge in shown for end in (edge.from_id, edge.to_id)}
+        memories = graph_queries.visible_memories(connection, ends, view)
+        sources = graph_queries.sources_of(connection, memories.values())
+    items = _described(shown, memories, sources, now_ms if as_of is None else as_of)
+    return ContradictionPage(
+        items=tuple(items), next_after=shown[-1].edge_id if len(edges) > limit else None
+    )
+
+
+def _described(
+    edges: Iterable[Edge],
+    memories: dict[str, Memory],
+    sources: Iterable[StoredSource],
+    now_ms: int,
+) -> list[Contradiction]:
+    by_id = {source.source_id: source for source in sources}
+    return [
+        describe(edge, memories[edge.from_id], memories[edge.to_id], by_id, now_ms)
+        for edge in edges
+    ]
+
+
+def describe(
+    edge: Edge, one: Memory, other: Memory, sources: dict[str, StoredSource], now_ms: int
+) -> Contradiction:
+    """A Contradicts edge and its two memories as one value; pure."""
+    first, second = sorted((one, other), key=lambda each: (each.created_at, each.memory_id))
+    ended = now_ms if edge.resolved_at is None else edge.resolved_at
+    statuses = {first.status, second.status}
+    return Contradiction(
+        edge=edge,
+        first=first,
+        second=second,
+        sources=(sources[first.source_id], sources[second.source_id]),
+        since=edge.created_at,
+        open_days=_days(ended - edge.created_at),
+        ages_days=(_days(now_ms - first.created_at), _days(now_ms - second.created_at)),
+        resolved=edge.resolved_at is not None,
+        moot=edge.resolved_at is None and statuses != {MemoryStatus.ACTIVE},
+    )
+
+
+def _days(ms: int) -> float:
+    return max(ms, 0) / MS_PER_DAY

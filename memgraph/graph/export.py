@@ -1,0 +1,163 @@
+"""A subgraph as JSON node-link, GraphML, DOT or Mermaid.
+
+A memory's text is data from outside. In every format it stays inside the string it was put in,
+whatever it holds; the drawn formats show only the beginning of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import EdgeType
+from memgraph.model.graph import Subgraph
+from memgraph.model.values import Edge, Memory
+from memgraph.policy.bulletin import flatten
+
+LABEL_CHARS = 60
+
+# What XML 1.0 cannot hold, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Letters, digits and a few marks that mean nothing to Mermaid; all else becomes an entity.
+_MERMAID_PLAIN = re.compile(r"[^\W_]|[ .,]")
+
+
+def to_json(graph: Subgraph) -> str:
+    """Node-link JSON, as ``networkx.node_link_graph(…, edges="edges")`` reads it.
+
+    Nodes are keyed by ``id`` with every field of the memory, its ``distance`` and its
+    ``provenance``; edges have ``source``, ``target`` and ``key``. Times are ISO 8601.
+    """
+    return json.dumps(node_link(graph), ensure_ascii=False, indent=2) + "\n"
+
+
+def node_link(graph: Subgraph) -> dict[str, Any]:
+    """The content of ``to_json``."""
+    sources = {source.source_id: source.model_dump(mode="json") for source in graph.sources}
+    return {
+        "directed": True,
+        "multigraph": True,
+        "graph": {
+            "seeds": list(graph.seeds),
+            "missing": list(graph.missing),
+            "cut": graph.cut,
+            "cut_reasons": list(graph.cut_reasons),
+        },
+        "nodes": [
+            node.model_dump(mode="json")
+            | {
+                "id": node.memory_id,
+                "distance": graph.distances[node.memory_id],
+                "provenance": sources.get(node.source_id, {}),
+            }
+            for node in graph.nodes
+        ],
+        "edges": [
+            edge.model_dump(mode="json")
+            | {"source": edge.from_id, "target": edge.to_id, "key": edge.edge_id}
+            for edge in graph.edges
+        ],
+    }
+
+
+def to_graphml(graph: Subgraph) -> str:
+    """GraphML, written by networkx. Lists and objects are JSON text, missing values are left out,
+    and characters that XML cannot hold are dropped.
+    """
+    import networkx as nx
+
+    plain: nx.MultiDiGraph[str] = nx.MultiDiGraph(cut=graph.cut, seeds=_xml(list(graph.seeds)))
+    content = node_link(graph)
+    for node in content["nodes"]:
+        plain.add_node(_xml(node["id"]), **_attributes(node, but="id"))
+    for edge in content["edges"]:
+        ends = (_xml(edge.pop("source")), _xml(edge.pop("target")))
+        plain.add_edge(*ends, key=_xml(edge["key"]), **_attributes(edge, but="key"))
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(nx.generate_graphml(plain)) + "\n"
+
+
+def to_dot(graph: Subgraph) -> str:
+    """DOT for Graphviz: one box per memory, labelled with its type and the start of its text."""
+    lines = ["digraph memories {", '  charset="UTF-8"; rankdir=LR; node [shape=box];']
+    for node in graph.nodes:
+        label = f"{_dot(_title(node))}\\n{_dot(node.memory_id)}"
+        lines.append(f'  "{_dot(node.memory_id)}" [label="{label}"];')
+    for edge in graph.edges:
+        ends = f'"{_dot(edge.from_id)}" -> "{_dot(edge.to_id)}"'
+        style = ", style=dashed" if edge.edge_type is EdgeType.CONTRADICTS else ""
+        lines.append(f'  {ends} [label="{_dot(_edge_label(edge))}"{style}];')
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def to_mermaid(graph: Subgraph) -> str:
+    """A Mermaid flowchart; nodes are n0, n1, … in the order of the subgraph."""
+    names = {node.memory_id: f"n{index}" for index, node in enumerate(graph.nodes)}
+    lines = ["flowchart LR"]
+    for node in graph.nodes:
+        label = f"{_mermaid(_title(node))}<br/>{_mermaid(node.memory_id)}"
+        lines.append(f'  {names[node.memory_id]}["{label}"]')
+    for edge in graph.edges:
+        arrow = "-.->" if edge.edge_type is EdgeType.CONTRADICTS else "-->"
+        label = _mermaid(_edge_label(edge))
+        lines.append(f'  {names[edge.from_id]} {arrow}|"{label}"| {names[edge.to_id]}')
+    return "\n".join(lines) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Subgraph], str]] = {
+    "json": to_json,
+    "graphml": to_graphml,
+    "dot": to_dot,
+    "mermaid": to_mermaid,
+}
+
+
+def export(graph: Subgraph, form: str) -> str:
+    """The subgraph in one of ``FORMATS``.
+
+    Raises:
+        InvalidInput: there is no such format.
+    """
+    write = FORMATS.get(form)
+    if write is None:
+        known = ", ".join(FORMATS)
+        raise InvalidInput(f"no such format; there are: {known}", field="format")
+    return write(graph)
+
+
+def _title(memory: Memory) -> str:
+    text = flatten(memory.summary or memory.content)
+    if len(text) > LABEL_CHARS:
+        text = text[: LABEL_CHARS - 1].rstrip() + "…"
+    state = "" if memory.status == "active" else f" ({memory.status.value})"
+    return f"{memory.type.value}{state}: {text}"
+
+
+def _edge_label(edge: Edge) -> str:
+    return f"{edge.edge_type.value} (resolved)" if edge.resolved_at else edge.edge_type.value
+
+
+def _attributes(fields: Mapping[str, Any], *, but: str) -> dict[str, Any]:
+    return {
+        name: _xml(value) for name, value in fields.items() if value is not None and name != but
+    }
+
+
+def _xml(value: Any) -> Any:
+    if isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _NOT_XML.sub("", text)
+
+
+def _dot(text: str) -> str:
+    # In a quoted string only the quote and the backslash mean something; & begins an entity.
+    flat = flatten(text).replace("\\", "\\\\").replace('"', '\\"')
+    return flat.replace("&", "&amp;")
+
+
+def _mermaid(text: str) -> str:
+    # Quotes end a label, backticks and %% start other syntax, and "style…:…#…;" is rewritten.
+    return "".join(one if _MERMAID_PLAIN.match(one) else f"#{ord(one)};" for one in flatten(text))

@@ -1,0 +1,241 @@
+"""The trace of a memory: where it comes from, what became of it, and what stands on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.errors import DatabaseCorrupt, NotFound
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
+from memgraph.model.graph import HandedOut, JournalNote, Link, Trace
+from memgraph.model.values import Edge, Memory
+from memgraph.policy.ranking import BASIS_EDGES
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.storage import graph_queries
+from memgraph.storage.database import Database
+from memgraph.storage.graph_queries import Direction
+from memgraph.storage.visibility import View
+
+MAX_DEPTH = 12
+MAX_LINKS = 200
+MAX_EDGES = 200
+MAX_JOURNAL = 200
+HIDDEN = "(not visible)"
+
+_UPDATES = frozenset({EdgeType.UPDATES})
+_CONTRADICTS = frozenset({EdgeType.CONTRADICTS})
+_ID_PREFIXES = tuple(kind.id_prefix for kind in MemoryKind)
+# A memory that was met before takes a row of a step without taking room.
+_ROWS_PER_STEP = 4 * MAX_LINKS
+
+
+def trace(database: Database, memory_id: str, *, viewer: Viewer = DEFAULT_VIEWER) -> Trace:
+    """Everything that is known about a memory, whatever its status, as far as the reader may see.
+
+    Each list holds at most 200 entries and each chain goes at most 12 steps; ``cut_reasons`` tells
+    where there would be more.
+
+    Raises:
+        NotFound: no such memory, or not visible to the reader; the two are not told apart.
+        StorageError: the database cannot be read.
+    """
+    with database.read() as connection:
+        return _Tracing(connection, View(viewer)).of(memory_id)
+
+
+class _Tracing:
+    """One trace in the making, on one snapshot."""
+
+    def __init__(self, connection: sa.Connection, view: View) -> None:
+        self._connection = connection
+        self._view = view
+        self._cut: set[str] = set()
+
+    def of(self, memory_id: str) -> Trace:
+        connection, view = self._connection, self._view
+        found = graph_queries.visible_memories(connection, [memory_id], view)
+        if memory_id not in found:
+            raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
+        memory = found[memory_id]
+        grounds, _ = self._chain(memory_id, BASIS_EDGES, Direction.OUT, derivations=True)
+        dependents, stands_on = self._chain(memory_id, BASIS_EDGES, Direction.IN, derivations=True)
+        replaced, _ = self._chain(memory_id, _UPDATES, Direction.OUT)
+        replaced_by, _ = self._chain(memory_id, _UPDATES, Direction.IN)
+        edges_out = self._edges(memory_id, Direction.OUT)
+        edges_in = self._edges(memory_id, Direction.IN)
+        mentioned = {
+            link.memory_id for link in (*grounds, *dependents, *replaced, *replaced_by)
+        } | {end for edge in (*edges_out, *edges_in) for end in (edge.from_id, edge.to_id)}
+        memories = graph_queries.visible_memories(connection, sorted(mentioned | {memory_id}), view)
+        sources = graph_queries.sources_of(connection, memories.values())
+        return Trace(
+            memory=memory,
+            source=next(one for one in sources if one.source_id == memory.source_id),
+            status_history=graph_queries.status_history(connection, memory_id),
+            edges_out=edges_out,
+            edges_in=edges_in,
+            grounds=grounds,
+            dependents=dependents,
+            replaced=replaced,
+            replaced_by=replaced_by,
+            open_contradictions=self._open_contradictions(memory_id),
+            stale_grounds=tuple(
+                link.memory_id for link in grounds if not _stands(memories[link.memory_id])
+            ),
+            stale_dependents=stale_dependents(dependents, stands_on, memories),
+            journal=self._journal(memory_id),
+            handed_out=self._handed_out(memory_id),
+            memories=tuple(memories.values()),
+            sources=sources,
+            cut=bool(self._cut),
+            cut_reasons=tuple(sorted(self._cut)),
+        )
+
+    def _chain(
+        self,
+        memory_id: str,
+        edge_types: Collection[EdgeType],
+        direction: Direction,
+        *,
+        derivations: bool = False,
+    ) -> tuple[tuple[Link, ...], set[tuple[str, str]]]:
+        """What is reached step by step, each memory once, where it is met first; and every pair
+        of (a memory, one that is reached from it).
+        """
+        links: dict[str, Link] = {}
+        pairs: set[tuple[str, str]] = set()
+        frontier = [memory_id]
+        for distance in range(1, MAX_DEPTH + 2):
+            room = MAX_LINKS - len(links)
+            steps = graph_queries.linked(
+                self._connection,
+                frontier,
+                self._view,
+                edge_types,
+                direction,
+                _ROWS_PER_STEP + 1,
+                derivations=derivations,
+            )
+            pairs.update((step.origin_id, step.memory_id) for step in steps)
+            fresh: dict[str, Link] = {}
+            for step in steps:
+                if step.memory_id != memory_id and step.memory_id not in links:
+                    edge_type = None if step.edge_type is None else EdgeType(step.edge_type)
+                    link = Link(
+                        memory_id=step.memory_id,
+                        via_id=step.origin_id,
+                        edge_type=edge_type,
+                        distance=distance,
+                        partial=bool(step.partial),
+                    )
+                    fresh.setdefault(step.memory_id, link)
+            if fresh and distance > MAX_DEPTH:
+                self._cut.add("depth")
+                break
+            if len(fresh) > room or len(steps) > _ROWS_PER_STEP:
+                self._cut.add("max_links")
+            frontier = list(fresh)[:room]
+            links |= {one: fresh[one] for one in frontier}
+            if not frontier:
+                break
+        return tuple(links.values()), pairs
+
+    def _edges(
+        self, memory_id: str, direction: Direction, edge_types: Collection[EdgeType] | None = None
+    ) -> tuple[Edge, ...]:
+        found = graph_queries.edges_of(
+            self._connection, memory_id, direction, self._view, edge_types, MAX_EDGES + 1
+        )
+        if len(found) > MAX_EDGES:
+            self._cut.add("max_edges")
+        return tuple(found[:MAX_EDGES])
+
+    def _open_contradictions(self, memory_id: str) -> tuple[Edge, ...]:
+        found = [
+            edge
+            for direction in Direction
+            for edge in self._edges(memory_id, direction, _CONTRADICTS)
+            if edge.resolved_at is None
+        ]
+        return tuple(sorted(found, key=lambda edge: (edge.created_at, edge.edge_id)))
+
+    def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:
+        rows = graph_queries.journal_about(self._connection, memory_id, MAX_JOURNAL + 1)
+        if len(rows) > MAX_JOURNAL:
+            self._cut.add("max_journal")
+            rows = rows[1:]
+        try:
+            details = [json.loads(row[4]) for row in rows]
+        except ValueError as error:
+            raise DatabaseCorrupt("a journal entry cannot be read; run: memgraph verify") from error
+        ids = {text for each in details for text in _texts(each) if text.startswith(_ID_PREFIXES)}
+        hidden = ids - graph_queries.visible_memories(self._connection, ids, self._view).keys()
+        return tuple(
+            JournalNote(
+                seq=row[0], at=row[1], actor=row[2], action=row[3], details=_without(each, hidden)
+            )
+            for row, each in zip(rows, details, strict=True)
+        )
+
+    def _handed_out(self, memory_id: str) -> HandedOut:
+        count, last_at, last_id = graph_queries.handed_out(self._connection, memory_id)
+        return HandedOut(count=count, last_at=last_at, last_recall_id=last_id)
+
+
+def stale_dependents(
+    dependents: Iterable[Link],
+    stands_on: Collection[tuple[str, str]],
+    memories: Mapping[str, Memory],
+) -> tuple[str, ...]:
+    """The active ones among ``dependents`` that stand, directly or not, on one that is not active.
+
+    Args:
+        stands_on: pairs of (a ground, what stands on it).
+        memories: at least every memory of both; a pair with an unknown one is passed over.
+    """
+    above: dict[str, list[str]] = {}
+    for ground, dependent in stands_on:
+        above.setdefault(ground, []).append(dependent)
+    waiting = [one for one in above if one in memories and not _stands(memories[one])]
+    shaken: set[str] = set()
+    while waiting:
+        for one in above.get(waiting.pop(), ()):
+            if one not in shaken:
+                shaken.add(one)
+                waiting.append(one)
+    return tuple(
+        link.memory_id
+        for link in dependents
+        if link.memory_id in shaken and _stands(memories[link.memory_id])
+    )
+
+
+def _stands(memory: Memory) -> bool:
+    return memory.status is MemoryStatus.ACTIVE
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every string in a JSON value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield key
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+
+
+def _without(value: Any, hidden: Collection[str]) -> Any:
+    """A JSON value in which the strings of ``hidden`` are blanked out."""
+    if isinstance(value, str):
+        return HIDDEN if value in hidden else value
+    if isinstance(value, dict):
+        return {_without(key, hidden): _without(each, hidden) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without(each, hidden) for each in value]
+    return value
