@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import pytest
+
+from ingest.candidates import Candidate, DocumentLink, ParsedDocument
+from ingest.parse import parse_document
+from ingest.parsers.decision_record import MAX_DECISION_CHARS
+from ingest.reasons import Part
+from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+
+
+def record(status: str = "Accepted", *, title: str = "# 7. Use queues", **sections: str) -> str:
+    parts = [title, "Date: 2024-05-06"]
+    if status:
+        parts.append(f"## Status\n\n{status}")
+    given = {"context": "Calls time out.", "decision": "We will use queues."} | sections
+    parts += [f"## {name.capitalize()}\n\n{text}" for name, text in given.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def parse(text: str, path: str = "adr/0007-use-queues.md") -> ParsedDocument:
+    document = parse_document(text.encode(), path)
+    assert document.format == "decision_record"
+    return document
+
+
+def decision(document: ParsedDocument) -> Candidate:
+    (found,) = [each for each in document.candidates if each.type is MemoryType.DECISION]
+    return found
+
+
+def updates(document: ParsedDocument) -> list[DocumentLink]:
+    return [link for link in document.links if link.edge_type is EdgeType.UPDATES]
+
+
+def joined(document: ParsedDocument, edge_type: EdgeType) -> list[str]:
+    content = {each.key: each.content for each in document.candidates}
+    main = decision(document).key
+    assert all(edge.to_key == main for edge in document.edges)
+    return [content[e.from_key] for e in document.edges if e.edge_type is edge_type]
+
+
+def test_one_decision_with_its_sections_and_consequences() -> None:
+    document = parse(record(consequences="Retries get simple.\n\nOne more thing to run."))
+    main = decision(document)
+    assert main.content == "Use queues\n\nWe will use queues."
+    assert document.main_key == main.key
+    assert main.status is MemoryStatus.ACTIVE
+    assert main.event_time == 1714953600000
+    assert main.attributes["decision_status"] == "Accepted"
+    assert main.attributes["record_number"] == 7
+    assert "accepted" in main.tags
+    assert joined(document, EdgeType.PART_OF) == ["Calls time out."]
+    assert joined(document, EdgeType.CAUSED_BY) == ["Retries get simple.", "One more thing to run."]
+
+
+@pytest.mark.parametrize(
+    ("status", "word", "heading"),
+    [
+        ("Accepted", "Accepted", "Use queues"),
+        ("Approved", "Approved", "Use queues"),
+        ("Accepted (2024-05-06)", "Accepted", "Use queues"),
+        ("\u2705 accepted", "Accepted", "Use queues"),
+        ("**Rejected**", "Rejected", "Use queues (status: Rejected)"),
+        ("Proposed", "Proposed", "Use queues (status: Proposed)"),
+        ("Pending", "Pending", "Use queues (status: Pending)"),
+        ("Not accepted", "Not accepted", "Use queues (status: Not accepted)"),
+        ("Deprecated", "Deprecated", "Use queues (status: Deprecated)"),
+        ("Partly superseded", "Partly superseded", "Use queues"),
+    ],
+)
+def test_the_status_is_kept(status: str, word: str, heading: str) -> None:
+    main = decision(parse(record(status)))
+    assert main.attributes["decision_status"] == word
+    assert main.content.split("\n")[0] == heading
+    assert main.status is MemoryStatus.ACTIVE
+
+
+@pytest.mark.parametrize("status", ["", "{proposed | rejected | accepted | deprecated}"])
+def test_a_record_without_a_status(status: str) -> None:
+    main = decision(parse(record(status)))
+    assert "decision_status" not in main.attributes
+    assert main.status is MemoryStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        "Superseded by [9. Streams](0009-streams.md)",
+        "Superceded by [9. Streams](0009-streams.md)",
+        "Accepted\n\nSuperseded by [9. Streams](0009-streams.md)",
+        "Replaced by [9. Streams](./0009-streams.md#decision)",
+        "superseded by [Streams](../adr/0009-streams.md)",
+    ],
+)
+def test_superseded_as_a_whole(status: str) -> None:
+    document = parse(record(status))
+    assert decision(document).status is MemoryStatus.SUPERSEDED
+    assert decision(document).attributes["decision_status"] == "Superseded"
+    (link,) = updates(document)
+    assert (link.target, link.outgoing, link.supersedes) == (
+        "path:adr/0009-streams.md",
+        False,
+        True,
+    )
+    assert link.weight == 1.0
+
+
+@pytest.mark.parametrize(
+    "status", ["Superseded by ADR-0009", "Superseded by #9", "Superseded by 9"]
+)
+def test_superseded_by_a_number(status: str) -> None:
+    (link,) = updates(parse(record(status)))
+    assert (link.target, link.fallbacks, link.outgoing) == ("record:adr#9", ("record:#9",), False)
+
+
+def test_superseded_in_part_by_a_link_elsewhere() -> None:
+    text = record(
+        "Partly superseded",
+        decision="Queues.\n\n**These sizes were superseded by [ADR #9](0009-s.md).**",
+    )
+    document = parse(text)
+    assert decision(document).status is MemoryStatus.ACTIVE
+    (link,) = updates(document)
+    assert (link.target, link.outgoing, link.supersedes) == ("path:adr/0009-s.md", False, False)
+    assert link.weight == 0.5
+
+
+@pytest.mark.parametrize(
+    ("status", "outgoing", "whole", "weight"),
+    [
+        ("Accepted\n\nAmends [3. Calls](0003-c.md)", True, False, 0.6),
+        ("Accepted\n\nAmended by [3. Calls](0003-c.md)", False, False, 0.6),
+        ("Accepted\n\nSupersedes [3. Calls](0003-c.md)", True, True, 1.0),
+        ("Accepted\n\nSupercedes [3. Calls](0003-c.md)", True, True, 1.0),
+        ("Accepted, partially supersedes [3. Calls](0003-c.md)", True, False, 0.5),
+        ("Partly superseded by [3. Calls](0003-c.md)", False, False, 0.5),
+    ],
+)
+def test_relations_in_the_status(status: str, outgoing: bool, whole: bool, weight: float) -> None:
+    document = parse(record(status))
+    (link,) = updates(document)
+    assert link.target == "path:adr/0003-c.md"
+    assert (link.outgoing, link.supersedes, link.weight) == (outgoing, whole, weight)
+    assert decision(document).status is MemoryStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("sentence", "whole"),
+    [
+        ("This ADR supersedes [3](0003-c.md).", True),
+        ("This ADR in part supersedes [3](0003-c.md).", False),
+        ("The retry rule replaces [3](0003-c.md).", False),
+    ],
+)
+def test_relations_in_the_text(sentence: str, whole: bool) -> None:
+    (link,) = updates(parse(record(context=sentence)))
+    assert (link.target, link.outgoing, link.supersedes) == ("path:adr/0003-c.md", True, whole)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "[ADR 3](0003-c.md) was superseded by [ADR 4](0004-d.md).",
+        "This should be superseded by [ADR 4](0004-d.md) one day.",
+        "It may be replaced by [ADR 4](0004-d.md).",
+        "As [ADR 4](0004-d.md) says, calls time out.",
+    ],
+)
+def test_what_is_not_said_for_sure_is_related_at_most(sentence: str) -> None:
+    document = parse(record(context=sentence))
+    assert updates(document) == []
+    assert {link.edge_type for link in document.links} == {EdgeType.RELATED_TO}
+
+
+def test_links_to_the_web_and_to_other_kinds_of_files_are_no_edges() -> None:
+    text = "See [a](https://example.org/x.md), [b](../main.tf), ![c](c.png) and [d](#decision)."
+    assert parse(record(context=text)).links == ()
+
+
+def test_the_files_name_numbers_the_record() -> None:
+    document = parse(record(title="# 3. Copied heading"), "adr/0033-ranges.md")
+    assert decision(document).attributes["record_number"] == 33
+    assert "record:adr#33" in document.document_keys
+
+
+def test_a_long_decision_keeps_its_beginning_and_the_rest_hangs_on_it() -> None:
+    paragraphs = [f"Paragraph {number}. " + "words " * 60 for number in range(12)]
+    document = parse(record(decision="\n\n".join(paragraphs)))
+    main = decision(document)
+    assert len(main.content) <= MAX_DECISION_CHARS + 100
+    details = [e for e in document.candidates if e.attributes["role"] == "decision_detail"]
+    assert len(details) >= 2
+    whole = " ".join([main.content, *(each.content for each in details)]).split()
+    assert whole == ["Use", "queues", *" ".join(paragraphs).split()]
+
+
+def test_subsections_of_the_decision_belong_to_it() -> None:
+    text = record(decision="We will use queues.\n\n### Sizes\n\nSmall ones.")
+    assert decision(parse(text)).content.endswith("We will use queues.\n\nSizes:\n\nSmall ones.")
+
+
+@pytest.mark.parametrize("words", ["TBC", "TODO", "n/a", "To be decided.", "-"])
+def test_placeholders_are_left_out_and_told(words: str) -> None:
+    document = parse(record(consequences=words))
+    assert joined(document, EdgeType.CAUSED_BY) == []
+    if words != "-":
+        assert [each.code for each in document.findings] == [Part.PLACEHOLDER_SECTION]
+
+
+def test_the_madr_template() -> None:
+    text = """---
+status: "superseded by [ADR-0012](0012-new.md)"
+date: 2024-05-06
+decision-makers: [Ann, Bob]
+tags: [storage]
+---
+# Use one store
+
+## Context and Problem Statement
+
+Where do rows go?
+
+<!-- This is optional. -->
+## Considered Options
+
+* One store
+* Two stores
+
+## Decision Outcome
+
+Chosen option: "One store", because it is simple.
+
+### Consequences
+
+* Good, because backups are one file
+* Bad, because <disk> is shared
+
+## More Information
+
+Amends [ADR 3](0003-x.md)
+"""
+    document = parse(text, "decisions/one-store.md")
+    main = decision(document)
+    assert main.content == 'Use one store\n\nChosen option: "One store", because it is simple.'
+    assert main.status is MemoryStatus.SUPERSEDED
+    assert main.attributes["decision_makers"] == "Ann, Bob"
+    assert "storage" in main.tags
+    assert joined(document, EdgeType.CAUSED_BY) == [
+        "Good, because backups are one file",
+        "Bad, because <disk> is shared",
+    ]
+    assert "- One store\n- Two stores" in joined(document, EdgeType.PART_OF)
+    assert [(link.target, link.outgoing) for link in updates(document)] == [
+        ("path:decisions/0012-new.md", False),
+        ("path:decisions/0003-x.md", True),
+    ]
+
+
+def test_fields_above_the_first_section() -> None:
+    text = (
+        "# ADR 5: Use queues\n\n* Status: accepted\n* Date: 2020-01-02\n"
+        "* Supersedes: [ADR-0002](0002-q.md)\n\n## Decision\n\nQueues.\n\n## Context\n\nCalls.\n"
+    )
+    document = parse(text, "0005-queues.md")
+    assert decision(document).attributes["decision_status"] == "Accepted"
+    assert decision(document).event_time == 1577923200000
+    assert [(link.target, link.supersedes) for link in updates(document)] == [
+        ("path:0002-q.md", True)
+    ]
+    assert joined(document, EdgeType.PART_OF) == ["Calls."]
+
+
+def test_a_proposal_is_the_decision_when_no_other_section_is() -> None:
+    text = (
+        "# 9. Domains\n\n## Status\n\nAccepted\n\n## Context\n\nC.\n\n## Proposal\n\nOne domain.\n"
+    )
+    assert decision(parse(text)).content == "Domains\n\nOne domain."
+
+
+def test_a_date_that_cannot_be_read_is_told() -> None:
+    document = parse(record().replace("2024-05-06", "5/6/2024"))
+    assert decision(document).event_time is None
+    assert [each.code for each in document.findings] == [Part.DATE_NOT_UNDERSTOOD]

@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ingest.candidates import MAX_CONFIDENCE, MAX_IMPORTANCE, ParsedDocument
+from ingest.parse import parse_document
+from ingest.reasons import Part, Reason
+from memgraph.errors import IngestRejected
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryType
+
+
+def parse(value: Any, path: str = "chat.json") -> ParsedDocument:
+    return parse_document(json.dumps(value).encode(), path)
+
+
+def memory(**fields: Any) -> dict[str, Any]:
+    return {"content": "Tea is served at four.", "type": "Fact"} | fields
+
+
+def document(*memories: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"memories": list(memories), **fields}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a":1,"a":2}', Reason.JSON_DUPLICATE_KEY),
+        ('{"x":[{"a":1,"a":1}]}', Reason.JSON_DUPLICATE_KEY),
+        ('{"a":NaN}', Reason.JSON_NOT_A_NUMBER),
+        ('{"a":-Infinity}', Reason.JSON_NOT_A_NUMBER),
+        ('{"a":1e999}', Reason.JSON_NUMBER_RANGE),
+        ('{"a":9223372036854775808}', Reason.JSON_NUMBER_RANGE),
+        ('{"a":-9223372036854775809}', Reason.JSON_NUMBER_RANGE),
+        ("9" * 5000, Reason.JSON_NUMBER_RANGE),
+        ('{"a":"\\ud800"}', Reason.JSON_LONE_SURROGATE),
+        ('{"\\udc00":1}', Reason.JSON_LONE_SURROGATE),
+        ('{"a":"x\\u0000"}', Reason.JSON_NUL),
+        ("[" * 65 + "]" * 65, Reason.JSON_TOO_DEEP),
+        ('{"a":' * 100_000, Reason.JSON_TOO_DEEP),
+        ('{"a":[1,2', Reason.JSON_TRUNCATED),
+        ('{"a":"x', Reason.JSON_TRUNCATED),
+        ('{"a":tr', Reason.JSON_TRUNCATED),
+        ('{"a"', Reason.JSON_TRUNCATED),
+        ("{'a':1}", Reason.JSON_INVALID),
+        ('{"a":1} x', Reason.JSON_INVALID),
+        ('{"a":1}{"b":2}', Reason.JSON_INVALID),
+    ],
+)
+def test_strict_json(text: str, reason: Reason) -> None:
+    with pytest.raises(IngestRejected) as caught:
+        parse_document(text.encode(), "x.json")
+    assert caught.value.details["reason"] == reason
+
+
+def test_what_only_looks_wrong_is_taken() -> None:
+    text = '{"a":"\\\\u0000 [[[ \\ud83d\\ude00","b":9223372036854775807,"c":-9223372036854775808}'
+    (made,) = parse_document(text.encode(), "x.json").candidates
+    assert "\\u0000 [[[ \U0001f600" in made.content
+
+
+def test_own_document() -> None:
+    parsed = parse(
+        document(
+            memory(key="old", type="Decision", status="superseded"),
+            memory(key="new", importance=80, confidence=0.5, event_time="2024-05-06", tags=["t"]),
+            edges=[{"from": "new", "to": "old", "type": "Updates", "weight": 0.5, "reason": "r"}],
+        )
+    )
+    assert parsed.format == "memories"
+    assert parsed.findings == ()
+    old, new = parsed.candidates
+    assert (new.importance, new.confidence, new.tags) == (80, 0.5, ("t",))
+    assert new.event_time == 1714953600000
+    assert (new.kind, new.locator) == (MemoryKind.FACT, "/memories/1")
+    (edge,) = parsed.edges
+    assert (edge.from_key, edge.to_key, edge.edge_type) == (new.key, old.key, EdgeType.UPDATES)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"type": "Identity"}, Part.IDENTITY_NOT_ALLOWED),
+        ({"captured_by": "user"}, Part.FIELD_NOT_ALLOWED),
+        ({"colour": "red"}, Part.UNKNOWN_FIELD),
+        ({"type": "Rumour"}, Part.ENUM_INVALID),
+        ({"kind": "dream"}, Part.ENUM_INVALID),
+        ({"status": "retracted"}, Part.ENUM_INVALID),
+        ({"importance": 101}, Part.OUT_OF_BOUNDS),
+        ({"importance": -1}, Part.OUT_OF_BOUNDS),
+        ({"confidence": 1.1}, Part.OUT_OF_BOUNDS),
+        ({"content": ""}, Part.OUT_OF_BOUNDS),
+        ({"content": "x" * 32_001}, Part.OUT_OF_BOUNDS),
+        ({"importance": "80"}, Part.TYPE_INVALID),
+        ({"importance": True}, Part.TYPE_INVALID),
+        ({"content": 7}, Part.TYPE_INVALID),
+        ({"content": "  "}, Part.VALUE_INVALID),
+        ({"event_time": "soon"}, Part.VALUE_INVALID),
+        ({"scope": "session"}, Part.VALUE_INVALID),
+        ({"attributes": {"a": "x" * 20_000}}, Part.VALUE_INVALID),
+        ({"key": "good"}, Part.KEY_REPEATED),
+    ],
+)
+def test_an_item_that_breaks_a_rule_is_left_out_by_itself(
+    fields: dict[str, Any], code: Part
+) -> None:
+    parsed = parse(document(memory(key="good"), memory(**fields)))
+    assert [each.locator for each in parsed.candidates] == ["/memories/0"]
+    assert [(each.code, each.locator) for each in parsed.findings] == [(code, "/memories/1")]
+
+
+def test_a_missing_field_is_named() -> None:
+    parsed = parse(document(memory(), {"type": "Fact"}))
+    (finding,) = parsed.findings
+    assert finding.code is Part.FIELD_MISSING
+    assert finding.details["problems"][0].startswith("content:")
+
+
+@pytest.mark.parametrize(
+    ("edge", "code"),
+    [
+        ({"from": "a", "to": "gone", "type": "PartOf"}, Part.EDGE_ENDPOINT_MISSING),
+        ({"from": "a", "to": "a", "type": "PartOf"}, Part.SELF_EDGE),
+        ({"from": "a", "to": "b", "type": "Updates"}, Part.EDGE_REPEATED),
+        ({"from": "a", "to": "b", "type": "Likes"}, Part.ENUM_INVALID),
+        ({"from": "a", "to": "b", "type": "PartOf", "weight": 2}, Part.OUT_OF_BOUNDS),
+        ({"from": "a", "type": "PartOf"}, Part.FIELD_MISSING),
+        ("a to b", Part.TYPE_INVALID),
+    ],
+)
+def test_an_edge_that_breaks_a_rule_is_left_out(edge: Any, code: Part) -> None:
+    good = {"from": "a", "to": "b", "type": "Updates"}
+    parsed = parse(document(memory(key="a"), memory(key="b"), edges=[good, edge]))
+    assert len(parsed.edges) == 1
+    assert [(each.code, each.locator) for each in parsed.findings] == [(code, "/edges/1")]
+
+
+def test_a_text_cannot_raise_itself() -> None:
+    parsed = parse(document(memory(importance=100, confidence=1.0)))
+    (made,) = parsed.candidates
+    assert (made.importance, made.confidence) == (MAX_IMPORTANCE, MAX_CONFIDENCE)
+    assert {each.code for each in parsed.findings} == {
+        Part.IMPORTANCE_CAPPED,
+        Part.CONFIDENCE_CAPPED,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (document(memory(type="Rumour")), Reason.NO_VALID_ITEMS),
+        (document(memory(), note="x"), Reason.SCHEMA_VIOLATION),
+        (document(memory(), edges={}), Reason.SCHEMA_VIOLATION),
+        ({"memories": {}}, Reason.SCHEMA_VIOLATION),
+    ],
+)
+def test_a_document_that_is_wrong_as_a_whole(value: Any, reason: Reason) -> None:
+    with pytest.raises(IngestRejected) as caught:
+        parse(value)
+    assert caught.value.details["reason"] == reason
+
+
+def test_a_transcript_with_names_ids_and_a_date() -> None:
+    parsed = parse(
+        {
+            "conversation_id": "c",
+            "session_id": "c-s2",
+            "date": "1:56 pm on 8 May, 2023",
+            "messages": [
+                {"role": "Ann", "content": "hi", "id": "D2:1"},
+                {"speaker": "Bob", "text": "hello", "timestamp": "2023-05-08T14:00:00Z"},
+            ],
+        }
+    )
+    assert parsed.format == "chat"
+    ann, bob = parsed.candidates
+    assert (ann.source_role, ann.content, ann.turn_id, ann.sequence) == ("Ann", "hi", "D2:1", 0)
+    assert (ann.conversation_id, ann.session_id, ann.event_time) == ("c", "c-s2", 1683554160000)
+    assert (bob.source_role, bob.turn_id, bob.sequence) == ("Bob", "1", 1)
+    assert bob.event_time == 1683554400000
+    assert (ann.kind, ann.type) == (MemoryKind.EPISODE, MemoryType.OBSERVATION)
+
+
+def test_the_openai_shape() -> None:
+    parsed = parse(
+        [
+            {"role": "system", "content": "Be brief."},
+            {
+                "role": "user",
+                "name": "Ann",
+                "content": [
+                    {"type": "text", "text": "What is this?"},
+                    {"type": "image_url", "image_url": {"url": "data:"}},
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "t", "function": {"name": "look", "arguments": '{"x":1}'}}],
+            },
+            {"role": "tool", "tool_call_id": "t", "content": "a cat"},
+            {"role": "assistant", "content": None},
+            {"content": "nobody said this"},
+        ]
+    )
+    assert [(each.source_role, each.content) for each in parsed.candidates] == [
+        ("system", "Be brief."),
+        ("Ann", "What is this?"),
+        ("assistant", '[calls look({"x":1})]'),
+        ("tool", "a cat"),
+    ]
+    assert parsed.candidates[1].attributes["role"] == "user"
+    assert [(each.code, each.locator) for each in parsed.findings] == [
+        (Part.CONTENT_PART_SKIPPED, "/1/content/1"),
+        (Part.MESSAGE_EMPTY, "/4"),
+        (Part.MESSAGE_INVALID, "/5"),
+    ]
+    assert [each.sequence for each in parsed.candidates] == [0, 1, 2, 3]
+
+
+def test_a_completion_and_several_conversations() -> None:
+    answer = {"id": "r1", "choices": [{"message": {"role": "assistant", "content": "yes"}}]}
+    assert [each.content for each in parse(answer).candidates] == ["yes"]
+    two = {"conversations": [{"id": "x", "messages": [{"role": "u", "content": "a"}]}] * 2}
+    parsed = parse(two)
+    assert [each.locator for each in parsed.candidates] == [
+        "/conversations/0/messages/0",
+        "/conversations/1/messages/0",
+    ]
+
+
+def test_a_time_that_cannot_be_read_is_told() -> None:
+    parsed = parse([{"role": "u", "content": "a", "time": "whenever"}])
+    assert parsed.candidates[0].event_time is None
+    assert [(each.code, each.locator) for each in parsed.findings] == [
+        (Part.DATE_NOT_UNDERSTOOD, "/0/time")
+    ]
+
+
+def test_any_other_json_becomes_observations_with_pointers() -> None:
+    parsed = parse(
+        {
+            "service": "api",
+            "port": 80,
+            "none": None,
+            "db": {"host": "h", "a/b": {"tags": ["x", "y"]}},
+            "users": [{"name": "Ann", "date": "2024-05-06"}, {"name": "Bob"}],
+        },
+        "config.json",
+    )
+    assert parsed.format == "observations"
+    assert [(each.locator, each.content) for each in parsed.candidates] == [
+        ("#", "config: service: api; port: 80"),
+        ("/db", "db: host: h"),
+        ("/db/a~1b/tags", "db > a/b > tags: x; y"),
+        ("/users/0", "users > 0: name: Ann; date: 2024-05-06"),
+        ("/users/1", "users > 1: name: Bob"),
+    ]
+    assert {each.type for each in parsed.candidates} == {MemoryType.OBSERVATION}
+    assert parsed.candidates[3].event_time == 1714953600000
+    keys = {each.locator: each.key for each in parsed.candidates}
+    assert [(e.from_key, e.to_key) for e in parsed.edges] == [
+        (keys["/db"], keys["#"]),
+        (keys["/db/a~1b/tags"], keys["/db"]),
+        (keys["/users/0"], keys["#"]),
+        (keys["/users/1"], keys["#"]),
+    ]
+
+
+@pytest.mark.parametrize("value", [{}, [], None, {"a": {"b": [None, ""]}}, {"messages": []}])
+def test_json_that_says_nothing(value: Any) -> None:
+    parsed = parse(value)
+    assert parsed.candidates == ()
+    assert [each.code for each in parsed.findings] == [Part.NOTHING_EXTRACTED]

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ingest.candidates import ParsedDocument
+from ingest.parse import parse_document
+from ingest.parsers.blocks import read_blocks, sections
+from ingest.parsers.front_matter import read_front_matter
+from ingest.reasons import Part
+from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+
+PLAN = """---
+title: Plan
+date: 2024-05-06
+tags: [ops, Ops, infra]
+---
+# Plan
+
+The team works in Porto. See the [notes](notes/spec.md#top) and https://example.org/x.
+
+## Tasks
+
+- [ ] write the guide
+- [x] order the parts
+  - [ ] and the screws
+
+## Start
+
+Run this:
+
+```sh
+make demo
+```
+
+| Port | Use |
+|------|-----|
+| 80   | web |
+| 22   | ssh |
+"""
+
+
+def parse(text: str, path: str = "docs/plan.md") -> ParsedDocument:
+    return parse_document(text.encode(), path)
+
+
+def test_structure_of_a_document() -> None:
+    document = parse(PLAN)
+    assert document.format == "markdown"
+    assert document.title == "Plan"
+    main, *parts = document.candidates
+    assert main.content == "Document: Plan\nSections: Tasks; Start"
+    assert [(each.type, each.content) for each in parts] == [
+        (None, "The team works in Porto."),
+        (None, "See the notes and https://example.org/x."),
+        (MemoryType.TODO, "write the guide"),
+        (MemoryType.TODO, "order the parts"),
+        (MemoryType.TODO, "and the screws"),
+        (MemoryType.FACT, "Run this:\nmake demo"),
+        (MemoryType.FACT, "Start:\nPort: 80; Use: web\nPort: 22; Use: ssh"),
+    ]
+    assert [each.status for each in parts[2:5]] == [
+        MemoryStatus.ACTIVE,
+        MemoryStatus.SUPERSEDED,
+        MemoryStatus.ACTIVE,
+    ]
+    assert {(e.to_key, e.edge_type) for e in document.edges} == {(main.key, EdgeType.PART_OF)}
+    assert {each.event_time for each in document.candidates} == {1714953600000}
+    assert parts[0].tags == ("ops", "infra")
+    assert parts[2].attributes["section"] == "Tasks"
+
+
+def test_links_between_files() -> None:
+    document = parse(PLAN)
+    (link,) = document.links
+    assert link.edge_type is EdgeType.RELATED_TO
+    assert link.local_key == document.main_key
+    assert link.target == "path:docs/notes/spec.md"
+    target = parse("# Spec\n\nIt holds.", "docs/notes/spec.md")
+    assert link.target in target.document_keys
+
+
+def test_lines_are_those_of_the_file() -> None:
+    lines = PLAN.split("\n")
+    for each in parse(PLAN).candidates[1:]:
+        first, last = (int(part[1:]) for part in each.locator.split("-"))
+        shown = "\n".join(lines[first - 1 : last])
+        assert each.content.split()[-1].strip(".:") in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A `code` *word* and a [label](x.md).", "A code word and a label."),
+        ("Keep <placeholder> but not <b>bold</b>.", "Keep <placeholder> but not bold."),
+        ("Before <!-- hidden --> after.", "Before after."),
+        ("One\nwrapped line.", "One wrapped line."),
+        ("![a diagram](x.png)", "a diagram"),
+        ("R&amp;D \\*stars\\*", "R&D *stars*"),
+    ],
+)
+def test_plain_text_of_a_paragraph(text: str, expected: str) -> None:
+    _, blocks = read_blocks(text)
+    assert [block.text for block in blocks] == [expected]
+
+
+def test_sections_know_the_headings_above_them() -> None:
+    _, blocks = read_blocks("intro\n\n# A\n\n## B\n\n### C\n\nc\n\n## D\n\nd")
+    assert [(each.title, each.path) for each in sections(blocks)] == [
+        ("", ()),
+        ("A", ()),
+        ("B", ("A",)),
+        ("C", ("A", "B")),
+        ("D", ("A",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [b",
+        "- just\n- a list",
+        "[" * 5000,
+        "? " * 5000,
+        'a: "\\UFFFFFFFF"',
+        "a: &x [*x]\nb: {*x : 1}",
+        "k: v\n" * 5000,
+    ],
+)
+def test_front_matter_that_cannot_be_read_is_told(text: str) -> None:
+    front = read_front_matter(text)
+    assert front.values == {}
+    assert [each.code for each in front.findings] == [Part.FRONT_MATTER_INVALID]
+
+
+def test_front_matter_holds_strings_only() -> None:
+    front = read_front_matter(
+        'date: 2024-05-06\nn: 1e999\nx: !!python/object:os.system {}\ny: "\\0"'
+    )
+    assert front.first("date") == "2024-05-06"
+    assert front.first("n") == "1e999"
+    assert front.first("x") is None
+    assert front.first("y") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 20_000,
+        "> " * 20_000,
+        "- " * 20_000,
+        "*a " * 10_000,
+        "![" * 5_000,
+        "<a " * 10_000,
+        "`a" * 20_000,
+        "|a" * 2_000 + "\n" + "|-" * 2_000 + "\n" + "|a\n" * 2_000,
+        "".join("  " * depth + "- a\n" for depth in range(400)),
+        "# a\n" * 5_000,
+        "[a](b.md) " * 3_000,
+        "superseded by " * 5_000 + "\n",
+    ],
+)
+def test_hostile_markdown_takes_linear_time(text: str) -> None:
+    started = time.process_time()
+    parse(f"# T\n\n## Status\n\n{text}\n\n## Decision\n\n{text}\n")
+    # Generous: what is quadratic here takes minutes.
+    assert time.process_time() - started < 30

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import pytest
+
+from ingest.candidates import MAX_TURN_CHARS, ParsedDocument
+from ingest.parse import parse_document
+from ingest.parsers.transcript import is_transcript
+from ingest.reasons import Part
+from memgraph.model.enums import MemoryKind, MemoryType
+
+
+def parse(text: str, path: str = "team-session-02.txt") -> ParsedDocument:
+    return parse_document(text.encode(), path)
+
+
+def spoken(document: ParsedDocument) -> list[tuple[str | None, str]]:
+    return [(each.source_role, each.content) for each in document.candidates]
+
+
+DATED = """# 1:56 pm on 8 May, 2023
+
+Ann: Hello there.
+Bob: Hi!
+How are you?
+
+Fine, I hope.
+Ann: Yes."""
+
+
+def test_turns_become_episodes_in_order() -> None:
+    document = parse(DATED)
+    assert document.format == "transcript"
+    assert spoken(document) == [
+        ("Ann", "Hello there."),
+        ("Bob", "Hi!\nHow are you?\n\nFine, I hope."),
+        ("Ann", "Yes."),
+    ]
+    assert [each.sequence for each in document.candidates] == [0, 1, 2]
+    assert [each.locator for each in document.candidates] == ["L3-L3", "L4-L7", "L8-L8"]
+    for each in document.candidates:
+        assert each.kind is MemoryKind.EPISODE
+        assert each.type is MemoryType.OBSERVATION
+        assert each.event_time == 1683554160000
+        assert (each.session_id, each.conversation_id) == ("team-session-02", "team")
+
+
+def test_each_dated_heading_begins_a_session() -> None:
+    text = "# 8 May 2023\nAnn: One.\nBob: Two.\n\n--- 9 May 2023 ---\nAnn: Three.\nBob: Four."
+    document = parse(text, "log.txt")
+    assert [each.session_id for each in document.candidates] == ["log#1", "log#1", "log#2", "log#2"]
+    assert [each.sequence for each in document.candidates] == [0, 1, 0, 1]
+    first, last = document.candidates[0].event_time, document.candidates[-1].event_time
+    assert first is not None
+    assert last == first + 86_400_000
+
+
+def test_a_session_heading_is_dated_by_the_line_below_it() -> None:
+    document = parse("# Session 1\n8 May 2023\nAnn: One.\nBob: Two.\nAnn: Three.")
+    assert {each.session_id for each in document.candidates} == {"team-session-02"}
+    assert {each.event_time for each in document.candidates} == {1683504000000}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[10:43] Ann: hi\n[10:44] Bob: hello",
+        "2023-05-08 13:56 Ann: hi\n2023-05-08 13:57 Bob: hello",
+        "8/13/23, 13:56 - Ann: hi\n8/13/23, 13:57 - Bob: hello",
+        "Ann [13:56]: hi\nBob [13:57]: hello\nAnn [13:58]: hi",
+        "<Ann> hi\n<Bob> hello\n<Ann> hi",
+        "**Ann:** hi\n\n**Bob:** hello\n\n**Ann**: hi",
+        "User: hi\nAssistant: hello",
+        "Ann: I think that we should go now.\nBob: Yes, I agree with you there.",
+    ],
+)
+def test_shapes_of_transcripts(text: str) -> None:
+    assert is_transcript(text)
+    assert {each.source_role for each in parse(text).candidates} <= {
+        "Ann",
+        "Bob",
+        "User",
+        "Assistant",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Name: memgraph\nVersion: 1\nLicense: MIT",
+        "Note: keep this.\nTodo: write that.\nNote: and this.",
+        "We met in Porto. Ann said: no.\nThen we left.",
+        "See https://example.org: it is down.\nSee https://example.net: it is up.",
+        "Shopping\n\nmilk: two\nbread: one",
+    ],
+)
+def test_prose_and_fields_are_no_transcript(text: str) -> None:
+    assert not is_transcript(text)
+    assert parse(text, "notes.txt").format == "prose"
+
+
+def test_a_turn_too_long_for_a_memory_is_cut_and_told() -> None:
+    words = "word " * (MAX_TURN_CHARS // 4)
+    document = parse(f"# 8 May 2023\nAnn: {words}\nBob: ok")
+    assert [each.code for each in document.findings] == [Part.CONTENT_SPLIT]
+    pieces = [each.content for each in document.candidates if each.source_role == "Ann"]
+    assert len(pieces) == 2
+    assert " ".join(pieces).split() == words.split()
+    assert [each.sequence for each in document.candidates] == [0, 1, 2]
+
+
+def test_an_empty_turn_is_told() -> None:
+    document = parse("# 8 May 2023\nAnn:\nBob: ok\nAnn: fine")
+    assert [(each.code, each.locator) for each in document.findings] == [
+        (Part.MESSAGE_EMPTY, "L2-L2")
+    ]
+    assert len(document.candidates) == 2
+
+
+def test_a_label_inside_a_turn_opens_none() -> None:
+    document = parse("# 8 May 2023\nAnn: see below\nNote: this is mine\nBob: ok")
+    assert spoken(document)[0] == ("Ann", "see below\nNote: this is mine")
+
+
+def test_prose_is_dated_by_a_line_that_is_a_date() -> None:
+    document = parse(
+        "8 May 2023\n\nThe server fell over at noon.\n\n- [ ] call Ann\n- [x] call Bob"
+    )
+    assert {each.event_time for each in document.candidates} == {1683504000000}
+    assert [each.type for each in document.candidates] == [None, MemoryType.TODO, MemoryType.TODO]
+    assert [each.attributes.get("done") for each in document.candidates] == [None, False, True]
+
+
+def test_wrapped_lines_are_one_sentence_and_short_ones_are_not() -> None:
+    long = "This line was wrapped by an editor because it is quite long and\ngoes on here."
+    document = parse(f"{long}\n\nBuy milk\nCall Ann", "notes.txt")
+    assert [each.content for each in document.candidates] == [
+        long.replace("\n", " "),
+        "Buy milk",
+        "Call Ann",
+    ]
