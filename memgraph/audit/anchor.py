@@ -1,7 +1,8 @@
 """The anchor: a small file beside the database that holds the journal's head.
 
 It is written after each commit and never synced, so it may lag behind a crash, but never run ahead:
-a journal that does not hold the anchored entry was cut or rewritten.
+a journal that does not hold the anchored entry was cut or rewritten. Such an anchor is evidence: it
+stays as it is, whatever is written afterwards, until somebody accepts the journal with a reason.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import os
 import re
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from memgraph.audit.journal import Head
 from memgraph.errors import JournalBroken
+from memgraph.storage import journal
 
 _FORM = re.compile(r"(\d{20}) ([0-9a-f]{64}|-{64})\n")
 
@@ -47,3 +51,17 @@ def read(path: Path) -> Head | None:
     if match is None:
         raise JournalBroken(f"{path} is not a journal anchor", path=str(path))
     return Head(int(match[1]), match[2].strip("-"))
+
+
+def agrees(connection: sa.Connection, path: Path) -> bool:
+    """Whether the journal holds the anchored entry, before anything is added to it.
+
+    An empty journal needs no anchor; one with entries and without an anchor does not agree.
+    """
+    try:
+        anchored = read(path)
+    except JournalBroken:
+        return False
+    if anchored is None:
+        return journal.head(connection)[0] == 0
+    return anchored.seq == 0 or journal.hash_of(connection, anchored.seq) == anchored.hash

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from memgraph.audit import anchor
+from memgraph.audit.journal import Head
 from memgraph.clock import Clock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings
@@ -110,6 +112,7 @@ class MemoryService:
             dimensions=self._dimensions(settings),
             now_ms=self.clock.now_ms(),
         )
+        anchor.write(anchor.anchor_path(paths.database), Head(0, ""))
 
     def orchestrators(self) -> list[str]:
         """The names of all orchestrators under the root, sorted."""

@@ -12,6 +12,7 @@ from memgraph.audit import anchor, journal
 from memgraph.audit.journal import Entry, Head
 from memgraph.clock import Clock
 from memgraph.config import Settings
+from memgraph.errors import JournalBroken
 from memgraph.ids import IdSource
 from memgraph.log import open_log
 from memgraph.model.enums import MemoryKind
@@ -88,18 +89,30 @@ class Opened:
     def transaction(self, actor: str) -> Iterator[Transaction]:
         """One change: what is told to it is journalled with it, and anchored once it is durable."""
         heads: list[Head] = []
+        path = anchor.anchor_path(self.database.path)
 
         def after_commit(_connection: sa.Connection) -> None:
-            if heads:
-                anchor.write(anchor.anchor_path(self.database.path), heads[-1])
+            if not heads:
+                return
+            try:
+                anchor.write(path, heads[-1])
+            except OSError as error:
+                # The change is durable; an anchor that lags is no damage.
+                self.log.failure("journal.anchor", error)
 
         with self.database.write(after_commit) as connection:
             transaction = Transaction(connection, self.clock.now_ms(), actor)
             yield transaction
             if transaction.entries:
-                heads.append(
-                    journal.append(connection, transaction.entries, at=transaction.at, actor=actor)
+                sound = anchor.agrees(connection, path)
+                head = journal.append(
+                    connection, transaction.entries, at=transaction.at, actor=actor
                 )
+                if sound:
+                    heads.append(head)
+                else:
+                    # Moving it on would hide what was done to the journal.
+                    self.log.failure("journal.anchor", JournalBroken("the anchor disagrees"))
 
     def close(self) -> None:
         self.background.stop()

@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
+from memgraph.audit.seal import memory_seal
 from memgraph.errors import NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
@@ -122,10 +123,16 @@ class Writer:
             else:
                 memory_id = self.ids.new(given.kind.id_prefix)
                 sequence = self._sequence(connection, given, sequences)
-                rows.append(self._row(item, pk, memory_id, sequence, at))
+                row = self._row(item, pk, memory_id, sequence, at)
+                rows.append(row)
                 names.append((pk, item.names))
                 derived.extend((memory_id, written.resolve(one)) for one in given.derived_from)
-                told = {"content_hash": item.content_hash, "kind": given.kind, "type": given.type}
+                told = {
+                    "content_hash": item.content_hash,
+                    "kind": given.kind,
+                    "type": given.type,
+                    "seal": memory_seal(row),
+                }
                 written.entries.append(Entry("remember", memory_id, told))
                 if given.kind is not MemoryKind.EPISODE and given.status is MemoryStatus.ACTIVE:
                     known[item.identity] = memory_id

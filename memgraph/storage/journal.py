@@ -20,6 +20,12 @@ def head(connection: sa.Connection) -> tuple[int, str]:
     return (row.seq, row.hash) if row else (0, "")
 
 
+def hash_of(connection: sa.Connection, seq: int) -> str | None:
+    """The seal of one entry; None: there is no such entry."""
+    row = connection.execute(sa.select(audit_log.c.hash).where(audit_log.c.seq == seq)).first()
+    return None if row is None else str(row.hash)
+
+
 def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     if rows:
         connection.execute(sa.insert(audit_log), rows)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memgraph.errors import (
     DatabaseCorrupt,
@@ -23,7 +23,7 @@ from memgraph.errors import (
     SchemaOutdated,
     SchemaTooNew,
 )
-from memgraph.storage import sqlite, vectors
+from memgraph.storage import integrity, sqlite, vectors
 from memgraph.storage.database import Database, FileLock
 
 APPLICATION_ID = 0x4D474D47  # "MGMG"
@@ -45,7 +45,7 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
             raise OrchestratorExists(f"there is a database already: {path}", path=str(path))
         draft = path.with_name(path.name + ".new")
         _remove_draft(draft)
-        draft.write_bytes(_template(dimensions))
+        draft.write_bytes(_template(dimensions).content)
         with _raw(draft) as connection:
             connection.execute("BEGIN")
             connection.executemany(
@@ -60,8 +60,18 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
         _fsync(path.parent)
 
 
+def expected_schema(dimensions: int) -> dict[str, str]:
+    """The statement that makes each table, index and trigger, by ``type name``."""
+    return dict(_template(dimensions).schema)
+
+
+class _Template(NamedTuple):
+    content: bytes
+    schema: dict[str, str]
+
+
 @lru_cache(maxsize=4)
-def _template(dimensions: int) -> bytes:
+def _template(dimensions: int) -> _Template:
     """The file of a database with all tables and no rows: migrated once per process."""
     from memgraph.storage import migrating
 
@@ -75,7 +85,9 @@ def _template(dimensions: int) -> bytes:
             connection.execute("BEGIN")
             vectors.create_index(connection, dimensions)
             connection.execute("COMMIT")
-        return path.read_bytes()
+        with integrity.snapshot(path) as connection:
+            schema = integrity.schema(connection)
+        return _Template(path.read_bytes(), schema)
 
 
 def open_database(

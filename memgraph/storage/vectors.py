@@ -157,6 +157,20 @@ def strays(connection: sa.Connection) -> list[int]:
     ]
 
 
+def entries(
+    connection: sa.Connection,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
+    """The whole index by ascending key: keys, bits (a row of bytes each), visibilities."""
+    import numpy as np
+
+    width = _bits(indexed_dimensions(connection)) // 8
+    runs = [(np.empty(0, np.int64), np.empty((0, width), np.uint8), np.empty(0, np.int64))]
+    runs.extend(_runs(connection, width))
+    pks, packed, marks = (np.concatenate(part) for part in zip(*runs, strict=True))
+    order = np.argsort(pks, kind="stable")
+    return pks[order], packed[order], marks[order]
+
+
 def visibility(scope: str, scope_id: str | None, status: str, sensitivity: str) -> int:
     """Scope, status and sensitivity as one integer: 48 bits of scope, 2 of each of the others.
 

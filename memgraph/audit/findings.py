@@ -1,0 +1,116 @@
+"""What an audit found: values with stable codes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+# A wholly damaged database has one finding per row; the report stays small, the counts are full.
+MAX_PER_CODE = 100
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a stage, how much of it is done, and how much there is in all."""
+
+
+class Code(StrEnum):
+    """The kinds of damage. Those of `REBUILDABLE` are mended by ``memgraph rebuild``."""
+
+    DATABASE_DAMAGED = "database.damaged"
+    SCHEMA_CHANGED = "schema.changed"
+    REFERENCE_DANGLING = "reference.dangling"
+    JOURNAL_ENTRY_CHANGED = "journal.entry_changed"
+    JOURNAL_ENTRY_MISSING = "journal.entry_missing"
+    JOURNAL_TRUNCATED = "journal.truncated"
+    JOURNAL_REWRITTEN = "journal.rewritten"
+    JOURNAL_ANCHOR_MISSING = "journal.anchor_missing"
+    JOURNAL_ANCHOR_DAMAGED = "journal.anchor_damaged"
+    MEMORY_CONTENT_DAMAGED = "memory.content_damaged"
+    MEMORY_EDITED = "memory.edited"
+    MEMORY_UNJOURNALLED = "memory.unjournalled"
+    MEMORY_MISSING = "memory.missing"
+    SOURCE_EDITED = "source.edited"
+    STATUS_MISMATCH = "status.mismatch"
+    STATUS_HISTORY_BROKEN = "status.history_broken"
+    STATUS_UNJOURNALLED = "status.unjournalled"
+    EDGE_EDITED = "edge.edited"
+    EDGE_UNJOURNALLED = "edge.unjournalled"
+    EDGE_MISSING = "edge.missing"
+    TEXT_INDEX_DRIFT = "text_index.drift"
+    VECTOR_DAMAGED = "vector.damaged"
+    VECTOR_MISSING = "vector.missing"
+    VECTOR_INDEX_MISSING = "vector_index.missing"
+    VECTOR_INDEX_STRAY = "vector_index.stray"
+    VECTOR_INDEX_WRONG = "vector_index.wrong"
+    ENTITY_COUNT_WRONG = "entity.count_wrong"
+
+
+REBUILDABLE = frozenset(
+    {
+        Code.TEXT_INDEX_DRIFT,
+        Code.VECTOR_DAMAGED,
+        Code.VECTOR_MISSING,
+        Code.VECTOR_INDEX_MISSING,
+        Code.VECTOR_INDEX_STRAY,
+        Code.VECTOR_INDEX_WRONG,
+        Code.ENTITY_COUNT_WRONG,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be. ``subject``: the id of what is concerned."""
+
+    code: Code
+    message: str
+    subject: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "code": self.code.value,
+            "message": self.message,
+            "subject": self.subject,
+            "details": self.details,
+        }
+
+
+@dataclass(slots=True)
+class VerifyReport:
+    """What was checked and what was found.
+
+    Attributes:
+        findings: in the order they were found, at most `MAX_PER_CODE` of each code.
+        totals: how many there are of each code, those beyond the limit included.
+        checked: how many of each thing were looked at.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    totals: Counter[str] = field(default_factory=Counter)
+    checked: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return not self.totals
+
+    @property
+    def rebuildable(self) -> bool:
+        """Whether ``memgraph rebuild`` mends all that was found."""
+        return set(self.totals) <= REBUILDABLE
+
+    def add(self, code: Code, message: str, subject: Any = None, **details: Any) -> None:
+        self.totals[code.value] += 1
+        if self.totals[code.value] <= MAX_PER_CODE:
+            told = None if subject is None else str(subject)
+            self.findings.append(Finding(code, message, told, details))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "checked": dict(self.checked),
+            "totals": dict(sorted(self.totals.items())),
+            "findings": [each.as_dict() for each in self.findings],
+        }

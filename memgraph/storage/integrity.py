@@ -1,0 +1,209 @@
+"""Reading a database that may be damaged: pragmas, joins and raw rows for an audit to judge.
+
+SQLite's. Rows are the driver's tuples, read as they come, so that memory stays flat. Text that is
+not UTF-8 is shown with replacement characters instead of failing, so that one bad byte is found
+where it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pysqlite3.dbapi2 as driver
+import sqlalchemy as sa
+from sqlalchemy.pool import StaticPool
+
+from memgraph.errors import DatabaseCorrupt
+from memgraph.storage import sqlite
+
+MAX_MESSAGES = 20
+
+
+@contextmanager
+def snapshot(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[sa.Connection]:
+    """A read-only snapshot on a connection of its own.
+
+    Raises:
+        StorageError: or the subclass that says what is wrong.
+    """
+    with sqlite.translated_errors():
+        raw = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms)
+    try:
+        with sqlite.translated_errors():
+            raw.execute("PRAGMA query_only = ON")
+            # Sorting a large journal spills to disk rather than into memory.
+            raw.execute("PRAGMA temp_store = FILE")
+        raw.text_factory = lambda text: text.decode("utf-8", "replace")
+        with sqlite.translated_errors(), _joined(raw, "BEGIN") as connection:
+            yield connection
+    finally:
+        raw.close()
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[sa.Connection]:
+    """One write transaction on a file that nobody else uses: a draft, a fresh copy."""
+    with sqlite.translated_errors():
+        raw = sqlite.connect(path, busy_timeout_ms=5_000)
+        try:
+            with _joined(raw, "BEGIN IMMEDIATE") as connection:
+                yield connection
+        finally:
+            raw.close()
+
+
+@contextmanager
+def _joined(raw: Any, begin: str) -> Iterator[sa.Connection]:
+    engine = sa.create_engine(
+        "sqlite+pysqlite://", module=driver, creator=lambda: raw, poolclass=StaticPool
+    )
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    with engine.connect() as connection, connection.begin():
+        yield connection
+
+
+def rows(connection: sa.Connection, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+    """The rows of a statement, one at a time."""
+    raw: Any = connection.connection.driver_connection
+    cursor = raw.cursor()
+    try:
+        yield from cursor.execute(statement, values)
+    finally:
+        cursor.close()
+
+
+def count(connection: sa.Connection, table: str) -> int:
+    ((number,),) = rows(connection, f"SELECT count(*) FROM {table}")
+    return int(number)
+
+
+def quick_check(connection: sa.Connection) -> list[str]:
+    """What SQLite itself finds wrong with its pages; empty: nothing.
+
+    It looks at the structure and not at the payload: one flipped byte of a text passes.
+    """
+    try:
+        with sqlite.translated_errors():
+            told = [str(row[0]) for row in rows(connection, f"PRAGMA quick_check({MAX_MESSAGES})")]
+    except DatabaseCorrupt as error:
+        return [error.message]
+    return [] if told == ["ok"] else told
+
+
+def schema(connection: sa.Connection) -> dict[str, str]:
+    """The statement that made each table, index and trigger, by ``type name``."""
+    found = rows(
+        connection,
+        "SELECT type || ' ' || name, sql FROM sqlite_schema"
+        " WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+    )
+    return {str(name): " ".join(str(statement).split()) for name, statement in found}
+
+
+def dangling(connection: sa.Connection) -> Iterator[tuple[str, int | None, str]]:
+    """(table, rowid, the table it refers to) of rows that refer to nothing."""
+    for table, rowid, parent, _ in rows(connection, "PRAGMA foreign_key_check"):
+        yield str(table), rowid, str(parent)
+
+
+_DETAIL = "CASE WHEN json_valid(details) THEN json_extract(details, '$.edge_id') END"
+
+MEMORIES = """
+    SELECT m.memory_id, m.kind, m.type, m.content, m.agent_id, m.session_id, m.sequence, m.turn_id,
+           m.source_role, m.event_time, m.created_at, m.source_id,
+           m.content_hash, m.search_terms, a.seq, a.at, a.details,
+           EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = m.memory_id AND x.action = 'erase')
+    FROM memories m
+    LEFT JOIN audit_log a ON a.subject = m.memory_id AND a.action = 'remember'
+    ORDER BY m.pk, a.seq
+"""
+
+LOST_MEMORIES = """
+    SELECT a.subject, a.seq FROM audit_log a WHERE a.action = 'remember'
+    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.memory_id = a.subject) ORDER BY a.seq
+"""
+
+SOURCES = """
+    SELECT source_id, source_type, source_path, conversation_id, workflow_run_id, step_id,
+           captured_by, locator, content_sha256 FROM memory_sources
+"""
+
+STATUS_MISMATCHES = """
+    SELECT m.memory_id, m.status, group_concat(s.status) FROM memories m
+    LEFT JOIN memory_status s ON s.memory_id = m.memory_id AND s.until IS NULL
+    GROUP BY m.pk HAVING count(s.status_id) <> 1 OR max(s.status) <> m.status
+"""
+
+# A clock that was set back ends a period where it began.
+BROKEN_HISTORIES = """
+    SELECT memory_id, status_id FROM (
+        SELECT s.memory_id, s.status_id, s.since, m.created_at,
+               lag(s.since) OVER periods AS before, lag(s.until) OVER periods AS ended,
+               row_number() OVER periods AS place
+        FROM memory_status s JOIN memories m ON m.memory_id = s.memory_id
+        WINDOW periods AS (PARTITION BY s.memory_id ORDER BY s.status_id)
+    ) WHERE CASE WHEN place = 1 THEN since <> created_at
+            ELSE ended IS NULL OR ended <> max(before, since) END
+"""
+
+# Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.
+UNTOLD_STATUSES = """
+    SELECT s.memory_id, s.status, s.since FROM memory_status s
+    WHERE EXISTS (SELECT 1 FROM memory_status f
+                  WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
+    AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject = s.memory_id AND a.at = s.since
+                    AND a.action <> 'remember')
+    AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject IS NULL AND a.at = s.since)
+    AND NOT EXISTS (
+        SELECT 1 FROM memory_edges e JOIN audit_log a
+        ON a.subject = CASE WHEN e.from_memory_id = s.memory_id
+                       THEN e.to_memory_id ELSE e.from_memory_id END
+        WHERE e.edge_type = 'Contradicts' AND s.memory_id IN (e.from_memory_id, e.to_memory_id)
+        AND a.at = s.since AND a.action IN ('resolve', 'reopen'))
+"""
+
+EDGES = f"""
+    WITH told AS MATERIALIZED (
+        SELECT {_DETAIL} AS edge_id, subject, details, min(seq) FROM audit_log
+        WHERE action = 'relate' GROUP BY 1
+    ), decided AS MATERIALIZED (
+        SELECT {_DETAIL} AS edge_id, action, at, details, max(seq) FROM audit_log
+        WHERE action IN ('resolve', 'reopen') GROUP BY 1
+    )
+    SELECT e.edge_id, e.from_memory_id, e.to_memory_id, e.edge_type, e.reason, e.resolved_at,
+           e.resolution, t.subject, t.details, d.action, d.at, d.details
+    FROM memory_edges e LEFT JOIN told t ON t.edge_id = e.edge_id
+    LEFT JOIN decided d ON d.edge_id = e.edge_id ORDER BY e.edge_id
+"""
+
+LOST_EDGES = f"""
+    SELECT told.edge_id, told.seq FROM (
+        SELECT {_DETAIL} AS edge_id, seq FROM audit_log WHERE action = 'relate'
+    ) told
+    WHERE NOT EXISTS (SELECT 1 FROM memory_edges e WHERE e.edge_id = told.edge_id)
+"""
+
+VECTORS = """
+    SELECT e.memory_pk, m.memory_id, e.vector, e.dimensions,
+           m.scope, m.scope_id, m.status, m.sensitivity
+    FROM memory_embeddings e JOIN memories m ON m.pk = e.memory_pk
+    WHERE e.state = 'ready' ORDER BY e.memory_pk
+"""
+
+WITHOUT_VECTOR = """
+    SELECT m.memory_id FROM memories m
+    WHERE NOT EXISTS (SELECT 1 FROM memory_embeddings e WHERE e.memory_pk = m.pk)
+"""
+
+MISCOUNTED_ENTITIES = """
+    SELECT e.entity_id, e.mention_count, coalesce(l.mentions, 0) FROM entities e
+    LEFT JOIN (SELECT entity_pk, count(*) AS mentions FROM memory_entities GROUP BY 1) l
+    ON l.entity_pk = e.pk WHERE e.mention_count <> coalesce(l.mentions, 0) ORDER BY e.pk
+"""
