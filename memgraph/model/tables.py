@@ -71,9 +71,20 @@ class MemoryRow(SQLModel, table=True):
         sa.CheckConstraint("json_valid(tags) AND json_valid(attributes)", name="json"),
         sa.Index("ix_memories_content_hash", "content_hash"),
         sa.Index("ix_memories_session_id_sequence", "session_id", "sequence"),
-        sa.Index("ix_memories_type_status", "type", "status", "importance", "created_at"),
+        sa.Index(
+            "ix_memories_type_status",
+            "type",
+            "status",
+            "importance",
+            "created_at",
+            "sensitivity",
+            "scope",
+            "scope_id",
+            "agent_id",
+        ),
         sa.Index("ix_memories_source_id", "source_id"),
         # The four below are for the bulletin, whose queries repeat these conditions word for word.
+        # They end in what visibility asks for, so that hidden rows are passed over in the index.
         sa.Index(
             "ix_memories_knowledge",
             "importance",
@@ -91,6 +102,10 @@ class MemoryRow(SQLModel, table=True):
             "ix_memories_open_todos",
             "importance",
             "created_at",
+            "sensitivity",
+            "scope",
+            "scope_id",
+            "agent_id",
             sqlite_where=sa.text(
                 "status = 'active' AND type = 'Todo' AND instr(tags, '\"done\"') = 0"
                 " AND json_extract(attributes, '$.done') IS NOT 1"
@@ -100,12 +115,20 @@ class MemoryRow(SQLModel, table=True):
             "ix_memories_decisions",
             "event_time",
             "created_at",
+            "sensitivity",
+            "scope",
+            "scope_id",
+            "agent_id",
             sqlite_where=sa.text("status = 'active' AND type = 'Decision'"),
         ),
         sa.Index(
             "ix_memories_uncertain",
             "confidence",
             "created_at",
+            "sensitivity",
+            "scope",
+            "scope_id",
+            "agent_id",
             sqlite_where=sa.text("status = 'active' AND kind <> 'episode' AND confidence < 0.5"),
         ),
     )

@@ -327,7 +327,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_memories_open_todos",
         "memories",
-        ["importance", "created_at"],
+        ["importance", "created_at", "sensitivity", "scope", "scope_id", "agent_id"],
         unique=False,
         sqlite_where=sa.text(
             "status = 'active' AND type = 'Todo' AND instr(tags, '\"done\"') = 0"
@@ -337,21 +337,30 @@ def upgrade() -> None:
     op.create_index(
         "ix_memories_decisions",
         "memories",
-        ["event_time", "created_at"],
+        ["event_time", "created_at", "sensitivity", "scope", "scope_id", "agent_id"],
         unique=False,
         sqlite_where=sa.text("status = 'active' AND type = 'Decision'"),
     )
     op.create_index(
         "ix_memories_uncertain",
         "memories",
-        ["confidence", "created_at"],
+        ["confidence", "created_at", "sensitivity", "scope", "scope_id", "agent_id"],
         unique=False,
         sqlite_where=sa.text("status = 'active' AND kind <> 'episode' AND confidence < 0.5"),
     )
     op.create_index(
         "ix_memories_type_status",
         "memories",
-        ["type", "status", "importance", "created_at"],
+        [
+            "type",
+            "status",
+            "importance",
+            "created_at",
+            "sensitivity",
+            "scope",
+            "scope_id",
+            "agent_id",
+        ],
         unique=False,
     )
     op.create_table(
