@@ -1,0 +1,1 @@
+"""Measurements that `memgraph bench` prints."""
