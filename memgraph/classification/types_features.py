@@ -1,0 +1,245 @@
+"""What the type classifier looks at in a line: words, cue categories, word classes, shape.
+
+Features are strings; their weights are learnt (benchmarks/train_types.py). Cue categories join
+words of one function across languages ("must", "muss", "il faut"), and class n-grams replace
+content words by their form, so that what is learnt from one line carries over to others.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+MAX_CHARACTERS: Final = 600
+"""A line is judged by its beginning; what lies behind this many characters is not read."""
+
+CUES_FILE: Final = Path(__file__).parent / "data" / "types_cues.txt"
+_LONGEST_PHRASE: Final = 4
+
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,:/-]\d+)*|[^\w\s]|_")
+_JAPANESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_JAPANESE_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fffー]+")
+
+# Contractions written out, and how they are often mistyped, so that one cue serves all forms.
+_CONTRACTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "won't": ("will", "not"),
+    "wont": ("will", "not"),
+    "can't": ("can", "not"),
+    "cannot": ("can", "not"),
+    "cant": ("can", "not"),
+    "shan't": ("shall", "not"),
+    "dont": ("do", "not"),
+    "doesnt": ("does", "not"),
+    "didnt": ("did", "not"),
+    "isnt": ("is", "not"),
+    "im": ("i", "am"),
+    "ive": ("i", "have"),
+    "let's": ("let", "us"),
+    "lets": ("let", "us"),
+    "gonna": ("going", "to"),
+    "wanna": ("want", "to"),
+}
+_ENDINGS: Final[tuple[tuple[str, str], ...]] = (
+    ("n't", "not"),
+    ("'m", "am"),
+    ("'re", "are"),
+    ("'ve", "have"),
+    ("'ll", "will"),
+    ("'d", "would"),
+    ("'s", "'s"),
+)
+
+
+class Token(NamedTuple):
+    """One word, number or mark: as written and in lower case with contractions written out."""
+
+    written: str
+    lower: str
+
+
+class _Cues(NamedTuple):
+    phrases: dict[str, tuple[str, ...]]
+    classes: dict[str, str]
+    starts: frozenset[str]
+    past: frozenset[str]
+    function: frozenset[str]
+    japanese: tuple[tuple[str, str], ...]
+
+
+def tokenize(text: str) -> list[Token]:
+    """Words, numbers and marks of ``text``; linear in its length."""
+    tokens: list[Token] = []
+    for written in _TOKEN.findall(text):
+        lower = written.casefold().replace("’", "'")
+        tokens.extend(Token(written, part) for part in _written_out(lower))
+    return tokens
+
+
+def _written_out(lower: str) -> tuple[str, ...]:
+    if lower in _CONTRACTIONS:
+        return _CONTRACTIONS[lower]
+    if "'" in lower:
+        for ending, full in _ENDINGS:
+            if lower.endswith(ending) and len(lower) > len(ending):
+                return lower[: -len(ending)], full
+    return (lower,)
+
+
+@cache
+def _cues() -> _Cues:
+    phrases: dict[str, tuple[str, ...]] = {}
+    classes: dict[str, str] = {}
+    japanese: list[tuple[str, str]] = []
+    forms: dict[str, frozenset[str]] = {}
+    for line in CUES_FILE.read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        category, _, words = line.partition(": ")
+        if category.startswith("@"):
+            forms[category] = frozenset(words.split())
+            continue
+        for phrase in words.split(" | "):
+            if _JAPANESE.search(phrase):
+                japanese.append((phrase, category))
+            elif category not in phrases.get(phrase, ()):
+                phrases[phrase] = (*phrases.get(phrase, ()), category)
+                classes.setdefault(phrase, category)
+    starts = frozenset(phrase.split(" ")[0] for phrase in phrases if " " in phrase)
+    return _Cues(phrases, classes, starts, forms["@past"], forms["@function"], tuple(japanese))
+
+
+def features(text: str) -> list[str]:
+    """The names of the features present in ``text``, without repetition, in a fixed order."""
+    text = text[:MAX_CHARACTERS].strip()
+    tokens = tokenize(text)
+    words = [token.lower for token in tokens]
+    found: dict[str, None] = {}
+    _add_words(words, found)
+    categories = _add_cues(words, found)
+    _add_japanese(text, found)
+    _add_classes(tokens, categories, found)
+    _add_shape(text, tokens, found)
+    return list(found)
+
+
+def _add_words(words: list[str], found: dict[str, None]) -> None:
+    previous = "^"
+    for word in words:
+        shape = "0" if word[0].isdigit() else word
+        found["w:" + shape] = None
+        found["b:" + previous + " " + shape] = None
+        if len(shape) > 4:
+            found["p:" + shape[:4]] = None
+            found["s:" + shape[-3:]] = None
+        previous = shape
+    found["b:" + previous + " $"] = None
+
+
+def _add_cues(words: list[str], found: dict[str, None]) -> list[str]:
+    """Mark cue categories; return for each word the class of the longest phrase it begins."""
+    cues = _cues()
+    best = [""] * len(words)
+    for at, word in enumerate(words):
+        for category in cues.phrases.get(word, ()):
+            _mark(category, at, found)
+        best[at] = best[at] or cues.classes.get(word, "")
+        if word not in cues.starts:
+            continue
+        phrase = word
+        for end in range(at + 1, min(at + _LONGEST_PHRASE, len(words))):
+            phrase = phrase + " " + words[end]
+            for category in cues.phrases.get(phrase, ()):
+                _mark(category, at, found)
+                best[at] = category
+    return best
+
+
+def _mark(category: str, at: int, found: dict[str, None]) -> None:
+    found["c:" + category] = None
+    if at < 3:
+        found["c<3:" + category] = None
+    if at == 0:
+        found["c0:" + category] = None
+
+
+def _add_japanese(text: str, found: dict[str, None]) -> None:
+    if not _JAPANESE.search(text):
+        return
+    found["x:japanese"] = None
+    for phrase, category in _cues().japanese:
+        if phrase in text:
+            found["c:" + category] = None
+            if phrase in text[-len(phrase) - 4 :]:
+                found["c$:" + category] = None
+    for run in _JAPANESE_RUN.findall(text):
+        found["j$:" + run[-2:]] = None
+        found["j$:" + run[-3:]] = None
+        for at in range(len(run) - 1):
+            found["j:" + run[at : at + 2]] = None
+
+
+def _add_classes(tokens: list[Token], categories: list[str], found: dict[str, None]) -> None:
+    two_back, back = "^", "^"
+    for at, (token, category) in enumerate(zip(tokens, categories, strict=True)):
+        name = category or _form(token, first=at == 0)
+        found["k:" + back + " " + name] = None
+        found["k:" + two_back + " " + back + " " + name] = None
+        if at < 4:
+            found[f"k{at}:" + name] = None
+        two_back, back = back, name
+    found["k:" + two_back + " " + back + " $"] = None
+
+
+def _form(token: Token, *, first: bool) -> str:
+    """The class of a word that is no cue: its grammar or its shape."""
+    word = token.lower
+    head = word[0]
+    if head.isdigit():
+        return _number_form(word)
+    if not head.isalpha():
+        return word
+    if word in _cues().function:
+        return word
+    if token.written[0].isupper() and (not first or len(token.written) == 1):
+        return "NAME" if token.written[1:].islower() else "CAPS"
+    if word in _cues().past or (word.endswith("ed") and len(word) > 4):
+        return "PAST"
+    if word.endswith("ing") and len(word) > 5:
+        return "ING"
+    if word.endswith("ly") and len(word) > 4:
+        return "LY"
+    return "Word" if token.written[0].isupper() else "word"
+
+
+def _number_form(word: str) -> str:
+    if ":" in word:
+        return "TIME"
+    if len(word) == 4 and word[:2] in ("19", "20"):
+        return "YEAR"
+    if word.count("-") == 2 or word.count("/") == 2 or word.count(".") == 2:
+        return "DATE"
+    return "NUM"
+
+
+def _add_shape(text: str, tokens: list[Token], found: dict[str, None]) -> None:
+    count = len(tokens)
+    for bound in (1, 2, 3, 4, 6, 8, 12, 18, 28):
+        if count <= bound:
+            found[f"x:len<={bound}"] = None
+    last = text[-1:] if text else ""
+    found["x:last=" + (last if not last.isalnum() else "word")] = None
+    if last == "?":
+        found["x:question"] = None
+    for sign in ("?", "!", ":", ";", "%", "…", "...", "[ ]", "- [", "#", "`", "("):
+        if sign in text:
+            found["x:has" + sign] = None
+    if text[:1].islower():
+        found["x:lower"] = None
+    if ":" in text[:24]:
+        found["x:heading"] = None
+    if any(ord(character) > 0x2190 and not character.isalnum() for character in text):
+        found["x:symbol"] = None
+    if any(token.lower[0].isdigit() for token in tokens):
+        found["x:digit"] = None
