@@ -1,0 +1,165 @@
+"""The bulletin of one open orchestrator, made anew only when something changed, and never missing.
+
+A bulletin is asked for on every message, before anything else is assembled: a broken database must
+not stop that. ``current`` raises; ``bulletin_or_fallback`` gives the last good one instead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from memgraph.bulletin.document import Bulletin, composed, view_key
+from memgraph.bulletin.generate import generate_in
+from memgraph.bulletin.snapshots import Snapshots
+from memgraph.config.schema import BulletinSettings
+from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.storage.bulletin_queries import journal_head
+from memgraph.storage.database import Database
+
+MAX_VIEWS = 64
+
+STALE = "bulletin.stale"
+EMPTY = "bulletin.empty"
+NO_SNAPSHOT = "bulletin.snapshot_failed"
+
+
+class FailureLog(Protocol):
+    """What is needed of ``memgraph.log.EventLog``."""
+
+    def failure(self, event: str, error: BaseException) -> None:
+        """Tells of an error by its class and code."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A bulletin and how it came about.
+
+    Attributes:
+        warning: None: it tells of the present. ``bulletin.stale``: the last good one, maybe older
+            than the last change. ``bulletin.empty``: there was none.
+        cause: the code of the error behind the warning.
+    """
+
+    bulletin: Bulletin
+    warning: str | None = None
+    cause: str | None = None
+
+
+class _Kept(NamedTuple):
+    head: tuple[int, int, str]
+    bulletin: Bulletin
+
+
+class BulletinBoard:
+    """Makes, keeps and falls back. Safe from several threads.
+
+    Args:
+        database: of the orchestrator.
+        settings: size limits and the number of snapshots.
+        folder: of the snapshots; None: none are written or read.
+        plain_viewer: whose snapshots are named by ``change_seq`` alone.
+        log: told of every fallback and every snapshot that could not be written.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        settings: BulletinSettings,
+        *,
+        folder: Path | None = None,
+        plain_viewer: Viewer = DEFAULT_VIEWER,
+        log: FailureLog | None = None,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._log = log
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Viewer, _Kept] = OrderedDict()
+        self._snapshots: Snapshots | None = None
+        if folder is not None:
+            plain_key = view_key(plain_viewer, settings)
+            self._snapshots = Snapshots(folder, keep=settings.keep_snapshots, plain_key=plain_key)
+
+    def current(self, viewer: Viewer = DEFAULT_VIEWER) -> Bulletin:
+        """The bulletin as of the last change.
+
+        Raises:
+            StorageError: the database cannot be read.
+            MemoryDisabled: it was closed.
+        """
+        with self._database.read() as connection:
+            head = journal_head(connection)
+            with self._lock:
+                kept = self._kept.get(viewer)
+            if kept is not None and kept.head == head:
+                return kept.bulletin
+            bulletin = generate_in(connection, viewer, self._settings)
+        self._keep(viewer, _Kept(head, bulletin))
+        self._save(bulletin)
+        return bulletin
+
+    def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> Issued:
+        """The current bulletin, else the last good one of this viewer, else an empty one."""
+        try:
+            return Issued(self.current(viewer))
+        except (StorageError, MemoryDisabled, OSError) as error:
+            last = self._last_good(viewer)
+            warning = EMPTY if last is None else STALE
+            self._tell(warning, error)
+            cause = error.code if isinstance(error, MemgraphError) else "os.error"
+            return Issued(last or self._empty(viewer), warning, cause)
+
+    def forget(self) -> None:
+        """Drop what is kept, in memory and as snapshots; to be called after text was erased.
+
+        Raises:
+            OSError: a snapshot cannot be removed.
+        """
+        with self._lock:
+            self._kept.clear()
+        if self._snapshots is not None:
+            self._snapshots.clear()
+
+    def _keep(self, viewer: Viewer, kept: _Kept) -> None:
+        with self._lock:
+            # A thread that read an earlier state and was slower does no harm: heads are compared.
+            self._kept[viewer] = kept
+            self._kept.move_to_end(viewer)
+            while len(self._kept) > MAX_VIEWS:
+                self._kept.popitem(last=False)
+
+    def _save(self, bulletin: Bulletin) -> None:
+        if self._snapshots is None:
+            return
+        try:
+            self._snapshots.save(bulletin)
+        except OSError as error:
+            # The bulletin itself is good; only the next fallback will be older.
+            self._tell(NO_SNAPSHOT, error)
+
+    def _last_good(self, viewer: Viewer) -> Bulletin | None:
+        with self._lock:
+            kept = self._kept.get(viewer)
+        if kept is not None:
+            return kept.bulletin
+        if self._snapshots is None:
+            return None
+        try:
+            return self._snapshots.latest(view_key(viewer, self._settings))
+        except OSError as error:
+            self._tell(NO_SNAPSHOT, error)
+            return None
+
+    def _empty(self, viewer: Viewer) -> Bulletin:
+        key = view_key(viewer, self._settings)
+        return composed({}, self._settings, change_seq=0, key=key)
+
+    def _tell(self, event: str, error: BaseException) -> None:
+        if self._log is not None:
+            self._log.failure(event, error)
