@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -39,6 +39,7 @@ _edges = st.fixed_dictionaries(
 )
 
 
+@cache
 def validator() -> jsonschema.Draft202012Validator:
     schema = document_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -69,6 +70,4 @@ def test_schema_and_models_agree(document: dict[str, Any]) -> None:
         accepted = True
     except ValidationError:
         accepted = False
-    if validator().is_valid(document) and not accepted:
-        pytest.fail("the schema promises what the models refuse")
     assert accepted == validator().is_valid(document)

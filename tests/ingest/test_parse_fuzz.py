@@ -97,13 +97,13 @@ def test_any_bytes(data: bytes, path: str) -> None:
     check(data, path)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(_structured, _paths)
 def test_any_text(text: str, path: str) -> None:
     check(text.encode("utf-8", "surrogatepass"), path)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(_json)
 def test_any_json(value: Any) -> None:
     check(json.dumps(value).encode(), "c.json")

@@ -38,7 +38,7 @@ def test_no_word_is_lost(text: str) -> None:
 
 @pytest.mark.parametrize("unit", [".", ". ", "a. ", "1. ", "...' ", "!", "x"])
 def test_long_input_is_no_trouble(unit: str) -> None:
-    text = unit * 100_000
+    text = unit * 50_000
     started = time.process_time()
     parts = split_sentences(text)
     # Generous: quadratic behaviour takes minutes at this length.

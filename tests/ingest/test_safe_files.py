@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.reasons import Reason
+from ingest.safe_files import FileContent, StillBeingWritten, Vanished, open_directory, read_safely
+from memgraph.errors import IngestRejected
+
+LIMIT = 1000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[int]:
+    with open_directory(os.fspath(tmp_path)) as descriptor:
+        yield descriptor
+
+
+def read(name: str, folder: int, **options: float) -> FileContent:
+    return read_safely(name, folder, max_bytes=LIMIT, settle_seconds=options.get("settle", 0.0))
+
+
+def refused(name: str, folder: int) -> str:
+    with pytest.raises(IngestRejected) as caught:
+        read(name, folder)
+    return str(caught.value.details["reason"])
+
+
+def test_reads_a_regular_file(tmp_path: Path, folder: int) -> None:
+    (tmp_path / "a.txt").write_bytes(b"words")
+    content = read("a.txt", folder)
+    assert content.data == b"words"
+    assert content.sha256 == hashlib.sha256(b"words").hexdigest()
+
+
+@pytest.mark.parametrize("name", ["new\nline.txt", "..foo", "\udcff\udcfe.txt", "n" * 255])
+def test_any_name_can_be_read(tmp_path: Path, folder: int, name: str) -> None:
+    (tmp_path / name).write_bytes(b"words")
+    assert read(name, folder).data == b"words"
+
+
+def test_a_link_is_not_followed(tmp_path: Path, folder: int) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "a.txt").symlink_to(tmp_path / "secret")
+    (tmp_path / "b.txt").symlink_to(tmp_path / "nowhere")
+    assert refused("a.txt", folder) == Reason.LINK
+    assert refused("b.txt", folder) == Reason.LINK
+
+
+def test_a_second_name_is_refused(tmp_path: Path, folder: int) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    os.link(tmp_path / "secret", tmp_path / "a.txt")
+    assert refused("a.txt", folder) == Reason.HARD_LINK
+
+
+def test_pipes_sockets_and_folders_are_refused_at_once(tmp_path: Path, folder: int) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "folder.txt").mkdir()
+    assert refused("pipe.txt", folder) == Reason.NOT_REGULAR_FILE
+    assert refused("folder.txt", folder) == Reason.NOT_REGULAR_FILE
+    with socket.socket(socket.AF_UNIX) as listening:
+        # A socket's name must be short, whatever the test's folder is called.
+        listening.bind(f"/proc/self/fd/{folder}/s.txt" if sys.platform == "linux" else "s.txt")
+        assert refused("s.txt", folder) == Reason.NOT_REGULAR_FILE
+
+
+def test_size_is_capped(tmp_path: Path, folder: int) -> None:
+    (tmp_path / "fits.txt").write_bytes(b"x" * LIMIT)
+    (tmp_path / "large.txt").write_bytes(b"x" * (LIMIT + 1))
+    assert len(read("fits.txt", folder).data) == LIMIT
+    assert refused("large.txt", folder) == Reason.TOO_LARGE
+
+
+def test_a_name_that_is_gone(folder: int) -> None:
+    with pytest.raises(Vanished):
+        read("gone.txt", folder)
+
+
+def test_a_folder_behind_a_link_is_refused(tmp_path: Path, folder: int) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(IngestRejected) as caught, open_directory("link", folder):
+        pass
+    assert caught.value.details["reason"] in (Reason.LINK, Reason.NOT_REGULAR_FILE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
+def test_a_file_open_for_writing_is_left_alone(tmp_path: Path, folder: int) -> None:
+    with (tmp_path / "a.txt").open("wb") as file:
+        file.write(b"half")
+        file.flush()
+        with pytest.raises(StillBeingWritten):
+            read("a.txt", folder)
+    assert read("a.txt", folder).data == b"half"
+
+
+def test_without_leases_a_file_must_have_settled(
+    tmp_path: Path, folder: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.safe_files.sys.platform", "other")
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"words")
+    with pytest.raises(StillBeingWritten):
+        read("a.txt", folder, settle=3600)
+    os.utime(path, (1, 1))
+    assert read("a.txt", folder, settle=3600).data == b"words"
+
+
+def test_a_file_that_changes_under_the_reader(
+    tmp_path: Path, folder: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.safe_files.sys.platform", "other")
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"words")
+    real = os.read
+
+    def grow(descriptor: int, size: int) -> bytes:
+        with path.open("ab") as file:
+            file.write(b"!")
+        return real(descriptor, size)
+
+    monkeypatch.setattr("ingest.safe_files.os.read", grow)
+    with pytest.raises(StillBeingWritten):
+        read("a.txt", folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
+def test_a_writer_that_comes_during_the_read_ends_nobody(tmp_path: Path) -> None:
+    """Breaking a lease signals its holder; with the default signal that would kill it."""
+    (tmp_path / "a.txt").write_bytes(b"words")
+    program = (
+        "import os, subprocess, sys, ingest.safe_files as s\n"
+        "real = s._read_capped\n"
+        "def read(fd, size):\n"
+        "    p = subprocess.Popen([sys.executable, '-c', 'open(\"a.txt\", \"ab\").close()'])\n"
+        "    try: p.wait(1)\n"
+        "    except subprocess.TimeoutExpired: pass\n"
+        "    return real(fd, size)\n"
+        "s._read_capped = read\n"
+        "with s.open_directory('.') as fd:\n"
+        "    print(s.read_safely('a.txt', fd, max_bytes=100).data)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != -signal.SIGIO, done.stderr
+    assert (done.returncode, done.stdout.strip()) == (0, "b'words'"), done.stderr
+
+
+def test_swapping_a_file_for_a_link_leaks_nothing(tmp_path: Path, folder: int) -> None:
+    secret, good = tmp_path / "secret", tmp_path / "a.txt"
+    secret.write_bytes(b"secret")
+    good.write_bytes(b"words")
+    stop = threading.Event()
+
+    def swap() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            fresh = tmp_path / f".{number % 2}"
+            fresh.unlink(missing_ok=True)
+            if number % 2:
+                fresh.symlink_to(secret)
+            else:
+                fresh.write_bytes(b"words")
+            fresh.rename(good)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    seen: set[bytes] = set()
+    refusals: set[str] = set()
+    try:
+        for _ in range(2000):
+            try:
+                seen.add(read("a.txt", folder).data)
+            except IngestRejected as error:
+                refusals.add(str(error.details["reason"]))
+            except (StillBeingWritten, Vanished):
+                continue
+    finally:
+        stop.set()
+        swapper.join()
+    assert seen <= {b"words"}
+    assert refusals <= {Reason.LINK.value}
+    assert seen | refusals
+
+
+def test_the_lease_is_given_back(tmp_path: Path, folder: int) -> None:
+    (tmp_path / "a.txt").write_bytes(b"words")
+    read("a.txt", folder)
+    descriptor = os.open(tmp_path / "a.txt", os.O_RDWR | os.O_NONBLOCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert os.write(descriptor, b"more") == 4
+    finally:
+        os.close(descriptor)
