@@ -37,7 +37,9 @@ def snapshot(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[sa.Connec
             # Sorting a large journal spills to disk rather than into memory.
             raw.execute("PRAGMA temp_store = FILE")
         raw.text_factory = lambda text: text.decode("utf-8", "replace")
-        with sqlite.translated_errors(), _joined(raw, "BEGIN") as connection:
+        with sqlite.translated_errors(), _engine(raw, "BEGIN").connect() as connection:
+            # It ends by rolling back: on damaged pages even an empty COMMIT fails.
+            connection.begin()
             yield connection
     finally:
         raw.close()
@@ -49,14 +51,16 @@ def alone(path: Path) -> Iterator[sa.Connection]:
     with sqlite.translated_errors():
         raw = sqlite.connect(path, busy_timeout_ms=5_000)
         try:
-            with _joined(raw, "BEGIN IMMEDIATE") as connection:
+            with (
+                _engine(raw, "BEGIN IMMEDIATE").connect() as connection,
+                connection.begin(),
+            ):
                 yield connection
         finally:
             raw.close()
 
 
-@contextmanager
-def _joined(raw: Any, begin: str) -> Iterator[sa.Connection]:
+def _engine(raw: Any, begin: str) -> sa.Engine:
     engine = sa.create_engine(
         "sqlite+pysqlite://", module=driver, creator=lambda: raw, poolclass=StaticPool
     )
@@ -65,8 +69,7 @@ def _joined(raw: Any, begin: str) -> Iterator[sa.Connection]:
     def _begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql(begin)
 
-    with engine.connect() as connection, connection.begin():
-        yield connection
+    return engine
 
 
 def rows(connection: sa.Connection, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
