@@ -163,3 +163,19 @@ class BulletinBoard:
     def _tell(self, event: str, error: BaseException) -> None:
         if self._log is not None:
             self._log.failure(event, error)
+
+
+def without_database(
+    folder: Path, settings: BulletinSettings, viewer: Viewer, error: MemgraphError
+) -> Issued:
+    """The last good bulletin, else an empty one, when the database cannot even be opened."""
+    plain_key = view_key(DEFAULT_VIEWER, settings)
+    key = view_key(viewer, settings)
+    snapshots = Snapshots(folder, keep=settings.keep_snapshots, plain_key=plain_key)
+    try:
+        last = snapshots.latest(key)
+    except OSError:
+        last = None
+    if last is None:
+        return Issued(composed({}, settings, change_seq=0, key=key), EMPTY, error.code)
+    return Issued(last, STALE, error.code)

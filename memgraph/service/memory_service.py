@@ -118,6 +118,10 @@ class MemoryService:
         """The names of all orchestrators under the root, sorted."""
         return orchestrator_names(self.root)
 
+    def paths(self, name: str) -> OrchestratorPaths:
+        """Where an orchestrator's files lie."""
+        return OrchestratorPaths(self.root, name)
+
     def settings(self, name: str | None = None) -> Settings:
         """The settings in force, global or for one orchestrator."""
         return load_settings(

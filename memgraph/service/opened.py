@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from memgraph.audit import anchor, journal
 from memgraph.audit.journal import Entry, Head
+from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import Clock
 from memgraph.config import Settings
 from memgraph.errors import JournalBroken
@@ -81,6 +82,9 @@ class Opened:
         )
         self.background = BackgroundDrain(
             self.worker, lambda error: self.log.failure("embedding.drain", error)
+        )
+        self.board = BulletinBoard(
+            database, settings.memory.bulletin, folder=paths.bulletins, log=self.log
         )
         with database.read() as connection:
             self.other_model = model_mismatch(connection, embedding)

@@ -1,0 +1,35 @@
+"""What every part of a handle shares: whose memory it is, who looks, who acts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from memgraph.policy.scope import Viewer
+from memgraph.service.opened import Opened, Transaction
+
+if TYPE_CHECKING:
+    from memgraph.service.memory_service import MemoryService
+
+
+class Handle:
+    """The base of ``Orchestrator``."""
+
+    def __init__(self, service: MemoryService, name: str, *, viewer: Viewer, actor: str) -> None:
+        self._service = service
+        self.name = name
+        self.viewer = viewer
+        self.actor = actor
+
+    @contextmanager
+    def _write(self) -> Iterator[tuple[Opened, Transaction]]:
+        with (
+            self._service.opened(self.name) as opened,
+            opened.transaction(self.actor) as transaction,
+        ):
+            yield opened, transaction
+
+    def _embed_soon(self, opened: Opened) -> None:
+        if self._service.embeds_in_background and opened.other_model is None:
+            opened.background.wake()

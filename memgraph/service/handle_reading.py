@@ -1,0 +1,142 @@
+"""Reading through a handle; what its viewer may not see is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from memgraph.clock import parse_time
+from memgraph.errors import MemoryDisabled, StorageError
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.values import Memory
+from memgraph.service import reading
+from memgraph.service.handle import Handle
+
+if TYPE_CHECKING:
+    from memgraph.bulletin.board import Issued
+    from memgraph.model.graph import ContradictionPage, Subgraph, Trace
+
+Time = str | int | datetime
+
+
+class ReadingHandle(Handle):
+    """The part of ``Orchestrator`` that looks."""
+
+    def get(self, memory_id: str) -> Memory:
+        """One memory. Raises NotFound: there is none that this handle may see."""
+        with self._service.opened(self.name) as opened:
+            return reading.get(opened, self.viewer, memory_id)
+
+    def list_memories(
+        self,
+        *,
+        types: Sequence[MemoryType] = (),
+        kinds: Sequence[MemoryKind] = (),
+        statuses: Sequence[MemoryStatus] = (MemoryStatus.ACTIVE,),
+        tags: Sequence[str] = (),
+        session_id: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[Memory]:
+        """Memories, newest first, a page at a time: ``before`` is the last id of the page before.
+
+        An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000.
+        """
+        with self._service.opened(self.name) as opened:
+            return reading.listing(
+                opened,
+                self.viewer,
+                types=types,
+                kinds=kinds,
+                statuses=statuses,
+                tags=tags,
+                session_id=session_id,
+                before=before,
+                limit=limit,
+            )
+
+    def stats(self) -> dict[str, Any]:
+        """Counts over everything stored, sizes on disk, the state of the embeddings."""
+        with self._service.opened(self.name) as opened:
+            return reading.stats(opened)
+
+    def subgraph(
+        self,
+        ids: Sequence[str],
+        *,
+        hops: int = 1,
+        max_nodes: int = 200,
+        edge_types: Collection[EdgeType] | None = None,
+        as_of: Time | None = None,
+    ) -> Subgraph:
+        """The memories within ``hops`` (1..4) of ``ids`` and the edges between them, bounded.
+
+        ``cut`` tells whether a bound (``max_nodes``, a node's degree) left something out.
+
+        Raises:
+            InvalidInput: a bound out of range.
+        """
+        from memgraph.graph.subgraph import subgraph
+
+        with self._service.opened(self.name) as opened:
+            return subgraph(
+                opened.database,
+                ids,
+                hops=hops,
+                max_nodes=max_nodes,
+                edge_types=edge_types,
+                viewer=self.viewer,
+                as_of=_moment(as_of),
+            )
+
+    def trace(self, memory_id: str) -> Trace:
+        """Where a memory comes from, what became of it, and what stands on it. Raises NotFound."""
+        from memgraph.graph.trace import trace
+
+        with self._service.opened(self.name) as opened:
+            return trace(opened.database, memory_id, viewer=self.viewer)
+
+    def contradictions(
+        self,
+        *,
+        resolved: bool = False,
+        limit: int = 50,
+        after: str | None = None,
+        as_of: Time | None = None,
+    ) -> ContradictionPage:
+        """Open contradictions, or resolved ones, the newest first, with both sides.
+
+        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500.
+        """
+        from memgraph.graph.contradictions import list_contradictions
+
+        with self._service.opened(self.name) as opened:
+            return list_contradictions(
+                opened.database,
+                now_ms=opened.clock.now_ms(),
+                state="resolved" if resolved else "open",
+                viewer=self.viewer,
+                limit=limit,
+                after=after,
+                as_of=_moment(as_of),
+            )
+
+    def bulletin(self) -> Issued:
+        """The bulletin for the next message; never fails for a broken database.
+
+        ``warning`` tells when it is the last good one or an empty one.
+        """
+        from memgraph.bulletin.board import without_database
+
+        try:
+            with self._service.opened(self.name) as opened:
+                return opened.board.bulletin_or_fallback(self.viewer)
+        except (StorageError, MemoryDisabled) as error:
+            paths = self._service.paths(self.name)
+            settings = self._service.settings(self.name).memory.bulletin
+            return without_database(paths.bulletins, settings, self.viewer, error)
+
+
+def _moment(time: Time | None) -> int | None:
+    return None if time is None else parse_time(time)

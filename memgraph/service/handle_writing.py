@@ -1,0 +1,209 @@
+"""Writing through a handle: remember, relate, correct, confirm, retract, resolve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import EdgeType
+from memgraph.model.values import EdgeInput, MemoryInput, Outcome, validated
+from memgraph.service import changes
+from memgraph.service.handle import Handle
+from memgraph.service.joining import Written
+from memgraph.service.opened import Opened, Transaction
+from memgraph.service.writing import Prepared
+from memgraph.storage import memories
+
+# Memories of one transaction: large enough that its fixed cost is small, short enough for others.
+TRANSACTION_SIZE = 1_000
+
+
+class WritingHandle(Handle):
+    """The part of ``Orchestrator`` that changes what is remembered."""
+
+    def remember(self, content: str, **fields: Any) -> str:
+        """Store one memory and give its id; one that is there already gives its own.
+
+        Args:
+            content: the text, 1 to 32,000 characters; it never changes afterwards.
+            fields: the fields of ``MemoryInput``.
+
+        Raises:
+            InvalidInput: naming each field that is wrong.
+            NotFound: a memory named in ``derived_from`` does not exist.
+        """
+        given = validated(MemoryInput, {"content": content, **fields})
+        with self._write() as (opened, transaction):
+            stored = self._store(opened, transaction, [given], []).memories[0]
+        self._embed_soon(opened)
+        return stored.memory_id or ""
+
+    def remember_many(self, items: Iterable[MemoryInput | Mapping[str, Any]]) -> list[Outcome]:
+        """Store many memories: in order, 1,000 in a transaction, one outcome for each.
+
+        An item that is not valid is rejected by itself.
+        """
+        outcomes: list[Outcome] = []
+        remaining = iter(items)
+        while batch := list(islice(remaining, TRANSACTION_SIZE)):
+            outcomes.extend(self._remember_batch(batch))
+        return outcomes
+
+    def relate(
+        self,
+        from_id: str,
+        edge_type: EdgeType | str,
+        to_id: str,
+        *,
+        weight: float = 1.0,
+        reason: str | None = None,
+        partial: bool = False,
+    ) -> str:
+        """Join two memories and give the edge's id; an edge that is there gives its own.
+
+        Updates supersedes ``to_id`` unless ``partial``.
+
+        Raises:
+            InvalidInput, NotFound, Conflict: what is wrong with it; nothing was written.
+        """
+        fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "weight": weight}
+        link = validated(EdgeInput, {**fields, "reason": reason, "partial": partial})
+        with self._write() as (opened, transaction):
+            joined = self._store(opened, transaction, [], [link]).edges[0]
+        return joined.edge_id or ""
+
+    def correct(self, memory_id: str, content: str, *, reason: str, **fields: Any) -> str:
+        """Replace what a memory says: a new memory with an Updates edge; gives its id.
+
+        The new one keeps the old one's type, scope and tags unless ``fields`` say otherwise.
+
+        Raises:
+            NotFound: no such memory.
+            Conflict: it is retracted, or the new text is the old one.
+        """
+        with self._write() as (opened, transaction):
+            old = memories.get(transaction.connection, memory_id)
+            kept = {
+                name: getattr(old, name)
+                for name in ("kind", "type", "importance", "sensitivity", "scope", "scope_id")
+            }
+            kept |= {"agent_id": old.agent_id, "tags": old.tags}
+            given = validated(MemoryInput, {**kept, **fields, "key": "new", "content": content})
+            link = EdgeInput(
+                from_id="#new", to_id=memory_id, edge_type=EdgeType.UPDATES, reason=reason
+            )
+            written = self._store(opened, transaction, [given], [link])
+        self._embed_soon(opened)
+        return written.ids_by_key["new"]
+
+    def confirm(self, memory_id: str) -> None:
+        """Protect a memory: confidence 1, no decay. Raises NotFound, Conflict."""
+        with self._write() as (_, transaction):
+            transaction.tell(changes.confirm(transaction.connection, memory_id, at=transaction.at))
+
+    def retract(self, memory_id: str, *, reason: str) -> None:
+        """Take a memory back; it stays in the history. Raises NotFound, IllegalTransition."""
+        with self._write() as (_, transaction):
+            transaction.tell(
+                changes.retract(
+                    transaction.connection,
+                    memory_id,
+                    reason=reason,
+                    at=transaction.at,
+                    actor=self.actor,
+                )
+            )
+
+    def restore(self, memory_id: str, *, reason: str) -> None:
+        """Bring a retracted memory back. Raises NotFound, IllegalTransition."""
+        with self._write() as (_, transaction):
+            transaction.tell(
+                changes.restore(
+                    transaction.connection,
+                    memory_id,
+                    reason=reason,
+                    at=transaction.at,
+                    actor=self.actor,
+                )
+            )
+
+    def resolve(self, edge_id: str, *, winner: str, reason: str) -> None:
+        """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
+
+        Raises:
+            NotFound: no such contradiction.
+            Conflict: it is resolved, or the winner is no side of it.
+        """
+        with self._write() as (_, transaction):
+            edge = changes.contradiction(transaction.connection, edge_id)
+            transaction.tell(
+                changes.resolve(
+                    transaction.connection,
+                    edge,
+                    winner_id=winner,
+                    reason=reason,
+                    at=transaction.at,
+                    actor=self.actor,
+                )
+            )
+
+    def reopen(self, edge_id: str, *, reason: str) -> None:
+        """Take the resolution of a contradiction back. Raises NotFound, Conflict."""
+        with self._write() as (_, transaction):
+            edge = changes.contradiction(transaction.connection, edge_id)
+            transaction.tell(
+                changes.reopen(
+                    transaction.connection, edge, reason=reason, at=transaction.at, actor=self.actor
+                )
+            )
+
+    def _remember_batch(self, batch: Sequence[MemoryInput | Mapping[str, Any]]) -> list[Outcome]:
+        with self._service.opened(self.name) as opened:
+            prepared: list[Prepared] = []
+            outcomes: list[Outcome | None] = []
+            for item in batch:
+                try:
+                    given = (
+                        item
+                        if isinstance(item, MemoryInput)
+                        else validated(MemoryInput, dict(item))
+                    )
+                except InvalidInput as error:
+                    outcomes.append(
+                        Outcome(outcome="rejected", code=error.code, message=error.message)
+                    )
+                    continue
+                prepared.append(opened.writer.prepare(given))
+                outcomes.append(None)
+            if prepared:
+                with opened.transaction(self.actor) as transaction:
+                    written = opened.writer.store(
+                        transaction.connection, prepared, [], at=transaction.at, actor=self.actor
+                    )
+                    transaction.tell(written.entries)
+                stored = iter(written.memories)
+                outcomes = [next(stored) if each is None else each for each in outcomes]
+                self._embed_soon(opened)
+            return [each for each in outcomes if each is not None]
+
+    def _store(
+        self,
+        opened: Opened,
+        transaction: Transaction,
+        given: Sequence[MemoryInput],
+        links: Sequence[EdgeInput],
+    ) -> Written:
+        """All of it or nothing: the first item that cannot be stored undoes the transaction."""
+        written = opened.writer.store(
+            transaction.connection,
+            [opened.writer.prepare(each) for each in given],
+            links,
+            at=transaction.at,
+            actor=self.actor,
+        )
+        if written.errors:
+            raise written.errors[0]
+        transaction.tell(written.entries)
+        return written
