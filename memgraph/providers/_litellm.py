@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import stamina
+import tenacity
 
 from memgraph.errors import (
     InvalidConfig,
@@ -25,7 +25,7 @@ from memgraph.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
 MAX_WAIT_S: Final = 30.0
@@ -84,27 +84,33 @@ def call(
         ProviderRejected: the key, the model or the request is not accepted.
         ProviderAnswerInvalid: the answer is not what litellm can read.
     """
-    attempts = stamina.retry_context(
-        on=_wait_before_retry,
-        attempts=connection.retries + 1,
-        timeout=None,
-        wait_initial=connection.first_wait_s,
-        wait_max=MAX_WAIT_S,
-        wait_jitter=connection.first_wait_s,
+    attempts = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(_may_pass),
+        stop=tenacity.stop_after_attempt(connection.retries + 1),
+        wait=_pause_s(connection.first_wait_s),
+        reraise=True,
     )
-    for attempt in attempts:
-        with attempt:
-            return _call_once(connection, operation, request)
-    raise AssertionError("stamina makes at least one attempt")  # for the type checker
+    return attempts(_call_once, connection, operation, request)
 
 
-def _wait_before_retry(error: Exception) -> bool | float:
+def _may_pass(error: BaseException) -> bool:
     if not isinstance(error, ProviderUnavailable):
         return False
-    asked = error.details.get("retry_after_s")
-    if asked is None:
-        return True
-    return bool(asked <= MAX_WAIT_S) and float(asked)
+    return bool(error.details.get("retry_after_s", 0.0) <= MAX_WAIT_S)
+
+
+def _pause_s(first_wait_s: float) -> Callable[[tenacity.RetryCallState], float]:
+    """Seconds before the next attempt: what the provider asked for, or doubling with jitter."""
+    doubling = tenacity.wait_exponential(multiplier=first_wait_s, max=MAX_WAIT_S)
+    jitter = tenacity.wait_random(0.0, first_wait_s)
+
+    def pause(state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome is not None else None
+        if isinstance(error, ProviderUnavailable) and "retry_after_s" in error.details:
+            return float(error.details["retry_after_s"])
+        return doubling(state) + jitter(state)
+
+    return pause
 
 
 def _call_once(connection: Connection, operation: str, request: dict[str, Any]) -> Any:

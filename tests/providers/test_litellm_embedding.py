@@ -242,3 +242,16 @@ def test_litellm_is_told_to_stay_offline_before_it_is_imported(
         env=environment,
     )
     assert done.stdout.splitlines() == [expected, "False"]
+
+
+def test_pauses_double_with_jitter_up_to_the_limit(
+    model_server: Any, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("tenacity.nap.time.sleep", pauses.append)
+    model_server.behave(model_server.fails(503))
+    failure(make(retries=5, first_wait_s=4.0))
+    bounds = [(4, 8), (8, 12), (16, 20), (30, 34), (30, 34)]
+    assert len(pauses) == len(bounds)
+    for pause, (low, high) in zip(pauses, bounds, strict=True):
+        assert low <= pause <= high
