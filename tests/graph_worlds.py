@@ -1,0 +1,138 @@
+"""Random small graphs with hidden, replaced and late memories, and who looks at them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filling import NOW, Filling, fresh_database
+from hypothesis import strategies as st
+
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryType, Scope, Sensitivity
+from memgraph.policy.scope import ScopeFacts, Viewer, visible
+from memgraph.storage.database import Database
+
+SCOPE_IDS = ["a", "b"]
+SECRET = "TOPSECRET"
+
+id_sets = st.frozensets(st.sampled_from(SCOPE_IDS))
+viewers = st.builds(
+    Viewer,
+    clearance=st.sampled_from(Sensitivity),
+    project_ids=id_sets,
+    session_ids=id_sets,
+    scopes=st.frozensets(st.sampled_from(Scope), min_size=1),
+    agent_id=st.none() | st.sampled_from(SCOPE_IDS),
+)
+
+
+@st.composite
+def _memories(draw: st.DrawFn) -> dict[str, Any]:
+    scope = draw(st.sampled_from([Scope.GLOBAL, *Scope]))
+    created = NOW + draw(st.integers(0, 5))
+    changed = draw(st.none() | st.integers(created, NOW + 8))
+    status = "active" if changed is None else draw(st.sampled_from(["superseded", "retracted"]))
+    history = [("active", created, changed)]
+    if changed is not None:
+        history.append((status, changed, None))
+    return {
+        "kind": draw(st.sampled_from(MemoryKind)).value,
+        "type": draw(st.sampled_from(MemoryType)).value,
+        "importance": draw(st.integers(0, 100)),
+        "confidence": draw(st.sampled_from([0.2, 0.4, 0.9])),
+        "sensitivity": draw(st.sampled_from(Sensitivity)).value,
+        "scope": scope.value,
+        "scope_id": None if scope is Scope.GLOBAL else draw(st.sampled_from(SCOPE_IDS)),
+        "agent_id": draw(st.none() | st.sampled_from(SCOPE_IDS)),
+        "created_at": created,
+        "status": status,
+        "history": history,
+    }
+
+
+_edges = st.fixed_dictionaries(
+    {
+        "ends": st.tuples(st.integers(0, 7), st.integers(0, 7)),
+        "edge_type": st.sampled_from(EdgeType).map(str),
+        "weight": st.sampled_from([0.0, 0.5, 1.0]),
+        "created_at": st.integers(NOW, NOW + 8),
+        "resolved_after": st.none() | st.integers(0, 4),
+    }
+)
+
+
+@dataclass
+class World:
+    """What was stored: rows by memory id, edges, and pairs (memory, what it was derived from)."""
+
+    memories: dict[str, dict[str, Any]] = field(default_factory=dict)
+    edges: list[dict[str, Any]] = field(default_factory=list)
+    derivations: set[tuple[str, str]] = field(default_factory=set)
+
+    def seen(self, viewer: Viewer) -> set[str]:
+        """Ids that the rule itself lets the viewer see."""
+        return {one for one, row in self.memories.items() if _allowed(viewer, row)}
+
+    def leaks(self, told: str, viewer: Viewer) -> list[str]:
+        """Hidden memories of which the id or the text is found in ``told``."""
+        hidden = self.memories.keys() - self.seen(viewer)
+        return [one for one in hidden if one in told or self.memories[one]["content"] in told]
+
+
+def _allowed(viewer: Viewer, row: dict[str, Any]) -> bool:
+    facts = ScopeFacts(row["scope"], row["scope_id"], row["sensitivity"], row["agent_id"])
+    return visible(viewer, facts).allowed
+
+
+plans = st.tuples(
+    st.lists(_memories(), min_size=1, max_size=8),
+    st.lists(_edges, max_size=16),
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=6),
+)
+
+
+@contextmanager
+def stored(plan: tuple[Any, ...]) -> Iterator[tuple[Database, World]]:
+    """A database of its own with what ``plans`` drew."""
+    memories, edges, derivations = plan
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        fresh_database(Path(folder)) as database,
+    ):
+        filling, world = Filling(database), World()
+        for number, row in enumerate(memories):
+            text = f"{SECRET}-{number}-text"
+            source = filling.source(f"src_{text}")
+            full = row | {"content": text, "summary": text, "source_id": source}
+            world.memories[filling.memory(**full)] = full
+        ids = list(world.memories)
+        known = set()
+        for edge in edges:
+            ends = tuple(ids[end % len(ids)] for end in edge["ends"])
+            key = (*ends, edge["edge_type"])
+            if ends[0] == ends[1] or key in known:
+                continue
+            known.add(key)
+            values = {name: edge[name] for name in ("weight", "created_at")}
+            if edge["edge_type"] == "Contradicts" and edge["resolved_after"] is not None:
+                values["resolved_at"] = edge["created_at"] + edge["resolved_after"]
+                values["resolution"] = {"winner_id": ends[0], "loser_id": ends[1]}
+            edge_id = filling.edge(*ends, edge["edge_type"], **values)
+            world.edges.append(
+                {"edge_id": edge_id, "from": ends[0], "to": ends[1], "type": edge["edge_type"]}
+                | {"resolved_at": None}
+                | values
+            )
+        for pair in derivations:
+            one, ground = (ids[end % len(ids)] for end in pair)
+            if one != ground and (one, ground) not in world.derivations:
+                world.derivations.add((one, ground))
+                filling.derived(one, ground)
+        filling.flush()
+        for edge in world.edges:
+            filling.journal("relate", edge["from"], to=edge["to"], of=[edge["from"], edge["to"]])
+        yield database, world
