@@ -107,6 +107,7 @@ class Filling:
             "edge_type": edge_type,
             "weight": 1.0,
             "reason": None,
+            "partial": 0,
             "created_at": NOW,
             "resolved_at": None,
             "resolution": None,

@@ -1,0 +1,152 @@
+"""Which contradictions are listed, in what order, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from filling import DAY, NOW, Filling, fresh_database
+from graph_worlds import plans, stored, viewers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.graph.contradictions import State, list_contradictions
+from memgraph.model.enums import Sensitivity
+from memgraph.policy.scope import Viewer
+from memgraph.storage.database import Database
+
+LATER = NOW + 10 * DAY
+STATES: tuple[State, ...] = get_args(State)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with fresh_database(tmp_path) as opened:
+        yield opened
+
+
+@settings(max_examples=40)
+@given(plans, viewers, st.sampled_from(STATES), st.integers(1, 3))
+def test_every_visible_pair_is_on_exactly_one_page(
+    plan: Any, viewer: Viewer, state: State, limit: int
+) -> None:
+    with stored(plan) as (database, world):
+        seen = world.seen(viewer)
+        expected = {
+            edge["edge_id"]
+            for edge in world.edges
+            if edge["type"] == "Contradicts"
+            and (edge["resolved_at"] is not None) == (state == "resolved")
+            and {edge["from"], edge["to"]} <= seen
+        }
+        shown: list[str] = []
+        after = None
+        while True:
+            page = list_contradictions(
+                database, now_ms=LATER, state=state, viewer=viewer, limit=limit, after=after
+            )
+            assert len(page.items) <= limit
+            assert not world.leaks(page.model_dump_json(), viewer)
+            shown.extend(item.edge.edge_id for item in page.items)
+            after = page.next_after
+            if after is None:
+                break
+        assert sorted(shown) == sorted(expected)
+
+
+def test_both_sides_come_with_source_age_and_time(database: Database) -> None:
+    filling = Filling(database)
+    source = filling.source("src_file", source_type="ingest_file", source_path="/b.md")
+    newer = filling.memory(created_at=NOW + 2 * DAY, source_id=source)
+    older = filling.memory(created_at=NOW)
+    filling.edge(newer, older, "Contradicts", created_at=NOW + 3 * DAY, reason="other day")
+    filling.flush()
+    (item,) = list_contradictions(database, now_ms=LATER).items
+    assert (item.first.memory_id, item.second.memory_id) == (older, newer)
+    assert [one.source_path for one in item.sources] == [None, "/b.md"]
+    assert item.since == NOW + 3 * DAY
+    assert item.open_days == 7.0
+    assert item.ages_days == (10.0, 8.0)
+    assert item.edge.reason == "other day"
+    assert not item.resolved
+    assert not item.moot
+
+
+def test_a_resolved_one_tells_how_and_how_long_it_was_open(database: Database) -> None:
+    filling = Filling(database)
+    winner, loser = filling.memory(), filling.memory(status="superseded")
+    resolution = {"winner_id": winner, "loser_id": loser, "reason": "measured"}
+    filling.edge(winner, loser, "Contradicts", resolved_at=NOW + 2 * DAY, resolution=resolution)
+    filling.flush()
+    assert list_contradictions(database, now_ms=LATER).items == ()
+    (item,) = list_contradictions(database, now_ms=LATER, state="resolved").items
+    assert item.edge.resolution == resolution
+    assert item.open_days == 2.0
+    assert item.resolved
+    assert not item.moot
+
+
+def test_open_ones_come_newest_first_and_moot_ones_say_so(database: Database) -> None:
+    filling = Filling(database)
+    one, gone = filling.memory(), filling.memory(status="retracted")
+    others = [filling.memory() for _ in range(3)]
+    times = (NOW + 5, NOW + 9, NOW + 5)
+    ids = [
+        filling.edge(one, other, "Contradicts", created_at=time)
+        for other, time in zip(others, times, strict=True)
+    ]
+    moot = filling.edge(gone, one, "Contradicts", created_at=NOW)
+    filling.flush()
+    items = list_contradictions(database, now_ms=LATER).items
+    assert [item.edge.edge_id for item in items] == [ids[1], ids[2], ids[0], moot]
+    assert [item.moot for item in items] == [False, False, False, True]
+
+
+def test_as_of_shows_what_was_open_then(database: Database) -> None:
+    filling = Filling(database)
+    one, other, late = filling.memory(), filling.memory(), filling.memory(created_at=NOW + 50)
+    resolution = {"winner_id": one, "loser_id": other}
+    edge = filling.edge(
+        one,
+        other,
+        "Contradicts",
+        created_at=NOW + 10,
+        resolved_at=NOW + 20,
+        resolution=resolution,
+    )
+    filling.edge(one, late, "Contradicts", created_at=NOW + 50)
+    filling.flush()
+
+    def at(time: int, state: State) -> list[str]:
+        page = list_contradictions(database, now_ms=LATER, state=state, as_of=time)
+        return [item.edge.edge_id for item in page.items]
+
+    assert at(NOW + 9, "open") == []
+    assert at(NOW + 10, "open") == at(NOW + 19, "open") == [edge]
+    assert at(NOW + 20, "open") == []
+    assert at(NOW + 20, "resolved") == [edge]
+    assert at(NOW + 19, "resolved") == []
+
+
+def test_a_pair_with_a_hidden_side_is_not_there(database: Database) -> None:
+    filling = Filling(database)
+    filling.edge(filling.memory(), filling.memory(sensitivity="Restricted"), "Contradicts")
+    filling.flush()
+    assert list_contradictions(database, now_ms=LATER).items == ()
+    cleared = Viewer(clearance=Sensitivity.RESTRICTED)
+    assert len(list_contradictions(database, now_ms=LATER, viewer=cleared).items) == 1
+
+
+def test_a_wrong_page_is_named(database: Database) -> None:
+    filling = Filling(database)
+    still_open = filling.edge(filling.memory(), filling.memory(), "Contradicts")
+    filling.flush()
+    for state, after in (("open", "edge_unknown"), ("resolved", still_open)):
+        with pytest.raises(NotFound):
+            list_contradictions(database, now_ms=LATER, state=state, after=after)
+    for limit in (0, 501):
+        with pytest.raises(InvalidInput):
+            list_contradictions(database, now_ms=LATER, limit=limit)

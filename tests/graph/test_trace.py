@@ -1,0 +1,214 @@
+"""The trace of a memory: where it comes from and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filling import NOW, Filling, fresh_database
+from graph_worlds import World, plans, stored, viewers
+from hypothesis import given, settings
+
+from memgraph.errors import NotFound
+from memgraph.graph.trace import HIDDEN, MAX_DEPTH, MAX_EDGES, MAX_JOURNAL, MAX_LINKS, trace
+from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.policy.scope import Viewer
+from memgraph.storage.database import Database
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with fresh_database(tmp_path) as opened:
+        yield opened
+
+
+def reached(pairs: set[tuple[str, str]], start: str, within: set[str]) -> dict[str, int]:
+    """Distances from ``start`` along pairs, through memories of ``within`` alone."""
+    found = {start: 0}
+    frontier = {start}
+    while frontier:
+        frontier = {to for one, to in pairs if one in frontier and to in within and to not in found}
+        found |= dict.fromkeys(frontier, max(found.values()) + 1)
+    del found[start]
+    return found
+
+
+def upwards(world: World, *edge_types: str) -> set[tuple[str, str]]:
+    return {(e["from"], e["to"]) for e in world.edges if e["type"] in edge_types}
+
+
+@settings(max_examples=40)
+@given(plans, viewers)
+def test_chains_are_what_the_stored_rows_say_and_nothing_hidden_is_told(
+    plan: Any, viewer: Viewer
+) -> None:
+    with stored(plan) as (database, world):
+        seen = world.seen(viewer)
+        start = next(iter(world.memories))
+        if start not in seen:
+            with pytest.raises(NotFound):
+                trace(database, start, viewer=viewer)
+            return
+        found = trace(database, start, viewer=viewer)
+        grounds = upwards(world, "CausedBy", "PartOf") | world.derivations
+        updates = upwards(world, "Updates")
+        for links, pairs in (
+            (found.grounds, grounds),
+            (found.dependents, {(to, one) for one, to in grounds}),
+            (found.replaced, updates),
+            (found.replaced_by, {(to, one) for one, to in updates}),
+        ):
+            told = {link.memory_id: link.distance for link in links}
+            assert told == reached(pairs, start, seen)
+            assert all((link.via_id, link.memory_id) in pairs for link in links)
+        assert not world.leaks(found.model_dump_json(), viewer)
+        assert not found.cut
+        known = set(found.memory_by_id)
+        for links in (found.grounds, found.dependents, found.replaced, found.replaced_by):
+            assert {link.memory_id for link in links} <= known
+        assert {one.source_id for one in found.memories} == {one.source_id for one in found.sources}
+
+
+@settings(max_examples=30)
+@given(plans)
+def test_what_stands_on_a_replaced_ground_is_told_however_it_is_reached(plan: Any) -> None:
+    with stored(plan) as (database, world):
+        start = next(iter(world.memories))
+        everything = Viewer(
+            clearance=list(type(Viewer().clearance))[-1],
+            project_ids=frozenset("ab"),
+            session_ids=frozenset("ab"),
+        )
+        found = trace(database, start, viewer=everything)
+        down = {(to, one) for one, to in upwards(world, "CausedBy", "PartOf") | world.derivations}
+        family = {start, *reached(down, start, set(world.memories))}
+        active = {one for one, row in world.memories.items() if row["status"] == "active"}
+        shaken: set[str] = set()
+        for ground in family - active:
+            shaken |= reached(down, ground, set(world.memories)).keys()
+        assert set(found.stale_dependents) == (shaken & active) - {start}
+        assert set(found.stale_grounds) == {link.memory_id for link in found.grounds} - active
+
+
+def test_the_history_of_a_replaced_decision(database: Database) -> None:
+    filling = Filling(database)
+    source = filling.source("src_adr", source_type="ingest_file", source_path="/adr/1.md")
+    periods = [("active", NOW, NOW + 5), ("superseded", NOW + 5, None)]
+    old = filling.memory(type="Decision", status="superseded", history=periods, source_id=source)
+    new = filling.memory(type="Decision")
+    newest = filling.memory(type="Decision")
+    partial = filling.memory(type="Decision")
+    consequence, part = filling.memory(), filling.memory()
+    summary = filling.memory(kind="reflection")
+    against = filling.memory()
+    filling.edge(new, old, "Updates")
+    filling.edge(newest, new, "Updates")
+    filling.edge(partial, old, "Updates", partial=1, created_at=NOW + 9)
+    filling.edge(consequence, old, "CausedBy")
+    filling.edge(part, consequence, "PartOf")
+    filling.derived(summary, part)
+    still_open = filling.edge(against, old, "Contradicts")
+    filling.edge(
+        old,
+        new,
+        "Contradicts",
+        resolved_at=NOW,
+        resolution={"winner_id": new, "loser_id": old},
+    )
+    filling.flush()
+    seq = filling.journal("supersede", old, by=new, note="fact_elsewhere")
+    found = trace(database, old)
+    assert [(one.status, one.since, one.until) for one in found.status_history] == [
+        (MemoryStatus.ACTIVE, NOW, NOW + 5),
+        (MemoryStatus.SUPERSEDED, NOW + 5, None),
+    ]
+    assert found.source.source_path == "/adr/1.md"
+    assert [(link.memory_id, link.distance, link.partial) for link in found.replaced_by] == [
+        (new, 1, False),
+        (partial, 1, True),
+        (newest, 2, False),
+    ]
+    assert [link.memory_id for link in trace(database, newest).replaced] == [new, old]
+    assert [(link.memory_id, link.edge_type) for link in found.dependents] == [
+        (consequence, EdgeType.CAUSED_BY),
+        (part, EdgeType.PART_OF),
+        (summary, None),
+    ]
+    assert found.stale_dependents == (consequence, part, summary)
+    assert trace(database, summary).stale_grounds == (old,)
+    assert trace(database, consequence).stale_dependents == ()
+    assert [edge.edge_id for edge in found.open_contradictions] == [still_open]
+    (note,) = found.journal
+    assert (note.seq, note.action, note.details) == (seq, "supersede", {"by": new, "note": HIDDEN})
+
+
+def test_where_it_was_handed_out(database: Database) -> None:
+    filling = Filling(database)
+    memory_id = filling.memory()
+    filling.flush()
+    before = trace(database, memory_id).handed_out
+    assert (before.count, before.last_at, before.last_recall_id) == (0, None, None)
+    for number, at in enumerate((NOW + 7, NOW + 9, NOW + 8)):
+        filling.change(
+            "INSERT INTO recalls (recall_id, created_at, query, request) VALUES (?, ?, '', '{}')",
+            f"rec_{number}",
+            at,
+        )
+        filling.change(
+            "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
+            " VALUES (?, 1, ?, 0.5, '{}')",
+            f"rec_{number}",
+            memory_id,
+        )
+    after = trace(database, memory_id).handed_out
+    assert (after.count, after.last_at, after.last_recall_id) == (3, NOW + 9, "rec_1")
+
+
+def test_a_circle_ends(database: Database) -> None:
+    filling = Filling(database)
+    ring = [filling.memory() for _ in range(3)]
+    for one, other in zip(ring, ring[1:] + ring[:1], strict=True):
+        filling.derived(one, other)
+        filling.edge(one, other, "Updates")
+    filling.flush()
+    found = trace(database, ring[0])
+    assert [link.memory_id for link in found.grounds] == [ring[1], ring[2]]
+    assert [link.memory_id for link in found.replaced_by] == [ring[2], ring[1]]
+    assert not found.cut
+
+
+def test_bounds_are_told(database: Database) -> None:
+    filling = Filling(database)
+    long = [filling.memory() for _ in range(MAX_DEPTH + 2)]
+    for one, ground in pairwise(long):
+        filling.derived(one, ground)
+    hub = filling.memory()
+    for _ in range(10 * MAX_LINKS):
+        filling.edge(filling.memory(), hub, "PartOf")
+    filling.flush()
+    deep = trace(database, long[0])
+    assert [link.memory_id for link in deep.grounds] == long[1:-1]
+    assert deep.cut_reasons == ("depth",)
+    for number in range(MAX_JOURNAL + 1):
+        filling.journal("confirm", hub, number=number)
+    wide = trace(database, hub)
+    assert len(wide.dependents) == MAX_LINKS
+    assert len(wide.edges_in) == MAX_EDGES
+    assert [note.details["number"] for note in wide.journal] == list(range(1, MAX_JOURNAL + 1))
+    assert wide.cut_reasons == ("max_edges", "max_journal", "max_links")
+    assert trace(database, long[1]).cut_reasons == ()
+
+
+def test_an_unknown_and_a_hidden_memory_sound_the_same(database: Database) -> None:
+    filling = Filling(database)
+    hidden = filling.memory(sensitivity="Restricted")
+    filling.flush()
+    told = []
+    for memory_id in (hidden, "fact_unknown"):
+        with pytest.raises(NotFound) as caught:
+            trace(database, memory_id)
+        told.append(str(caught.value).replace(memory_id, "?"))
+    assert told[0] == told[1]
