@@ -90,13 +90,17 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidateEdge:
-    """An edge between two candidates of one file; direction as in ``EdgeType``."""
+    """An edge between two candidates of one file; direction as in ``EdgeType``.
+
+    ``partial``: an Updates edge that leaves the older memory active.
+    """
 
     from_key: str
     to_key: str
     edge_type: EdgeType
     weight: float = 1.0
     reason: str | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,9 @@ class EdgeItem(_Item):
     type: Annotated[EdgeType, Field(strict=False)]
     weight: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    partial: bool = Field(
+        default=False, description="Of Updates: the older memory stays active, amended in part."
+    )
 
 
 class IngestDocument(_Item):

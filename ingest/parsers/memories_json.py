@@ -225,5 +225,7 @@ def _edges(
         if ends in made:
             told.append(Finding(Part.EDGE_REPEATED, where))
             continue
-        made[ends] = CandidateEdge(ends[0], ends[1], item.type, item.weight, item.reason)
+        made[ends] = CandidateEdge(
+            ends[0], ends[1], item.type, item.weight, item.reason, item.partial
+        )
     return list(made.values())

@@ -1,0 +1,287 @@
+"""Claims: a dropped file belongs to one worker from the moment it is renamed into its claim.
+
+::
+
+    ingest/.claimed/<id>/lock         held (flock) as long as the worker lives
+    ingest/.claimed/<id>/claim.json   where the file lay, where it will go, how often it was tried
+    ingest/.claimed/<id>/file         the dropped file itself
+
+A worker that dies loses its lock and leaves the claim: the next run adopts it. All renames stay
+within the drop zone's file system, so a file is always in exactly one place.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from ingest.safe_files import Vanished, open_directory
+
+CLAIMS = ".claimed"
+MANIFEST_ENDING = ".manifest.json"
+_FILE = "file"
+_LOCK = "lock"
+_STATE = "claim.json"
+_NEW = ".new-"
+_MAX_NAME_BYTES = 255
+_MAX_PATH_BYTES = 3_500
+
+Folder = Literal["processed", "rejected"]
+
+
+@dataclass(slots=True)
+class Claim:
+    """A file that this worker owns. ``path`` is where it was dropped, as the file system has it.
+
+    ``target`` is where it goes in the end, relative to the drop zone, once that is decided.
+    ``attempts`` counts the runs that began to read it and did not come to an end.
+    """
+
+    claim_id: str
+    zone: Path
+    path: str
+    lock: int
+    adopted: bool = False
+    attempts: int = 0
+    target: str | None = None
+    started_at: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def directory(self) -> Path:
+        return self.zone / CLAIMS / self.claim_id
+
+    @property
+    def file(self) -> Path:
+        return self.directory / _FILE
+
+    @property
+    def stored_file(self) -> Path:
+        """Where the file will lie. Raises ValueError before ``reserve``."""
+        if self.target is None:
+            raise ValueError("the claim's target is not decided yet")
+        return self.zone / self.target
+
+    @property
+    def manifest_file(self) -> Path:
+        """Where its manifest will lie. Raises ValueError before ``reserve``."""
+        return self.stored_file.with_name(self.stored_file.name + MANIFEST_ENDING)
+
+    def save(self) -> None:
+        """Write down what a later run must know, durably."""
+        state = {"path": self.path, "target": self.target, "attempts": self.attempts}
+        write_durably(self.directory / _STATE, {**state, "started_at": self.started_at})
+
+    def reserve(self, folder: Folder) -> None:
+        """Decide where the file goes: its own path below ``folder``, numbered if that is taken."""
+        if self.target is not None and self.target.startswith(f"{folder}/"):
+            return
+        with zone_lock(self.zone):
+            taken = {state.get("target") for state in _states(self.zone, self.claim_id)}
+            for number in range(1, 1_000_000):
+                target = f"{folder}/{_fitting(self.path, number, self.zone)}"
+                place = self.zone / target
+                manifest = place.with_name(place.name + MANIFEST_ENDING)
+                if target not in taken and not _exists(place) and not _exists(manifest):
+                    self.target = target
+                    break
+            self.save()
+
+    def finish(self) -> None:
+        """Move the file to its target and give the claim up. The manifest must be there before."""
+        target = self.stored_file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            self.file.rename(target)
+        _sync_folder(target.parent)
+        self._remove()
+
+    def drop(self) -> None:
+        """Give up a claim whose file is gone."""
+        self._remove()
+
+    def release(self) -> None:
+        """Let go of it as it is; the next run adopts it."""
+        os.close(self.lock)
+
+    def _remove(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+        os.close(self.lock)
+
+
+def claim(zone: Path, path: str, *, at: int) -> Claim | None:
+    """Take a dropped file; None when somebody else was faster.
+
+    Args:
+        path: relative to the drop zone, as ``discover`` gave it.
+        at: milliseconds since 1970, kept as the begin of its ingestion.
+    """
+    claims = zone / CLAIMS
+    claims.mkdir(exist_ok=True, mode=0o700)
+    claim_id = f"{at:013d}-{secrets.token_hex(6)}"
+    fresh = claims / f"{_NEW}{claim_id}"
+    fresh.mkdir(mode=0o700)
+    lock = os.open(fresh / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    # Locked before it has its name: nobody can take it for one that was left behind.
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    fresh.rename(claims / claim_id)
+    made = Claim(claim_id, zone, path, lock, started_at=at)
+    made.save()
+    try:
+        with open_parent(zone, path) as (folder, name):
+            os.rename(name, made.file, src_dir_fd=folder)
+    except (FileNotFoundError, Vanished):
+        made.drop()
+        return None
+    except BaseException:
+        made.drop()
+        raise
+    _sync_folder(made.directory)
+    return made
+
+
+def adopt(zone: Path) -> Iterator[Claim]:
+    """The claims whose worker is gone, oldest first; each is this worker's from then on."""
+    try:
+        names = sorted(os.listdir(zone / CLAIMS))  # noqa: PTH208 - names alone are needed
+    except FileNotFoundError:
+        return
+    for name in names:
+        found = _adopt_one(zone, name)
+        if found is not None:
+            yield found
+
+
+@contextmanager
+def open_parent(zone: Path, path: str) -> Iterator[tuple[int, str]]:
+    """A descriptor of the folder that holds ``path``, reached without following a link.
+
+    Raises:
+        Vanished, IngestRejected: a folder on the way is gone, or is a link.
+    """
+    *folders, name = path.split("/")
+    with _descend(os.fspath(zone), folders) as descriptor:
+        yield descriptor, name
+
+
+@contextmanager
+def zone_lock(zone: Path) -> Iterator[None]:
+    """One at a time among all workers of a drop zone; for moments, not for work."""
+    claims = zone / CLAIMS
+    claims.mkdir(exist_ok=True, mode=0o700)
+    descriptor = os.open(claims / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def write_durably(path: Path, value: Any) -> None:
+    """JSON that is on disk as a whole or not at all, after a power cut too."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.parent / f".{secrets.token_hex(8)}.tmp"
+    text = json.dumps(value, indent=2, sort_keys=True) + "\n"
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def _descend(folder: str, rest: list[str], above: int | None = None) -> Iterator[int]:
+    with open_directory(folder, above) as descriptor:
+        if not rest:
+            yield descriptor
+            return
+        with _descend(rest[0], rest[1:], descriptor) as inner:
+            yield inner
+
+
+def _adopt_one(zone: Path, name: str) -> Claim | None:
+    directory = zone / CLAIMS / name
+    try:
+        lock = os.open(directory / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        # No claim of ours, or one that is being made or removed at this moment.
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            return None
+        raise
+    state = _read_state(directory)
+    if state is None or name.startswith(_NEW) or not _exists(directory / _FILE):
+        # It died before it had the file, or after it had moved it: nothing is left to do.
+        if not _exists(directory / _FILE):
+            shutil.rmtree(directory, ignore_errors=True)
+        os.close(lock)
+        return None
+    return Claim(
+        name,
+        zone,
+        str(state["path"]),
+        lock,
+        adopted=True,
+        attempts=int(state.get("attempts", 0)),
+        target=state.get("target"),
+        started_at=int(state.get("started_at", 0)),
+    )
+
+
+def _read_state(directory: Path) -> dict[str, Any] | None:
+    try:
+        state = json.loads((directory / _STATE).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+    return state if isinstance(state, dict) and isinstance(state.get("path"), str) else None
+
+
+def _states(zone: Path, but: str) -> Iterator[dict[str, Any]]:
+    for directory in (zone / CLAIMS).iterdir():
+        if directory.name != but and (state := _read_state(directory)) is not None:
+            yield state
+
+
+def _fitting(path: str, number: int, zone: Path) -> str:
+    """``path``, numbered from the second on, such that it and its manifest have legal names."""
+    pure = PurePosixPath(path)
+    mark = f"~{number}" if number > 1 else ""
+    room = _MAX_NAME_BYTES - len(MANIFEST_ENDING) - len(mark) - len(os.fsencode(pure.suffix))
+    stem = pure.stem
+    while len(os.fsencode(stem)) > max(room, 1):
+        stem = stem[:-1]
+    name = f"{stem}{mark}{pure.suffix}"
+    whole = str(pure.with_name(name))
+    # A deep path may be legal where it was walked folder by folder, and too long as a whole.
+    return whole if len(os.fsencode(zone / whole)) < _MAX_PATH_BYTES else name
+
+
+def _exists(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

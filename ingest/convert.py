@@ -1,0 +1,110 @@
+"""A parsed file as the document that the service stores, with its provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingest.candidates import Candidate, DocumentLink, ParsedDocument
+from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, Scope, Sensitivity, SourceType
+from memgraph.model.ingest import Document, Link
+from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source
+
+
+def to_document(
+    parsed: ParsedDocument,
+    *,
+    sha256: str,
+    path: str,
+    source_path: str,
+    manifest: Mapping[str, Any],
+) -> Document:
+    """The values to store. Every candidate must have a type by now (see ``extract``).
+
+    Args:
+        path: where the file was dropped, relative to the drop zone, fit to be shown.
+        source_path: where it is kept, absolute.
+    """
+    return Document(
+        sha256=sha256,
+        path=shortened(path),
+        memories=tuple(
+            _memory(each, sha256=sha256, source_path=shortened(source_path))
+            for each in parsed.candidates
+        ),
+        edges=tuple(
+            EdgeInput(
+                from_id=f"#{each.from_key}",
+                to_id=f"#{each.to_key}",
+                edge_type=each.edge_type,
+                weight=each.weight,
+                reason=each.reason,
+                partial=each.partial,
+            )
+            for each in parsed.edges
+        ),
+        links=tuple(_link(each) for each in parsed.links if len(each.target) <= MAX_NAME_CHARS),
+        main=None if parsed.main_key is None else f"#{parsed.main_key}",
+        document_keys=_short_enough(parsed.document_keys),
+        manifest=dict(manifest),
+    )
+
+
+def shortened(path: str) -> str:
+    """A path of any length as a name of at most 512 characters; its end says the most."""
+    if len(path) <= MAX_NAME_CHARS:
+        return path
+    kept = MAX_NAME_CHARS - 101
+    return f"{path[:100]}…{path[-kept:]}"
+
+
+def _memory(candidate: Candidate, *, sha256: str, source_path: str) -> MemoryInput:
+    if candidate.type is None or candidate.importance is None:
+        raise ValueError("a candidate has a type and an importance before it is stored")
+    turn = candidate.kind is MemoryKind.EPISODE and candidate.source_role is not None
+    return MemoryInput(
+        key=candidate.key,
+        content=candidate.content,
+        summary=candidate.summary,
+        kind=candidate.kind,
+        type=candidate.type,
+        importance=candidate.importance,
+        confidence=candidate.confidence,
+        status=candidate.status,
+        sensitivity=candidate.sensitivity or Sensitivity.INTERNAL,
+        scope=candidate.scope or Scope.GLOBAL,
+        scope_id=candidate.scope_id,
+        session_id=candidate.session_id,
+        sequence=candidate.sequence,
+        turn_id=candidate.turn_id,
+        source_role=candidate.source_role,
+        event_time=candidate.event_time,
+        valid_until=candidate.valid_until,
+        tags=candidate.tags,
+        attributes=dict(candidate.attributes),
+        source=Source(
+            source_type=SourceType.CHANNEL_TRANSCRIPT if turn else SourceType.INGEST_FILE,
+            source_path=source_path,
+            conversation_id=candidate.conversation_id,
+            captured_by=CapturedBy.EXTRACTOR,
+            locator=shortened(candidate.locator),
+            content_sha256=sha256,
+        ),
+    )
+
+
+def _link(link: DocumentLink) -> Link:
+    return Link(
+        local=f"#{link.local_key}",
+        target=link.target,
+        edge_type=link.edge_type,
+        outgoing=link.outgoing,
+        weight=link.weight,
+        reason=link.reason,
+        partial=link.edge_type is EdgeType.UPDATES and not link.supersedes,
+        fallbacks=_short_enough(link.fallbacks),
+    )
+
+
+def _short_enough(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(key for key in keys if len(key) <= MAX_NAME_CHARS)

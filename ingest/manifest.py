@@ -1,0 +1,114 @@
+"""What is told of a file: the result that a run reports, and the manifest that stays beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from ingest.candidates import Finding
+
+MANIFEST_VERSION = 1
+# A manifest is for reading: what a file of 100,000 faults has is told by counts beyond this.
+MAX_FINDINGS = 1_000
+
+Outcome = Literal["processed", "duplicate", "rejected", "skipped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What became of one file.
+
+    ``processed``, ``duplicate`` (this content was stored before) and ``rejected`` are final and
+    have a manifest. ``skipped`` stays where it is, ``failed`` stays claimed; both are tried again
+    by the next run. ``reason`` is a ``Reason``, or for failed the code of the error. ``stored_as``
+    and ``manifest`` are relative to the drop zone.
+    """
+
+    path: str
+    outcome: Outcome
+    reason: str | None = None
+    message: str | None = None
+    sha256: str | None = None
+    stored_as: str | None = None
+    manifest: str | None = None
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    findings: Mapping[str, int] = field(default_factory=dict)
+    resumed: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON for a surface."""
+        return {
+            "path": self.path,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "message": self.message,
+            "sha256": self.sha256,
+            "stored_as": self.stored_as,
+            "manifest": self.manifest,
+            "counts": dict(self.counts),
+            "findings": dict(self.findings),
+            "resumed": self.resumed,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """The results of a run, in the order in which the files were worked off."""
+
+    results: tuple[FileResult, ...] = ()
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """How many files came to each outcome."""
+        found: dict[str, int] = {}
+        for each in self.results:
+            found[each.outcome] = found.get(each.outcome, 0) + 1
+        return dict(sorted(found.items()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON for a surface."""
+        return {"files": [each.as_dict() for each in self.results], "totals": self.totals}
+
+
+def head(
+    *,
+    path: str,
+    sha256: str | None,
+    size: int | None,
+    claim: str,
+    stored_as: str,
+    started_at: int,
+) -> dict[str, Any]:
+    """The part of a manifest that is known before anything is stored."""
+    return {
+        "version": MANIFEST_VERSION,
+        "path": path,
+        "sha256": sha256,
+        "size": size,
+        "claim": claim,
+        "stored_as": stored_as,
+        "started_at": _iso(started_at),
+    }
+
+
+def told(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Findings one by one, up to a bound, and counted by code."""
+    counts: dict[str, int] = {}
+    for each in findings:
+        counts[each.code.value] = counts.get(each.code.value, 0) + each.count
+    return {
+        "findings": [each.as_dict() for each in findings[:MAX_FINDINGS]],
+        "finding_counts": dict(sorted(counts.items())),
+    }
+
+
+def ended(at: int) -> dict[str, str]:
+    """The moment at which the file was done with."""
+    return {"ended_at": _iso(at)}
+
+
+def _iso(ms: int) -> str:
+    moment = datetime.fromtimestamp(ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
