@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from memgraph.config import Settings
 from memgraph.service.embedding import Drained
+from memgraph.service.handle_ingesting import IngestingHandle
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_writing import WritingHandle
 from memgraph.storage import embeddings
 
 
-class Orchestrator(WritingHandle, ReadingHandle):
+class Orchestrator(WritingHandle, ReadingHandle, IngestingHandle):
     """What one orchestrator remembers. Made by ``MemoryService.orchestrator``; thread-safe.
 
     Attributes:

@@ -36,8 +36,10 @@ def enqueue(connection: sa.Connection, pks: Sequence[int]) -> None:
 
 def due(connection: sa.Connection, now_ms: int, limit: int) -> list[DueEmbedding]:
     """What waits to be embedded and is not put off, oldest first."""
+    # A turn is found better when its vector knows who said it.
+    spoken = sa.func.coalesce(memories.c.source_role + ": ", "") + memories.c.content
     statement = (
-        sa.select(embeddings.c.memory_pk, memories.c.content, embeddings.c.attempts)
+        sa.select(embeddings.c.memory_pk, spoken, embeddings.c.attempts)
         .join(memories, memories.c.pk == embeddings.c.memory_pk)
         .where(
             embeddings.c.state == sa.literal_column("'pending'"),

@@ -1,0 +1,148 @@
+"""What is asked of recall, and the bundle that it hands out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity, SourceType
+from memgraph.model.values import Edge, Memory, Millis, Name, StoredSource, Text, Value
+
+MAX_QUERY_CHARS = 2_000_000
+MAX_TOP_N = 1_000
+MAX_TOKEN_BUDGET = 10_000_000
+
+Query = Annotated[Text, Field(max_length=MAX_QUERY_CHARS)]
+Names = Annotated[tuple[Name, ...], Field(max_length=1_000)]
+
+
+class RecallRequest(Value):
+    """A question to the memory, and what may answer it.
+
+    A request without a query is for filters alone: it gives what they let through, the most
+    important first. Filters of one field are alternatives, except ``tags``, which must all be
+    there; fields are joined by "and".
+
+    Attributes:
+        query: words or a sentence, in any language.
+        top_n: 1..1,000 memories; None: the setting.
+        scopes, project_ids, session_scope_ids, agent_id, clearance: narrow what the reader may
+            see, never widen it; None keeps all that was granted.
+        session_id, exclude_session_id: the session in which something was said.
+        source_path: a file, or with a trailing ``/`` everything below a folder.
+        event_after, event_before: memories whose event (or else creation) lies in
+            [after, before); milliseconds or ISO 8601.
+        as_of: the memory as it was at that time.
+        include_superseded: show replaced memories beside what replaced them.
+        token_budget: tokens that the texts of the bundle may cost together; None: no limit.
+    """
+
+    query: Query = ""
+    top_n: Annotated[int, Field(ge=1, le=MAX_TOP_N)] | None = None
+    types: tuple[MemoryType, ...] = ()
+    kinds: tuple[MemoryKind, ...] = ()
+    tags: Names = ()
+    scopes: tuple[Scope, ...] | None = None
+    project_ids: Names | None = None
+    session_scope_ids: Names | None = None
+    agent_id: Name | None = None
+    clearance: Sensitivity | None = None
+    source_types: tuple[SourceType, ...] = ()
+    source_path: Name | None = None
+    conversation_id: Name | None = None
+    session_id: Name | None = None
+    exclude_session_id: Name | None = None
+    event_after: Millis | None = None
+    event_before: Millis | None = None
+    as_of: Millis | None = None
+    include_superseded: bool = False
+    token_budget: Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)] | None = None
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> RecallRequest:
+        if not self.query.strip() and not self.has_filters:
+            raise ValueError("query: is empty, and no filter says what to recall instead")
+        return self
+
+    @property
+    def has_filters(self) -> bool:
+        """Whether anything but the reader's own view narrows the answer."""
+        return any(
+            (
+                self.types,
+                self.kinds,
+                self.tags,
+                self.source_types,
+                self.source_path,
+                self.conversation_id,
+                self.session_id,
+                self.exclude_session_id,
+                self.event_after is not None,
+                self.event_before is not None,
+            )
+        )
+
+
+class Degraded(Value):
+    """Something that the answer had to do without. ``code`` is stable, ``text`` is for people."""
+
+    code: str
+    text: str
+
+
+class RecallItem(Value):
+    """One recalled memory and why it stands where it stands.
+
+    Attributes:
+        score: the fused score times every modifier; comparable within one bundle only.
+        legs: the rank, from 1, in every leg that found it.
+        modifiers: every factor by name, 1.0 where it changed nothing.
+        effective_confidence: 0..1, the stored confidence after decay.
+        citation: where it came from, in one line.
+        contradicted_by: ids of memories that contradict it, unresolved.
+        brought_by: it did not earn its place: it is the other side of the open contradiction of
+            this memory, or replaced it.
+    """
+
+    memory: Memory
+    source: StoredSource
+    score: float
+    legs: dict[str, int]
+    modifiers: dict[str, float]
+    effective_confidence: float
+    citation: str
+    contradicted_by: tuple[str, ...] = ()
+    brought_by: str | None = None
+
+
+class Bundle(Value):
+    """The answer: memories in order, the edges among them and around them, their sources.
+
+    The same database, request, clock and id source give the same bundle.
+
+    Attributes:
+        at: the time of the recall.
+        edges: both ends visible to the reader, at least one of them among ``items``.
+        sources: of all items, each once, by id.
+        degraded: what the answer had to do without; empty when nothing was missing.
+        cut: whether ``top_n``, ``token_budget`` or the bound on edges left something out.
+        cut_reasons: of ``top_n``, ``token_budget``, ``max_edges``, sorted.
+        token_cost: of the texts of all items together, estimated.
+    """
+
+    receipt_id: str
+    query: str
+    at: Millis
+    items: tuple[RecallItem, ...]
+    edges: tuple[Edge, ...]
+    sources: tuple[StoredSource, ...]
+    degraded: tuple[Degraded, ...]
+    cut: bool
+    cut_reasons: tuple[str, ...]
+    token_cost: int
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the items, in order."""
+        return tuple(item.memory.memory_id for item in self.items)

@@ -1,0 +1,61 @@
+"""What the ingest pipeline does through a handle; the files themselves are its own business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memgraph.config import Settings
+from memgraph.model.enums import IngestStatus, MemoryType
+from memgraph.model.ingest import Document, DocumentOutcome
+from memgraph.paths import OrchestratorPaths
+from memgraph.service.handle import Handle
+
+
+class IngestingHandle(Handle):
+    """The part of ``Orchestrator`` that takes in files."""
+
+    @property
+    def paths(self) -> OrchestratorPaths:
+        """Where the orchestrator's files lie, the drop zone among them."""
+        return self._service.paths(self.name)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force for this orchestrator."""
+        return self._service.settings(self.name)
+
+    def ingested(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
+        """What became of a content that was dropped before, and its manifest; None: a new one."""
+        from memgraph.service.ingesting import known
+
+        with self._service.opened(self.name) as opened:
+            return known(opened, sha256)
+
+    def ingest_document(self, document: Document) -> DocumentOutcome:
+        """Store a parsed file as a whole; a content that was stored before writes nothing."""
+        from memgraph.service.ingesting import store_document
+
+        with self._service.opened(self.name) as opened:
+            outcome = store_document(opened, document, self.actor)
+            if outcome.outcome == "stored":
+                self._embed_soon(opened)
+            return outcome
+
+    def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None:
+        """Note that a content was refused, and why; it may be taken later."""
+        from memgraph.service.ingesting import record_rejection
+
+        with self._service.opened(self.name) as opened:
+            record_rejection(opened, sha256, path=path, manifest=manifest, actor=self.actor)
+
+    def classify_types(self, texts: Sequence[str]) -> list[tuple[MemoryType | None, float]]:
+        """For each text what it is worth remembering as (None: nothing), and how likely, 0..1."""
+        from memgraph.service.classifiers import classify_types
+
+        return classify_types(texts)
+
+    def log_event(self, event: str, **fields: Any) -> None:
+        """A line in the orchestrator's ``memory.log``."""
+        with self._service.opened(self.name) as opened:
+            opened.log.info(event, **fields)

@@ -1,0 +1,183 @@
+"""Storing one dropped file: its memories, edges and links in one transaction, once for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.model.enums import EdgeType, IngestStatus
+from memgraph.model.ingest import Document, DocumentOutcome, Link
+from memgraph.model.values import EdgeInput, Outcome
+from memgraph.service.joining import Written
+from memgraph.service.opened import Opened, Transaction
+from memgraph.service.relating import Relations, find_relations
+from memgraph.storage import ingest_files
+
+
+def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
+    """What became of a content that was dropped before: its status and manifest."""
+    with opened.database.read() as connection:
+        return ingest_files.status_of(connection, sha256)
+
+
+def store_document(opened: Opened, document: Document, actor: str) -> DocumentOutcome:
+    """Store a parsed file. A content that was stored before writes nothing.
+
+    Raises:
+        StorageError: nothing of it was written.
+    """
+    previous = known(opened, document.sha256)
+    if previous is not None and previous[0] is IngestStatus.PROCESSED:
+        return DocumentOutcome(outcome="duplicate", manifest=previous[1])
+    prepared = [opened.writer.prepare(each) for each in document.memories]
+    # The classifier is a model: it looks before the transaction, its word is written inside.
+    relations = find_relations(opened, document.memories)
+    with opened.transaction(actor) as transaction:
+        connection = transaction.connection
+        previous = ingest_files.status_of(connection, document.sha256)
+        if previous is not None and previous[0] is IngestStatus.PROCESSED:
+            return DocumentOutcome(outcome="duplicate", manifest=previous[1])
+        written = opened.writer.store(
+            connection, prepared, document.edges, at=transaction.at, actor=actor
+        )
+        made, waiting = _link(opened, transaction, document, written)
+        related = _relate(opened, transaction, relations, written)
+        outcome = DocumentOutcome(
+            outcome="stored",
+            memories=tuple(written.memories),
+            edges=tuple(written.edges),
+            links_made=made,
+            links_waiting=waiting,
+            relations=related,
+        )
+        manifest = {**document.manifest, **_counts(outcome)}
+        ingest_files.record(
+            connection,
+            document.sha256,
+            path=document.path,
+            status=IngestStatus.PROCESSED,
+            manifest=manifest,
+            at=transaction.at,
+        )
+        transaction.tell(written.entries)
+        transaction.tell([Entry("ingest", None, {"sha256": document.sha256, **_counts(outcome)})])
+    return outcome.model_copy(update={"manifest": manifest})
+
+
+def record_rejection(
+    opened: Opened, sha256: str, *, path: str, manifest: Mapping[str, Any], actor: str
+) -> None:
+    """Note that a content was refused, and why."""
+    with opened.transaction(actor) as transaction:
+        previous = ingest_files.status_of(transaction.connection, sha256)
+        if previous is not None and previous[0] is IngestStatus.PROCESSED:
+            return
+        ingest_files.record(
+            transaction.connection,
+            sha256,
+            path=path,
+            status=IngestStatus.REJECTED,
+            manifest=manifest,
+            at=transaction.at,
+        )
+        transaction.tell([Entry("ingest_rejected", None, {"sha256": sha256})])
+
+
+def _link(
+    opened: Opened, transaction: Transaction, document: Document, written: Written
+) -> tuple[int, int]:
+    """Join the file with those it names and those that waited for it; (made, waiting)."""
+    connection = transaction.connection
+    edges: list[EdgeInput] = []
+    waiting = 0
+    main = written.ids_by_key.get((document.main or "").removeprefix("#"))
+    if main is not None:
+        ingest_files.add_keys(connection, main, document.document_keys)
+        for row in ingest_files.take_waiting(connection, document.document_keys):
+            edges += _edge(row.memory_id, main, row)
+    for link in document.links:
+        local = written.ids_by_key.get(link.local.removeprefix("#"))
+        if local is None:
+            continue
+        target = _find(connection, link)
+        if target is not None:
+            edges += _edge(local, target, link)
+        else:
+            waiting += 1
+            _wait(connection, local, link)
+    joined = opened.writer.store(connection, [], edges, at=transaction.at, actor=transaction.actor)
+    transaction.tell(joined.entries)
+    return _stored(joined.edges), waiting
+
+
+def _edge(local: str, other: str, link: Link | sa.Row[Any]) -> list[EdgeInput]:
+    if local == other:
+        return []
+    return [
+        EdgeInput(
+            from_id=local if link.outgoing else other,
+            to_id=other if link.outgoing else local,
+            edge_type=EdgeType(link.edge_type),
+            weight=link.weight,
+            reason=link.reason,
+            partial=link.partial,
+        )
+    ]
+
+
+def _find(connection: sa.Connection, link: Link) -> str | None:
+    exact = ingest_files.known_as(connection, link.target)
+    if exact:
+        return exact[0]
+    for key in link.fallbacks:
+        loose = ingest_files.known_as(connection, key)
+        if len(loose) == 1:
+            return loose[0]
+    return None
+
+
+def _wait(connection: sa.Connection, local: str, link: Link) -> None:
+    for target in (link.target, *link.fallbacks):
+        row = link.model_dump(exclude={"local", "fallbacks"}) | {"memory_id": local}
+        ingest_files.wait_for(connection, row | {"target": target})
+
+
+def _relate(
+    opened: Opened, transaction: Transaction, relations: Relations, written: Written
+) -> dict[str, int]:
+    """Write what the classifier was sure of; a rejected memory takes its relations with it."""
+    edges = [
+        each
+        for each in relations.edges
+        if all(
+            not end.startswith("#") or end[1:] in written.ids_by_key
+            for end in (each.from_id, each.to_id)
+        )
+    ]
+    joined = Written(ids_by_key=written.ids_by_key)
+    outcomes = opened.writer.joiner.join_all(
+        transaction.connection, edges, joined, at=transaction.at, actor=transaction.actor
+    )
+    transaction.tell(joined.entries)
+    return {**relations.counts, "edges": _stored(outcomes)}
+
+
+def _stored(outcomes: Sequence[Outcome]) -> int:
+    return sum(each.outcome == "stored" for each in outcomes)
+
+
+def _counts(outcome: DocumentOutcome) -> dict[str, Any]:
+    """What a manifest and the journal tell of it."""
+    tallies: dict[str, int] = {}
+    for each in outcome.memories:
+        tallies[each.outcome] = tallies.get(each.outcome, 0) + 1
+    return {
+        "memories": dict(sorted(tallies.items())),
+        "edges": _stored(outcome.edges),
+        "links_made": outcome.links_made,
+        "links_waiting": outcome.links_waiting,
+        "relations": outcome.relations,
+    }

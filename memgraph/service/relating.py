@@ -1,0 +1,169 @@
+"""How new statements relate to what is stored: candidates by text, the word of the classifier.
+
+A relation becomes an edge and never more: what the classifier takes for a contradiction stays
+open until someone resolves it, what it takes for an update leaves the older memory active. Only
+short statements from different files are compared, within one scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.classification.relations import RelationGuess, Statement, worth_comparing
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, Relation, Scope, Sensitivity
+from memgraph.model.recall import RecallRequest
+from memgraph.model.values import EdgeInput, MemoryInput
+from memgraph.policy.scope import Viewer
+from memgraph.retrieval.query import choose_terms, read
+from memgraph.service.classifiers import local_embedding, relation_classifier
+from memgraph.service.opened import Opened
+from memgraph.storage import recall_queries
+from memgraph.storage.recall_queries import Candidate, Narrowing
+from memgraph.storage.visibility import View
+
+# A paragraph holds several claims: what contradicts one of them does not contradict it.
+MAX_STATEMENT_CHARS = 400
+CANDIDATES = 8
+MAX_PAIRS = 4_000
+# Below the classifier's own threshold and above this, two memories are related and not more.
+POSSIBLE = "possibly contradicts"
+POSSIBLE_FROM = 0.5
+
+_EDGES = {
+    Relation.CONTRADICTS: EdgeType.CONTRADICTS,
+    Relation.UPDATES: EdgeType.UPDATES,
+    Relation.DUPLICATE: EdgeType.RELATED_TO,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """Edges to write (``#key`` is a memory of the batch), and how often each relation was said."""
+
+    edges: tuple[EdgeInput, ...]
+    counts: dict[str, int]
+
+
+class _Pair(NamedTuple):
+    key: str
+    new: Statement
+    stored: Candidate
+
+    @property
+    def stored_time(self) -> int:
+        return self.stored.event_time or self.stored.created_at
+
+    @property
+    def in_order(self) -> tuple[Statement, Statement]:
+        """(earlier, later); at the same moment the stored one is the earlier."""
+        stored = Statement(self.stored.content, self.stored_time)
+        return (self.new, stored) if self.new_is_earlier else (stored, self.new)
+
+    @property
+    def new_is_earlier(self) -> bool:
+        return (self.new.time_ms or 0) < self.stored_time
+
+
+def find_relations(opened: Opened, given: Sequence[MemoryInput]) -> Relations:
+    """What the classifier says of new memories and stored ones. Reads, and writes nothing."""
+    now = opened.clock.now_ms()
+    with opened.database.read() as connection:
+        pairs = list(_pairs(connection, given, now))[:MAX_PAIRS]
+    pairs = _on_one_topic(pairs)
+    guesses = relation_classifier().classify([pair.in_order for pair in pairs])
+    counts = {"compared": len(pairs)} | dict.fromkeys([*map(str, _EDGES), POSSIBLE], 0)
+    edges = []
+    for pair, guess in zip(pairs, guesses, strict=True):
+        said = _said(guess)
+        if said is not None:
+            counts[said] += 1
+            edges.append(_edge(pair, guess, said))
+    return Relations(tuple(edges), counts)
+
+
+def _pairs(connection: sa.Connection, given: Sequence[MemoryInput], now: int) -> Iterator[_Pair]:
+    for memory in given:
+        if memory.key is None or not _is_statement(memory):
+            continue
+        new = Statement(memory.content, memory.event_time or now)
+        for stored in _candidates(connection, memory, now):
+            if len(stored.content) <= MAX_STATEMENT_CHARS and stored.content != memory.content:
+                yield _Pair(memory.key, new, stored)
+
+
+def _is_statement(memory: MemoryInput) -> bool:
+    return (
+        memory.kind is MemoryKind.FACT
+        and memory.status is MemoryStatus.ACTIVE
+        and len(memory.content) <= MAX_STATEMENT_CHARS
+    )
+
+
+def _candidates(connection: sa.Connection, memory: MemoryInput, now: int) -> list[Candidate]:
+    question = read(memory.content)
+    frequencies = recall_queries.document_frequencies(connection, question.words)
+    terms = choose_terms(question, frequencies, recall_queries.document_count(connection))
+    if not terms.words:
+        return []
+    viewer = Viewer(
+        clearance=Sensitivity.RESTRICTED,
+        scopes=frozenset({memory.scope}),
+        project_ids=_only(memory, Scope.PROJECT),
+        session_ids=_only(memory, Scope.SESSION),
+    )
+    view = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
+    narrowing = Narrowing(view, RecallRequest(kinds=(MemoryKind.FACT,)), now)
+    return recall_queries.by_text(connection, terms.match, narrowing, CANDIDATES)
+
+
+def _only(memory: MemoryInput, scope: Scope) -> frozenset[str]:
+    if memory.scope is not scope or memory.scope_id is None:
+        return frozenset()
+    return frozenset({memory.scope_id})
+
+
+def _on_one_topic(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """Leave out what has no common topic: nearly everything that shares a word."""
+    texts = sorted({text for pair in pairs for text in (pair.new.text, pair.stored.content)})
+    if not texts:
+        return []
+    vectors = local_embedding().embed(texts)
+    place = {text: at for at, text in enumerate(texts)}
+    kept = []
+    for pair in pairs:
+        cosine = float(vectors[place[pair.new.text]] @ vectors[place[pair.stored.content]])
+        if worth_comparing(pair.stored.content, pair.new.text, cosine):
+            kept.append(pair)
+    return kept
+
+
+def _said(guess: RelationGuess) -> str | None:
+    """The relation to write, a contradiction that is likely but not sure among them."""
+    if guess.relation in _EDGES:
+        return str(guess.relation)
+    if guess.probabilities[Relation.CONTRADICTS] >= POSSIBLE_FROM:
+        return POSSIBLE
+    return None
+
+
+def _edge(pair: _Pair, guess: RelationGuess, said: str) -> EdgeInput:
+    later, earlier = f"#{pair.key}", pair.stored.memory_id
+    if pair.new_is_earlier:
+        later, earlier = earlier, later
+    return EdgeInput(
+        from_id=later,
+        to_id=earlier,
+        edge_type=EdgeType.RELATED_TO if said == POSSIBLE else _EDGES[guess.relation],
+        weight=round(_probability(guess, said), 3),
+        reason=f"{said}, by rules: {', '.join(guess.reasons[:5])}",
+        partial=guess.relation is Relation.UPDATES,
+    )
+
+
+def _probability(guess: RelationGuess, said: str) -> float:
+    relation = Relation.CONTRADICTS if said == POSSIBLE else guess.relation
+    return guess.probabilities[relation]

@@ -1,0 +1,113 @@
+"""A dropped file is stored as a whole, once, and joined with what it names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memgraph import EdgeInput, EdgeType, MemoryInput, MemoryService, MemoryStatus, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.errors import DatabaseFull
+from memgraph.model.enums import IngestStatus
+from memgraph.model.ingest import Document, Link
+from memgraph.storage import ingest_files
+
+
+def document(mark: str, *texts: str, **fields: Any) -> Document:
+    given = tuple(MemoryInput(key=f"m{n}", content=text) for n, text in enumerate(texts))
+    return Document(sha256=mark * 64, path=f"/drop/{mark}.md", memories=given, main="#m0", **fields)
+
+
+def test_a_content_is_taken_once_for_ever(orc: Orchestrator) -> None:
+    first = orc.ingest_document(document("a", "The roof leaks.", "The cellar is dry."))
+    again = orc.ingest_document(document("a", "The roof leaks.", "The cellar is dry."))
+    assert [each.outcome for each in first.memories] == ["stored", "stored"]
+    assert (again.outcome, again.memories) == ("duplicate", ())
+    assert again.manifest == first.manifest
+    assert orc.stats()["memories"]["status"] == {"active": 2}
+
+
+def test_edges_within_the_file_follow_its_keys(orc: Orchestrator) -> None:
+    edge = EdgeInput(from_id="#m1", to_id="#m0", edge_type=EdgeType.PART_OF)
+    lost = EdgeInput(from_id="#m1", to_id="#m9", edge_type=EdgeType.PART_OF)
+    outcome = orc.ingest_document(document("a", "A house.", "Its roof.", edges=(edge, lost)))
+    assert [each.outcome for each in outcome.edges] == ["stored", "rejected"]
+    whole, part = (str(each.memory_id) for each in outcome.memories)
+    assert [(e.from_id, e.to_id) for e in orc.subgraph([whole]).edges] == [(part, whole)]
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_a_link_waits_for_the_file_it_names(orc: Orchestrator, newer_first: bool) -> None:
+    older = document("a", "We bake at night.", document_keys=("adr:1",))
+    link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes 1")
+    newer = document("b", "We bake in the morning.", document_keys=("adr:2",), links=(link,))
+    outcomes = [orc.ingest_document(d) for d in ((newer, older) if newer_first else (older, newer))]
+    old = str(outcomes[1 if newer_first else 0].memories[0].memory_id)
+    new = str(outcomes[0 if newer_first else 1].memories[0].memory_id)
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert orc.get(new).status is MemoryStatus.ACTIVE
+    assert [each.links_waiting for each in outcomes] == ([1, 0] if newer_first else [0, 0])
+    assert sum(each.links_made for each in outcomes) == 1
+
+
+def test_a_partial_link_leaves_the_older_file_active(orc: Orchestrator) -> None:
+    older = orc.ingest_document(document("a", "Old.", document_keys=("adr:1",)))
+    link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, partial=True)
+    orc.ingest_document(document("b", "New.", links=(link,)))
+    assert orc.get(str(older.memories[0].memory_id)).status is MemoryStatus.ACTIVE
+
+
+def test_a_loose_key_counts_only_if_one_file_has_it(orc: Orchestrator) -> None:
+    for mark, text in (("a", "One."), ("b", "Two.")):
+        orc.ingest_document(document(mark, text, document_keys=(f"file:{mark}", "name:readme")))
+    link = Link(
+        local="#m0", target="file:gone", edge_type=EdgeType.RELATED_TO, fallbacks=("name:readme",)
+    )
+    assert orc.ingest_document(document("c", "Three.", links=(link,))).links_made == 0
+
+
+def test_a_refused_content_may_be_taken_later(orc: Orchestrator) -> None:
+    orc.ingest_rejected("a" * 64, path="/drop/a.md", manifest={"reason": "too_large"})
+    assert orc.ingested("a" * 64) == (IngestStatus.REJECTED, {"reason": "too_large"})
+    assert orc.ingest_document(document("a", "Fine now.")).outcome == "stored"
+    orc.ingest_rejected("a" * 64, path="/drop/a.md", manifest={"reason": "late"})
+    found = orc.ingested("a" * 64)
+    assert found is not None
+    assert found[0] is IngestStatus.PROCESSED
+
+
+def test_a_failure_on_the_way_leaves_nothing(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise DatabaseFull("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ingest_files, "record", full)
+        with pytest.raises(DatabaseFull):
+            orc.ingest_document(document("a", "The roof leaks."))
+    assert orc.stats()["memories"] == {"kind": {}, "type": {}, "status": {}}
+    assert orc.stats()["journal_entries"] == 0
+    assert orc.ingest_document(document("a", "The roof leaks.")).outcome == "stored"
+
+
+def test_a_contradiction_between_files_is_found_and_stays_open(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    orc.ingest_document(document("a", "The mill has never been flooded."))
+    clock.advance(ms=60_000)
+    outcome = orc.ingest_document(document("b", "The mill was flooded in 2019 and again in 2021."))
+    page = orc.contradictions()
+    assert outcome.relations["contradicts"] == 1
+    assert [each.resolved for each in page.items] == [False]
+    assert {page.items[0].first.status, page.items[0].second.status} == {MemoryStatus.ACTIVE}
+    assert "by rules" in str(page.items[0].edge.reason)
+
+
+def test_statements_of_different_scopes_are_not_related(orc: Orchestrator) -> None:
+    for mark, days in (("a", 14), ("b", 60)):
+        text = f"Backups of the ledger are kept for {days} days."
+        given = MemoryInput(key="m0", content=text, scope="project", scope_id=mark)
+        outcome = orc.ingest_document(Document(sha256=mark * 64, path="/x", memories=(given,)))
+    assert outcome.relations["compared"] == 0
