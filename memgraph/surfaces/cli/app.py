@@ -1,0 +1,191 @@
+"""The root of the command line: the table of commands, errors and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from memgraph.errors import MemgraphError
+from memgraph.surfaces.cli.building import as_command, common_parameters
+from memgraph.surfaces.cli.invocation import Invocation, flush
+from memgraph.surfaces.cli.table import COMMANDS
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context
+    from typer._click.formatting import HelpFormatter
+    from typer._click.shell_completion import CompletionItem
+
+PROGRAM = "memgraph"
+USAGE_CODE = "cli.usage"
+SYSTEM_CODE = "cli.system"
+INTERRUPTED_CODE = "cli.interrupted"
+MISSING_CODE = "cli.command_missing"
+ENTRY_POINTS = "memgraph.commands"
+_INTERRUPTED = 130
+_USAGE = 2
+
+HELP = """Typed long-term memory for agent orchestrators.
+
+Exit codes: 0 done, 1 the domain says no, 2 wrong usage. See docs/cli.md."""
+
+
+class CommandMissing(MemgraphError):
+    """A command of the table whose package is not installed."""
+
+    code = MISSING_CODE
+
+
+class RootGroup(TyperGroup):
+    """Knows all commands by the table; imports one when it is used."""
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - typer calls it so
+        return list(COMMANDS)
+
+    def get_command(
+        self,
+        ctx: Context,  # noqa: ARG002 - typer calls it so
+        cmd_name: str,
+    ) -> Command | None:
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(
+        self,
+        ctx: Context,  # noqa: ARG002 - typer calls it so
+        formatter: HelpFormatter,
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, listed.help) for name, listed in COMMANDS.items()])
+
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
+        from typer._click.core import Command
+        from typer._click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=listed.help)
+            for name, listed in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        # Not TyperGroup's: it would load every command for its help.
+        return found + Command.shell_complete(self, ctx, incomplete)
+
+    def resolve_command(
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            near = get_close_matches(name, COMMANDS)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def load_command(name: str) -> Command:
+    """The command of this name in the table.
+
+    Raises:
+        CommandMissing: it lives outside of memgraph and is not installed.
+    """
+    listed = COMMANDS[name]
+    if listed.module is not None:
+        found = as_command(import_module(listed.module).COMMANDS[name])
+    else:
+        found = as_command(_from_entry_point(name))
+    if found is None:
+        raise CommandMissing(f"the command {name!r} cannot be loaded: install memgraph anew")
+    return found
+
+
+def _from_entry_point(name: str) -> Any:
+    for each in entry_points(group=ENTRY_POINTS, name=name):
+        return each.load()
+    return None
+
+
+def root_command() -> TyperGroup:
+    """``memgraph`` itself."""
+    from typer.main import get_install_completion_arguments
+
+    return RootGroup(
+        name=PROGRAM,
+        help=HELP,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        params=[*common_parameters(), *get_install_completion_arguments()],
+        callback=None,
+    )
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and give its exit code; see ``memgraph.surfaces.cli.main``."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # An error in the options themselves is told in the form that was asked for, too.
+    invocation = Invocation(as_json="--json" in given)
+    _prepare_streams()
+    try:
+        code = root_command().main(given, PROGRAM, standalone_mode=False, obj=invocation)
+    except MemgraphError as error:
+        return invocation.refuse(error.as_dict())
+    except typer.TyperException as error:
+        return _usage(invocation, error)
+    except typer.Abort:
+        return _interrupted(invocation)
+    except OSError as error:
+        return _system(invocation, error)
+    if code == _INTERRUPTED:
+        return _interrupted(invocation)
+    return int(code or 0)
+
+
+def _usage(invocation: Invocation, error: typer.TyperException) -> int:
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        # Its message is the help itself.
+        if not invocation.as_json:
+            sys.stderr.write(error.format_message() + "\n")
+            return _USAGE
+        return invocation.refuse(
+            {"code": USAGE_CODE, "message": "Missing command.", "details": {}}, code=_USAGE
+        )
+    message = error.format_message()
+    details = {}
+    if context is not None:
+        details = {"usage": context.get_usage().removeprefix("Usage: ")}
+        if not invocation.as_json:
+            message = f"{message} Try: {context.command_path} --help"
+    return invocation.refuse(
+        {"code": USAGE_CODE, "message": message, "details": details}, code=_USAGE
+    )
+
+
+def _system(invocation: Invocation, error: OSError) -> int:
+    """What the operating system refused: a folder that may not be written, a full disk."""
+    where = {} if error.filename is None else {"path": str(error.filename)}
+    message = error.strerror or type(error).__name__
+    if where:
+        message = f"{message}: {where['path']}"
+    # Whatever could not be written out must not be tried once more when the interpreter ends.
+    with suppress(OSError):
+        sys.stdout.close()
+    return invocation.refuse({"code": SYSTEM_CODE, "message": message, "details": where})
+
+
+def _interrupted(invocation: Invocation) -> int:
+    error = {"code": INTERRUPTED_CODE, "message": "interrupted", "details": {}}
+    return invocation.refuse(error, code=_INTERRUPTED)
+
+
+def _prepare_streams() -> None:
+    """A character that the terminal's encoding lacks is shown as an escape, not as a crash."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    flush()

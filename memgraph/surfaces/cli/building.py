@@ -1,0 +1,165 @@
+"""Commands and groups of commands made of functions, each with the common options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from memgraph.model.enums import Sensitivity
+from memgraph.surfaces.cli.invocation import Report, invocation
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context, Parameter
+
+Function = Callable[..., Report]
+OrchestratorName = Annotated[
+    str, typer.Argument(metavar="ORC", help="The orchestrator's name.", show_default=False)
+]
+
+
+def choice(kind: type[StrEnum], *names: str, text: str | None = None) -> Any:
+    """An option that takes a value of ``kind`` in any case and shows them as they are stored."""
+    values = "|".join(each.value for each in kind)
+    return typer.Option(*names, case_sensitive=False, metavar=values, help=text)
+
+
+def make_command(function: Function, name: str) -> TyperCommand:
+    """A command that runs ``function`` and prints its report.
+
+    Its docstring is the help, its annotated parameters are arguments and options; its first
+    parameter is the ``typer.Context``.
+    """
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+    @wraps(function)
+    def run(*args: Any, **values: Any) -> int:
+        context: typer.Context = values["context"]
+        given = invocation(context)
+        given.command = _path(context)
+        return given.answer(function(*args, **values))
+
+    app.command(name, cls=_Command)(run)
+    command = get_command(app)
+    if not isinstance(command, _Command):
+        raise TypeError(f"{name} did not become a command")
+    command.params.extend(common_parameters())
+    return command
+
+
+def make_group(
+    name: str, text: str, functions: Mapping[str, Function], *, default: str | None = None
+) -> TyperGroup:
+    """A command with sub-commands; ``default`` is the one that is meant when none is named."""
+    group = _Group(
+        name=name,
+        help=text,
+        commands={each: make_command(one, each) for each, one in functions.items()},
+        no_args_is_help=default is None,
+        subcommand_metavar="COMMAND [ARGS]...",
+        rich_markup_mode=None,
+        params=common_parameters(),
+    )
+    group.default = default
+    return group
+
+
+class _Command(TyperCommand):
+    """Writes a required argument as ``ORC``, not as ``{ORC}``."""
+
+    def collect_usage_pieces(self, ctx: Context) -> list[str]:
+        return [
+            each.replace("{", "").replace("}", "") for each in super().collect_usage_pieces(ctx)
+        ]
+
+
+class _Group(TyperGroup):
+    """A group that may have a default command."""
+
+    default: str | None = None
+
+    def invoke(self, ctx: Context) -> Any:
+        if self.default is not None:
+            named = ctx._protected_args[:1]
+            if not named or named[0] not in self.commands:
+                ctx.args = [*named, *ctx.args]
+                ctx._protected_args = [self.default]
+        return super().invoke(ctx)
+
+
+def common_parameters() -> list[Parameter]:
+    """The options that every command takes, before its name and after it."""
+    return list(_common_parameters())
+
+
+@cache
+def _common_parameters() -> Sequence[Parameter]:
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command("common")(_common)
+    parameters = get_command(app).params
+    for each in parameters:
+        # They are kept in the invocation and not handed to the command's function.
+        each.expose_value = False
+        each.callback = _keep
+    return parameters
+
+
+def _keep(context: Context, parameter: Parameter, value: Any) -> Any:
+    if parameter.name is not None and not context.resilient_parsing:
+        invocation(typer_context(context)).set(parameter.name, value)
+    return value
+
+
+def typer_context(context: Context) -> typer.Context:
+    """typer's own name for the context it hands to functions."""
+    return context  # type: ignore[return-value]  # typer.Context only adds to its annotations
+
+
+def _common(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of text.")
+    ] = False,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where orchestrators live. [MEMGRAPH_ROOT, else the user's data folder]",
+            show_default=False,
+        ),
+    ] = None,
+    actor: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Who the journal names for a change. [user]"),
+    ] = None,
+    clearance: Annotated[
+        Sensitivity | None, choice(Sensitivity, text="Show memories up to this. [Internal]")
+    ] = None,
+    project: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Show memories of this project too; repeatable."),
+    ] = None,
+    session: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Show memories of this session too; repeatable."),
+    ] = None,
+) -> None:
+    """Only its parameters are used."""
+
+
+def _path(context: Context) -> str:
+    names: list[str] = []
+    node: Context | None = context
+    while node is not None and node.parent is not None:
+        names.append(node.info_name or "")
+        node = node.parent
+    return " ".join(reversed(names))
+
+
+def as_command(value: Any) -> Command | None:
+    """``value`` when it is a command that the command line can run."""
+    return value if isinstance(value, TyperCommand | TyperGroup) else None

@@ -1,0 +1,45 @@
+"""What follows a write: embed what waits, where that is quick, or say that something waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memgraph.surfaces.cli.screen import progress
+
+if TYPE_CHECKING:
+    from memgraph.service.orchestrator import Orchestrator
+
+LOCAL_PROVIDERS = ("local", "fake")
+# About two seconds of the local model; what is left waits for the next command.
+MAX_EMBEDDED = 20_000
+
+
+def embed_if_quick(orchestrator: Orchestrator) -> dict[str, Any]:
+    """Embed with a local model; with a remote one only tell how many wait.
+
+    Returns:
+        ``{"embedded": n, "pending": n}`` and, where the drain stopped early, its ``code``.
+    """
+    provider = orchestrator.settings.memory.embedding.provider
+    if provider == "none":
+        return {"embedded": 0, "pending": 0}
+    told: dict[str, Any] = {"embedded": 0}
+    if provider in LOCAL_PROVIDERS:
+        waiting = orchestrator.embedding_states()["pending"]
+        with progress("embedding", min(waiting, MAX_EMBEDDED)) as advance:
+            drained = orchestrator.embed_pending(limit=MAX_EMBEDDED, progress=advance)
+        told["embedded"] = drained.ready
+        if drained.error_code is not None:
+            told["code"] = drained.error_code
+    told["pending"] = orchestrator.embedding_states()["pending"]
+    return told
+
+
+def embedding_note(orchestrator: str, told: dict[str, Any]) -> str | None:
+    """What to tell a person; None when there is nothing to do."""
+    if not told["pending"]:
+        return None
+    if told.get("code") == "embedding.model_changed":
+        return f"the embedding model changed; run: memgraph embeddings rebuild {orchestrator}"
+    why = f" ({told['code']})" if "code" in told else ""
+    return f"{told['pending']} to embed{why}; run: memgraph embeddings drain {orchestrator}"

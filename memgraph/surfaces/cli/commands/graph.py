@@ -1,0 +1,235 @@
+"""Looking at the graph: subgraph, contradictions, trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memgraph.model.enums import EdgeType
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.commands.shaping import (
+    as_json,
+    citation,
+    day,
+    edge_line,
+    moment,
+    short,
+    summary_of,
+)
+from memgraph.surfaces.cli.files import write_whole
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Branch, Screen
+
+if TYPE_CHECKING:
+    from memgraph.model.graph import Contradiction, Link, Subgraph, Trace
+    from memgraph.model.values import Memory
+
+
+class Form(StrEnum):
+    """What a subgraph can be written as."""
+
+    JSON = "json"
+    GRAPHML = "graphml"
+    DOT = "dot"
+    MERMAID = "mermaid"
+
+
+def subgraph(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    memory_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Where to start.")],
+    hops: Annotated[int, typer.Option(help="1 to 4.")] = 1,
+    max_nodes: Annotated[int, typer.Option(help="1 to 2000.")] = 200,
+    edge_types: Annotated[
+        list[EdgeType] | None,
+        choice(EdgeType, "--edge-type", text="Follow only these; repeatable."),
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As the graph was then, ISO 8601.")
+    ] = None,
+    form: Annotated[
+        Form | None, choice(Form, "--format", text="Write the graph instead of listing it.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
+    ] = None,
+) -> Report:
+    """Show the memories around some memories and the edges between them, bounded."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.subgraph(
+            memory_ids, hops=hops, max_nodes=max_nodes, edge_types=edge_types, as_of=as_of
+        )
+    chosen = form or (Form.JSON if output is not None else None)
+    if chosen is None:
+        return Report(as_json(found), lambda screen: _show_subgraph(screen, found))
+    from memgraph.graph.export import export
+
+    text = export(found, chosen.value)
+    counts = {"format": chosen.value, "nodes": len(found.nodes), "edges": len(found.edges)}
+    if output is None:
+        return Report({**counts, "text": text}, lambda screen: screen.raw_lines(text))
+    write_whole(output, text)
+    told = f"wrote {counts['nodes']} memories and {counts['edges']} edges to {output}"
+    return Report({**counts, "path": str(output)}, lambda screen: screen.line(told))
+
+
+def contradictions(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Those that were decided instead.")
+    ] = False,
+    limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
+    after: Annotated[
+        str | None, typer.Option(metavar="EDGE", help="Go on after the page before.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As it was then, ISO 8601.")
+    ] = None,
+) -> Report:
+    """List contradictions that are open, newest first, with both sides and their sources."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        page = handle.contradictions(resolved=resolved, limit=limit, after=after, as_of=as_of)
+
+    def show(screen: Screen) -> None:
+        if not page.items:
+            screen.line(f"no {'resolved' if resolved else 'open'} contradiction")
+        for each in page.items:
+            screen.tree(_contradiction_tree(each))
+        if page.next_after is not None:
+            screen.line(f"more: --after {page.next_after}")
+
+    return Report(as_json(page), show)
+
+
+def trace(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    memory_id: Annotated[str, typer.Argument(metavar="ID", help="A memory's id.")],
+) -> Report:
+    """Show where a memory comes from, what became of it, and what stands on it."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.trace(memory_id)
+    return Report(as_json(found), lambda screen: screen.tree(_trace_tree(found)))
+
+
+def _show_subgraph(screen: Screen, found: Subgraph) -> None:
+    rows = [
+        (
+            each.memory_id,
+            str(found.distances[each.memory_id]),
+            each.type.value,
+            each.status.value,
+            short(summary_of(each)),
+        )
+        for each in found.nodes
+    ]
+    screen.table(("id", "hops", "type", "status", "summary"), rows)
+    for edge in found.edges:
+        screen.line(f"  {edge_line(edge)}")
+    if found.missing:
+        screen.line(f"not there: {', '.join(found.missing)}", style="yellow")
+    if found.cut:
+        screen.line(f"cut: {', '.join(found.cut_reasons)}", style="yellow")
+
+
+def _contradiction_tree(found: Contradiction) -> Branch:
+    state = "resolved" if found.resolved else "moot" if found.moot else "open"
+    days = f"{found.open_days:.0f} days" if found.open_days >= 1 else "today"
+    root = Branch(f"{found.edge.edge_id}  {state}, since {day(found.since)} ({days})", style="bold")
+    if found.edge.reason:
+        root.add(f"reason: {found.edge.reason}")
+    for memory, source in zip((found.first, found.second), found.sources, strict=True):
+        side = root.add(_memory_line(memory))
+        side.add(f"from {citation(source)}", style="dim")
+    if found.edge.resolution is not None:
+        told = found.edge.resolution
+        root.add(f"{told.get('winner_id', '?')} won: {told.get('reason', '')}", style="green")
+    return root
+
+
+def _trace_tree(found: Trace) -> Branch:
+    root = Branch(_memory_line(found.memory), style="bold")
+    root.add(f"from {citation(found.source)}", style="dim")
+    history = root.add("status")
+    for period in found.status_history:
+        until = moment(period.until) or "now"
+        why = f": {period.reason}" if period.reason else ""
+        history.add(
+            f"{period.status.value} from {moment(period.since)} to {until}, {period.actor}{why}"
+        )
+    for title, links in (
+        ("replaced by", found.replaced_by),
+        ("replaces", found.replaced),
+        ("stands on", found.grounds),
+        ("what stands on it", found.dependents),
+    ):
+        _add_links(root, title, links, found)
+    _add_edges(root, found)
+    shaken = (
+        root.add("active, but on a ground that no longer holds")
+        if (found.stale_dependents)
+        else None
+    )
+    for one in found.stale_dependents:
+        if shaken is not None:
+            shaken.add(_named(found, one), style="yellow")
+    journal = root.add("journal")
+    for entry in found.journal:
+        journal.add(f"#{entry.seq} {moment(entry.at)} {entry.action} by {entry.actor}")
+    handed = found.handed_out
+    last = f", last {moment(handed.last_at)}" if handed.count else ""
+    root.add(f"handed out {handed.count} times{last}")
+    if found.cut:
+        root.add(f"cut: {', '.join(found.cut_reasons)}", style="yellow")
+    return root
+
+
+def _add_links(root: Branch, title: str, links: Iterable[Link], found: Trace) -> None:
+    """Links hang on the memory they were reached from."""
+    branch: Branch | None = None
+    by_id: dict[str, Branch] = {}
+    for link in links:
+        branch = branch or root.add(title)
+        how = "derived" if link.edge_type is None else link.edge_type.value
+        parent = by_id.get(link.via_id, branch)
+        stale = link.memory_id in found.stale_grounds and title == "stands on"
+        by_id[link.memory_id] = parent.add(
+            f"{how}: {_named(found, link.memory_id)}", style="yellow" if stale else ""
+        )
+
+
+def _add_edges(root: Branch, found: Trace) -> None:
+    if found.open_contradictions:
+        branch = root.add("contradicted, unresolved", style="red")
+        for edge in found.open_contradictions:
+            other = edge.to_id if edge.from_id == found.memory.memory_id else edge.from_id
+            side = branch.add(f"{edge.edge_id}: {_named(found, other)}")
+            sources = {each.source_id: each for each in found.sources}
+            memory = found.memory_by_id.get(other)
+            if memory is not None and memory.source_id in sources:
+                side.add(f"from {citation(sources[memory.source_id])}", style="dim")
+    for title, edges in (("edges out", found.edges_out), ("edges in", found.edges_in)):
+        branch = root.add(title) if edges else root
+        for edge in edges:
+            branch.add(edge_line(edge))
+
+
+def _named(found: Trace, memory_id: str) -> str:
+    memory = found.memory_by_id.get(memory_id)
+    return memory_id if memory is None else _memory_line(memory)
+
+
+def _memory_line(memory: Memory) -> str:
+    status = "" if memory.status.value == "active" else f", {memory.status.value}"
+    return f"{memory.memory_id}  {memory.type.value}{status}: {short(summary_of(memory))}"
+
+
+COMMANDS = {
+    function.__name__: make_command(function, function.__name__)
+    for function in (subgraph, contradictions, trace)
+}

@@ -1,0 +1,106 @@
+"""Commands that read what is stored: list, show, stats."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.commands.shaping import (
+    MEMORY_COLUMNS,
+    as_json,
+    memory_rows,
+    show_memory,
+)
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen
+
+
+def list_memories(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    types: Annotated[
+        list[MemoryType] | None, choice(MemoryType, "--type", text="Repeatable.")
+    ] = None,
+    kinds: Annotated[
+        list[MemoryKind] | None, choice(MemoryKind, "--kind", text="Repeatable.")
+    ] = None,
+    statuses: Annotated[
+        list[MemoryStatus] | None,
+        choice(MemoryStatus, "--status", text="Repeatable. [active]"),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Of every status.")] = False,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", help="Having all of these; repeatable.")
+    ] = None,
+    session_id: Annotated[str | None, typer.Option(help="Said in this session.")] = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="ID", help="Go on after the last id of the page before.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
+) -> Report:
+    """List memories, newest first, a page at a time."""
+    wanted = [] if everything else statuses or [MemoryStatus.ACTIVE]
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.list_memories(
+            types=types or (),
+            kinds=kinds or (),
+            statuses=wanted,
+            tags=tags or (),
+            session_id=session_id,
+            before=before,
+            limit=limit,
+        )
+    following = found[-1].memory_id if len(found) == limit else None
+
+    def show(screen: Screen) -> None:
+        screen.table(MEMORY_COLUMNS, memory_rows(found))
+        if following is not None:
+            screen.line(f"more: --before {following}")
+
+    return Report({"memories": [as_json(each) for each in found], "next_before": following}, show)
+
+
+def show_memories(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    memory_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of memories.")],
+) -> Report:
+    """Show memories with all their fields. `memgraph trace` shows where one comes from."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = [handle.get(each) for each in memory_ids]
+
+    def show(screen: Screen) -> None:
+        for index, each in enumerate(found):
+            if index:
+                screen.line()
+            show_memory(screen, each)
+
+    return Report({"memories": [as_json(each) for each in found]}, show)
+
+
+def stats(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Count what is stored, by type, status, edge and embedding, with the sizes on disk."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.stats()
+    return Report(found, lambda screen: screen.fields(list(_flat(found, ""))))
+
+
+def _flat(value: dict[str, Any], prefix: str) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for name, each in value.items():
+        path = f"{prefix}{name}"
+        if isinstance(each, dict):
+            rows.extend(_flat(each, f"{path}."))
+        else:
+            rows.append((path, str(each)))
+    return rows
+
+
+COMMANDS = {
+    "list": make_command(list_memories, "list"),
+    "show": make_command(show_memories, "show"),
+    "stats": make_command(stats, "stats"),
+}

@@ -1,0 +1,184 @@
+"""Asking the memory: recall and its explanation, the bulletin."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memgraph.model.enums import MemoryKind, MemoryType, SourceType
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.commands.shaping import as_json, day, edge_line, short
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen, note
+
+if TYPE_CHECKING:
+    from memgraph.model.recall import Bundle, RecallItem
+
+MAX_STDIN_CHARS = 2_000_001
+TEXT_CHARS = 400
+
+
+def recall(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    query: Annotated[
+        str,
+        typer.Argument(
+            help="A question or words; - reads it from standard input. May be left out when a "
+            "filter says what to recall.",
+            show_default=False,
+        ),
+    ] = "",
+    top_n: Annotated[
+        int | None, typer.Option("--top-n", "-n", help="1 to 1000. [memory.retrieval.top_n]")
+    ] = None,
+    types: Annotated[
+        list[MemoryType] | None, choice(MemoryType, "--type", text="Any of these; repeatable.")
+    ] = None,
+    kinds: Annotated[
+        list[MemoryKind] | None, choice(MemoryKind, "--kind", text="Any of these; repeatable.")
+    ] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", help="Having all of these; repeatable.")
+    ] = None,
+    agent_id: Annotated[str | None, typer.Option(help="This agent's and nobody's.")] = None,
+    source_types: Annotated[
+        list[SourceType] | None,
+        choice(SourceType, "--source-type", text="Any of these; repeatable."),
+    ] = None,
+    source_path: Annotated[
+        str | None, typer.Option(help="From this file, or below this folder (with a final /).")
+    ] = None,
+    conversation_id: Annotated[str | None, typer.Option(help="From this conversation.")] = None,
+    session_id: Annotated[str | None, typer.Option(help="Said in this session.")] = None,
+    exclude_session_id: Annotated[str | None, typer.Option(help="Not said in this one.")] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Of this time or later, ISO 8601.")
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Before this time, ISO 8601.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As the memory was then, ISO 8601.")
+    ] = None,
+    include_superseded: Annotated[
+        bool, typer.Option("--include-superseded", help="Replaced ones too.")
+    ] = False,
+    token_budget: Annotated[
+        int | None, typer.Option(help="Tokens that the texts may cost together.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the rank in each leg and every modifier.")
+    ] = False,
+) -> Report:
+    """Recall what fits a question, best first, with where it comes from."""
+    fields = {
+        "query": sys.stdin.read(MAX_STDIN_CHARS) if query == "-" else query,
+        "top_n": top_n,
+        "types": types or (),
+        "kinds": kinds or (),
+        "tags": tags or (),
+        "agent_id": agent_id,
+        "source_types": source_types or (),
+        "source_path": source_path,
+        "conversation_id": conversation_id,
+        "session_id": session_id,
+        "exclude_session_id": exclude_session_id,
+        "event_after": after,
+        "event_before": before,
+        "as_of": as_of,
+        "include_superseded": include_superseded,
+        "token_budget": token_budget,
+    }
+    from memgraph.model.recall import RecallRequest
+    from memgraph.model.values import validated
+
+    request = validated(RecallRequest, fields)
+    with invocation(context).orchestrator(orchestrator) as handle:
+        bundle = handle.recall(request)
+
+    def show(screen: Screen) -> None:
+        _show_bundle(screen, bundle, explain=explain)
+
+    return Report(as_json(bundle), show)
+
+
+def bulletin(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Print the bulletin as Markdown: what an orchestrator should know before each message."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        issued = handle.bulletin()
+
+    def show(screen: Screen) -> None:
+        screen.raw_lines(issued.bulletin.text)
+        if issued.warning is not None:
+            note(f"warning: {issued.warning}")
+
+    return Report(
+        {
+            "text": issued.bulletin.text,
+            "sections": as_json(issued.bulletin)["sections"],
+            "memory_ids": list(issued.bulletin.memory_ids),
+            "left_out": issued.bulletin.left_out,
+            "change_seq": issued.bulletin.change_seq,
+            "warning": issued.warning,
+        },
+        show,
+    )
+
+
+def _show_bundle(screen: Screen, bundle: Bundle, *, explain: bool) -> None:
+    if not bundle.items:
+        screen.line("nothing fits")
+    for place, item in enumerate(bundle.items, start=1):
+        _show_item(screen, place, item)
+    if bundle.edges:
+        screen.heading("edges")
+        for edge in bundle.edges:
+            screen.line(f"  {edge_line(edge)}")
+    if explain:
+        _show_explanation(screen, bundle)
+    for each in bundle.degraded:
+        note(f"degraded[{each.code}]: {each.text}")
+    if bundle.cut:
+        note(f"more was left out: {', '.join(bundle.cut_reasons)}")
+
+
+def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
+    memory = item.memory
+    when = day(memory.event_time if memory.event_time is not None else memory.created_at)
+    status = "" if memory.status.value == "active" else f", {memory.status.value}"
+    screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}")
+    screen.block(short(memory.content, TEXT_CHARS), indent=3)
+    screen.line(f"   from {item.citation}", style="dim")
+    if item.contradicted_by:
+        screen.line(f"   contradicted by {', '.join(item.contradicted_by)}", style="yellow")
+    if item.brought_by is not None:
+        screen.line(f"   shown because of {item.brought_by}", style="dim")
+
+
+def _show_explanation(screen: Screen, bundle: Bundle) -> None:
+    """Every leg and every modifier is a column; a leg that did not find it is empty."""
+    legs = sorted({leg for item in bundle.items for leg in item.legs})
+    modifiers = list(dict.fromkeys(name for item in bundle.items for name in item.modifiers))
+    rows = [
+        (
+            str(place),
+            item.memory.memory_id,
+            f"{item.score:.5f}",
+            *(str(item.legs.get(leg, "")) for leg in legs),
+            *(f"{item.modifiers.get(name, 1.0):.3f}" for name in modifiers),
+        )
+        for place, item in enumerate(bundle.items, start=1)
+    ]
+    columns = [name.replace("_", " ") for name in modifiers]
+    screen.heading("explanation: rank in each leg, factor of each modifier")
+    screen.table(("#", "id", "score", *legs, *columns), rows)
+    screen.line(f"receipt {bundle.receipt_id}, about {bundle.token_cost} tokens")
+
+
+COMMANDS = {
+    "recall": make_command(recall, "recall"),
+    "bulletin": make_command(bulletin, "bulletin"),
+}

@@ -1,0 +1,163 @@
+"""Commands about orchestrators as such: init, health, config."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from memgraph.errors import MemgraphError, MemoryDisabled
+from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen
+
+SomeOrchestrator = Annotated[
+    str | None,
+    typer.Argument(metavar="ORC", help="The orchestrator's name.", show_default=False),
+]
+
+
+def init(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    exist_ok: Annotated[
+        bool, typer.Option("--exist-ok", help="Be content when there is one already.")
+    ] = False,
+) -> Report:
+    """Make an orchestrator: its folders and its empty database.
+
+    A damaged or half-missing one is never remade.
+    """
+    from memgraph.paths import OrchestratorPaths
+
+    with invocation(context).service() as service:
+        paths = OrchestratorPaths(service.root, orchestrator)
+        created = not (exist_ok and paths.memory.exists())
+        if created:
+            service.create(orchestrator)
+    data = {
+        "orchestrator": orchestrator,
+        "created": created,
+        "memory": str(paths.memory),
+        "ingest": str(paths.ingest),
+    }
+
+    def show(screen: Screen) -> None:
+        screen.line(f"{'made' if created else 'there is already'} {orchestrator}")
+        screen.line(f"memory     {paths.memory}")
+        screen.line(f"drop zone  {paths.ingest}")
+
+    return Report(data, show)
+
+
+def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Report:
+    """Tell whether the memory of one orchestrator, or of all, works.
+
+    One that is damaged is disabled and named; the others go on. Ends with 1 when one is disabled.
+    """
+    given = invocation(context)
+    with given.service() as service:
+        names = service.orchestrators() if orchestrator is None else [orchestrator]
+        found = []
+        for name in names:
+            # A name that is none, or that nothing has, is an error and not a bad state.
+            service.orchestrator(name)
+            found.append(service.health(name))
+    disabled = [each for each in found if each["status"] != "ready"]
+
+    def show(screen: Screen) -> None:
+        screen.table(
+            ("orchestrator", "status", "what"),
+            [(each["orchestrator"], each["status"], _what(each)) for each in found],
+        )
+
+    return Report({"orchestrators": found}, show, _disabled(disabled) if disabled else None)
+
+
+def show_config(
+    context: typer.Context,
+    orchestrator: SomeOrchestrator = None,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="Leave out what has its default.")
+    ] = False,
+) -> Report:
+    """Show every setting in force, its value and where it came from."""
+    from memgraph.config import describe
+    from memgraph.config.loading import DEFAULT_ORIGIN
+
+    given = invocation(context)
+    with given.service() as service:
+        if orchestrator is not None:
+            service.orchestrator(orchestrator)
+        found = [
+            each
+            for each in describe(service.settings(orchestrator))
+            if not changed or each.origin != DEFAULT_ORIGIN
+        ]
+        root = str(service.root)
+    settings = [{"key": one.key, "value": _json(one.value), "origin": one.origin} for one in found]
+    rows = [(one.key, _shown(one.value), one.origin) for one in found]
+    return Report(
+        {"root": root, "orchestrator": orchestrator, "settings": settings},
+        lambda screen: screen.table(("key", "value", "origin"), rows),
+    )
+
+
+def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Report:
+    """Check the settings of one orchestrator, or of the root and all its orchestrators.
+
+    Ends with 1 when any are wrong, and names the key and the file or variable.
+    """
+    given = invocation(context)
+    with given.service() as service:
+        if orchestrator is not None:
+            service.orchestrator(orchestrator)
+        names = [None, *service.orchestrators()] if orchestrator is None else [orchestrator]
+        wrong: list[tuple[str | None, MemgraphError]] = []
+        for name in names:
+            try:
+                service.settings(name)
+            except MemgraphError as error:
+                wrong.append((name, error))
+    problems = [{"orchestrator": name, **error.as_dict()} for name, error in wrong]
+    checked = len(names)
+
+    def show(screen: Screen) -> None:
+        for name, error in wrong:
+            screen.line(f"{name or '(global)'}: {error.message}")
+        screen.line(f"checked {checked}, wrong {len(wrong)}")
+
+    refusal = type(wrong[0][1])(wrong[0][1].message) if wrong else None
+    return Report({"checked": checked, "problems": problems}, show, refusal)
+
+
+def _what(state: dict[str, Any]) -> str:
+    return str(state.get("message") or ", ".join(state.get("degraded", [])))
+
+
+def _disabled(states: list[dict[str, Any]]) -> MemgraphError:
+    first = states[0]
+    more = f" and {len(states) - 1} more" if len(states) > 1 else ""
+    return MemoryDisabled(f"{first['orchestrator']}{more} disabled: {first['message']}")
+
+
+def _json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ":".join(value) if isinstance(value, tuple) else str(value)
+
+
+COMMANDS = {
+    "init": make_command(init, "init"),
+    "health": make_command(health, "health"),
+    "config": make_group(
+        "config",
+        "Show or check the settings in force. `memgraph config ORC` is `config show ORC`.",
+        {"show": show_config, "check": check_config},
+        default="show",
+    ),
+}

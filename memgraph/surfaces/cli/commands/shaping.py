@@ -1,0 +1,120 @@
+"""How memories and edges are shown; shared by the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memgraph.clock import iso
+from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.text import plain
+
+if TYPE_CHECKING:
+    from memgraph.model.values import Edge, Memory, Source, Value
+
+SUMMARY_CHARS = 80
+
+
+def as_json(value: Value) -> dict[str, Any]:
+    """A value as plain JSON; times are ISO 8601."""
+    return value.model_dump(mode="json")
+
+
+def short(text: str, limit: int = SUMMARY_CHARS) -> str:
+    """One line of at most ``limit`` characters."""
+    flat = plain(text)
+    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def day(ms: int | None) -> str:
+    """The date of a time, or nothing."""
+    return "" if ms is None else iso(ms)[:10]
+
+
+def moment(ms: int | None) -> str:
+    """Date and time to the second, UTC, or nothing."""
+    return "" if ms is None else iso(ms)[:19].replace("T", " ")
+
+
+def summary_of(memory: Memory) -> str:
+    return memory.summary or memory.content
+
+
+def memory_rows(memories: Iterable[Memory]) -> list[Sequence[str]]:
+    """Rows for ``MEMORY_COLUMNS``."""
+    return [
+        (
+            each.memory_id,
+            each.type.value,
+            each.status.value,
+            day(each.event_time if each.event_time is not None else each.created_at),
+            short(summary_of(each)),
+        )
+        for each in memories
+    ]
+
+
+MEMORY_COLUMNS = ("id", "type", "status", "date", "summary")
+
+
+def citation(source: Source) -> str:
+    """Where a memory came from, in one line: file and place in it, or conversation, or who."""
+    parts = []
+    if source.source_path is not None:
+        parts.append(source.source_path)
+    if source.locator is not None:
+        parts.append(source.locator)
+    for name, value in (
+        ("conversation", source.conversation_id),
+        ("run", source.workflow_run_id),
+        ("step", source.step_id),
+    ):
+        if value is not None:
+            parts.append(f"{name} {value}")
+    if not parts:
+        parts.append(f"{source.source_type.value} by {source.captured_by.value}")
+    return ", ".join(parts)
+
+
+def edge_line(edge: Edge) -> str:
+    """An edge as one line: what it joins, of which type, and its state."""
+    notes = []
+    if edge.partial:
+        notes.append("partial")
+    if edge.resolved_at is not None:
+        notes.append("resolved")
+    if edge.reason:
+        notes.append(short(edge.reason))
+    told = f" ({'; '.join(notes)})" if notes else ""
+    return f"{edge.from_id} {edge.edge_type.value} {edge.to_id}{told}"
+
+
+def show_memory(screen: Screen, memory: Memory) -> None:
+    """All fields that say something, and the content as a whole."""
+    screen.heading(f"{memory.memory_id}  {memory.type.value}, {memory.status.value}")
+    screen.block(memory.content, indent=2)
+    screen.fields([(name, value) for name, value in _fields(memory) if value])
+
+
+def _fields(memory: Memory) -> list[tuple[str, str]]:
+    place = memory.scope.value + (f" {memory.scope_id}" if memory.scope_id else "")
+    return [
+        ("kind", memory.kind.value),
+        ("importance", str(memory.importance)),
+        ("confidence", f"{memory.confidence:g}"),
+        ("decay rate", f"{memory.decay_rate:g} per day"),
+        ("sensitivity", memory.sensitivity.value),
+        ("scope", place),
+        ("agent", memory.agent_id or ""),
+        ("session", memory.session_id or ""),
+        ("turn", memory.turn_id or ""),
+        ("speaker", memory.source_role or ""),
+        ("event time", moment(memory.event_time)),
+        ("created", moment(memory.created_at)),
+        ("updated", moment(memory.updated_at)),
+        ("valid until", moment(memory.valid_until)),
+        ("accessed", f"{memory.access_count} times" if memory.access_count else ""),
+        ("tags", ", ".join(memory.tags)),
+        ("attributes", str(memory.attributes) if memory.attributes else ""),
+        ("source", memory.source_id),
+    ]

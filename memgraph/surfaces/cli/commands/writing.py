@@ -1,0 +1,275 @@
+"""Commands that change memories: remember, relate, correct, confirm, retract, resolve."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from memgraph.errors import InvalidInput, MemgraphError, NotFound
+from memgraph.model.enums import (
+    CapturedBy,
+    EdgeType,
+    MemoryKind,
+    MemoryType,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.commands.after_writing import embed_if_quick, embedding_note
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen, note
+
+# Anything larger is refused by the model of a memory anyway.
+MAX_STDIN_CHARS = 1_000_000
+
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help="A memory's id.", show_default=False)]
+Content = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONTENT", help="The text; - reads it from standard input.", show_default=False
+    ),
+]
+Type = Annotated[MemoryType | None, choice(MemoryType, "--type")]
+Importance = Annotated[int | None, typer.Option(help="0 to 100.")]
+Confidence = Annotated[float | None, typer.Option(help="0 to 1.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Repeatable.")]
+Why = Annotated[str, typer.Option(help="Why, for the history.", show_default=False)]
+
+
+def remember(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    content: Content,
+    memory_type: Type = None,
+    kind: Annotated[MemoryKind | None, choice(MemoryKind)] = None,
+    importance: Importance = None,
+    confidence: Confidence = None,
+    tag: Tags = None,
+    summary: Annotated[str | None, typer.Option(help="Instead of one that is made.")] = None,
+    sensitivity: Annotated[Sensitivity | None, choice(Sensitivity)] = None,
+    scope: Annotated[Scope | None, choice(Scope)] = None,
+    scope_id: Annotated[str | None, typer.Option(help="Of a session or project scope.")] = None,
+    agent_id: Annotated[str | None, typer.Option(help="Whose memory it is.")] = None,
+    session_id: Annotated[str | None, typer.Option(help="Where it was said.")] = None,
+    turn_id: Annotated[str | None, typer.Option(help="The turn in its conversation.")] = None,
+    role: Annotated[str | None, typer.Option(help="Who said it.")] = None,
+    event_time: Annotated[str | None, typer.Option(help="When it was so, ISO 8601.")] = None,
+    valid_until: Annotated[str | None, typer.Option(help="Until when, ISO 8601.")] = None,
+    decay_rate: Annotated[float | None, typer.Option(help="Per day; 0 protects.")] = None,
+    attributes: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
+    derived_from: Annotated[
+        list[str] | None, typer.Option(help="Id of a memory it follows from; repeatable.")
+    ] = None,
+    source_type: Annotated[SourceType | None, choice(SourceType)] = None,
+    source_path: Annotated[str | None, typer.Option(help="The file it comes from.")] = None,
+    locator: Annotated[str | None, typer.Option(help="The place in that file.")] = None,
+    conversation_id: Annotated[str | None, typer.Option()] = None,
+    workflow_run_id: Annotated[str | None, typer.Option()] = None,
+    step_id: Annotated[str | None, typer.Option()] = None,
+    captured_by: Annotated[CapturedBy | None, choice(CapturedBy)] = None,
+) -> Report:
+    """Store one memory.
+
+    One that is there already (same text, kind, type and scope) is not stored twice.
+    """
+    source = _given(
+        source_type=source_type,
+        source_path=source_path,
+        locator=locator,
+        conversation_id=conversation_id,
+        workflow_run_id=workflow_run_id,
+        step_id=step_id,
+        captured_by=captured_by,
+    )
+    fields = _given(
+        type=memory_type,
+        kind=kind,
+        importance=importance,
+        confidence=confidence,
+        tags=tag,
+        summary=summary,
+        sensitivity=sensitivity,
+        scope=scope,
+        scope_id=scope_id,
+        agent_id=agent_id,
+        session_id=session_id,
+        turn_id=turn_id,
+        source_role=role,
+        event_time=event_time,
+        valid_until=valid_until,
+        decay_rate=decay_rate,
+        attributes=None if attributes is None else _json_object(attributes),
+        derived_from=derived_from,
+        source=source or None,
+    )
+    from memgraph.model.values import MemoryInput, validated
+
+    given = invocation(context)
+    memory = validated(MemoryInput, {"content": _read(content), **fields})
+    with given.orchestrator(orchestrator) as handle:
+        outcome = handle.remember_many([memory])[0]
+        if outcome.outcome == "rejected":
+            raise _rejection(outcome.code, outcome.message)
+        embedding = embed_if_quick(handle)
+    data = {"outcome": outcome.outcome, "memory_id": outcome.memory_id, "embedding": embedding}
+    return Report(data, _done(orchestrator, f"{outcome.outcome} {outcome.memory_id}", embedding))
+
+
+def relate(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    from_id: Annotated[str, typer.Argument(metavar="FROM", help="The edge's memory.")],
+    edge_type: Annotated[EdgeType, typer.Argument(metavar="TYPE", case_sensitive=False)],
+    to_id: Annotated[str, typer.Argument(metavar="TO", help="The memory it points at.")],
+    weight: Annotated[float, typer.Option(help="0 to 1.")] = 1.0,
+    reason: Annotated[str | None, typer.Option(help="Why they belong together.")] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Updates only a part: TO stays active.")
+    ] = False,
+) -> Report:
+    """Join two memories by an edge.
+
+    TYPE is RelatedTo, Updates, Contradicts, CausedBy or PartOf. FROM Updates TO: FROM is the newer
+    one and TO becomes superseded. FROM CausedBy TO: TO is the ground. FROM PartOf TO: TO is the
+    whole.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        edge_id = handle.relate(
+            from_id, edge_type, to_id, weight=weight, reason=reason, partial=partial
+        )
+    data = {"edge_id": edge_id, "from_id": from_id, "to_id": to_id, "edge_type": edge_type.value}
+    return Report(data, lambda screen: screen.line(f"joined by {edge_id}"))
+
+
+def correct(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    memory_id: MemoryId,
+    content: Content,
+    reason: Why,
+    memory_type: Type = None,
+    importance: Importance = None,
+    confidence: Confidence = None,
+    tag: Tags = None,
+) -> Report:
+    """Replace what a memory says.
+
+    The text of a memory never changes: this stores a new one that Updates the old one, which
+    becomes superseded. What is not given is taken from the old one.
+    """
+    fields = _given(type=memory_type, importance=importance, confidence=confidence, tags=tag)
+    with invocation(context).orchestrator(orchestrator) as handle:
+        made = handle.correct(memory_id, _read(content), reason=reason, **fields)
+        embedding = embed_if_quick(handle)
+    data = {"memory_id": made, "replaced": memory_id, "embedding": embedding}
+    return Report(
+        data, _done(orchestrator, f"stored {made}, which replaces {memory_id}", embedding)
+    )
+
+
+def confirm(context: typer.Context, orchestrator: OrchestratorName, memory_id: MemoryId) -> Report:
+    """Protect a memory: confidence 1, no decay."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        handle.confirm(memory_id)
+    return Report(
+        {"memory_id": memory_id, "confidence": 1.0, "decay_rate": 0.0},
+        lambda screen: screen.line(f"confirmed {memory_id}"),
+    )
+
+
+def retract(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    memory_id: MemoryId,
+    reason: Why,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Bring a retracted one back instead.")
+    ] = False,
+) -> Report:
+    """Take a memory back: it stays in the history and is no longer recalled."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        if restore:
+            handle.restore(memory_id, reason=reason)
+        else:
+            handle.retract(memory_id, reason=reason)
+        status = handle.get(memory_id).status.value
+    return Report(
+        {"memory_id": memory_id, "status": status},
+        lambda screen: screen.line(f"{memory_id} is {status}"),
+    )
+
+
+def resolve(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    edge_id: Annotated[str, typer.Argument(metavar="EDGE", help="The Contradicts edge's id.")],
+    reason: Why,
+    winner: Annotated[str | None, typer.Option(metavar="ID", help="The memory that holds.")] = None,
+    reopen: Annotated[
+        bool, typer.Option("--reopen", help="Take the resolution back instead.")
+    ] = False,
+) -> Report:
+    """Decide a contradiction: the other side becomes superseded, nothing is deleted."""
+    if (winner is None) != reopen:
+        raise typer.BadParameter("name the --winner, or --reopen, and not both")
+    with invocation(context).orchestrator(orchestrator) as handle:
+        if winner is None:
+            handle.reopen(edge_id, reason=reason)
+        else:
+            handle.resolve(edge_id, winner=winner, reason=reason)
+    told = f"reopened {edge_id}" if winner is None else f"resolved {edge_id}: {winner} holds"
+    return Report(
+        {"edge_id": edge_id, "resolved": winner is not None, "winner": winner},
+        lambda screen: screen.line(told),
+    )
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """Only what was given, so that the model's defaults hold for the rest."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _read(content: str) -> str:
+    if content != "-":
+        return content
+    try:
+        text = sys.stdin.read(MAX_STDIN_CHARS)
+    except UnicodeDecodeError:
+        raise InvalidInput("standard input is not UTF-8") from None
+    return text.removesuffix("\n")
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidInput("--attributes is not valid JSON", field="attributes") from None
+    if not isinstance(value, dict):
+        raise InvalidInput("--attributes is not a JSON object", field="attributes")
+    return value
+
+
+def _rejection(code: str | None, message: str | None) -> MemgraphError:
+    """The error behind a rejected item."""
+    kinds = {each.code: each for each in (InvalidInput, NotFound)}
+    return kinds.get(code or "", MemgraphError)(message or "rejected")
+
+
+def _done(orchestrator: str, told: str, embedding: dict[str, Any]) -> Any:
+    def show(screen: Screen) -> None:
+        screen.line(told)
+        waits = embedding_note(orchestrator, embedding)
+        if waits is not None:
+            note(waits)
+
+    return show
+
+
+COMMANDS = {
+    function.__name__: make_command(function, function.__name__)
+    for function in (remember, relate, correct, confirm, retract, resolve)
+}

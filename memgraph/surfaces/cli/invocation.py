@@ -1,0 +1,130 @@
+"""What every command shares: its common options, its answer, and how that is printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from memgraph.errors import MemgraphError
+from memgraph.model.enums import Sensitivity
+from memgraph.surfaces.cli.screen import Screen, note
+from memgraph.surfaces.cli.text import json_line
+
+if TYPE_CHECKING:
+    from memgraph.policy.scope import Viewer
+    from memgraph.service.memory_service import MemoryService
+    from memgraph.service.orchestrator import Orchestrator
+
+
+@dataclass(slots=True)
+class Report:
+    """A command's answer.
+
+    Attributes:
+        data: plain JSON values, for programs.
+        show: prints the same for a person.
+        error: the domain says no although there is an answer, e.g. damage was found. ``data``
+            becomes its details and the exit code is 1.
+    """
+
+    data: dict[str, Any]
+    show: Callable[[Screen], None]
+    error: MemgraphError | None = None
+
+
+@dataclass(slots=True)
+class Invocation:
+    """The common options of one command line; those after the command win."""
+
+    as_json: bool = False
+    root: str | None = None
+    actor: str | None = None
+    clearance: Sensitivity | None = None
+    project: list[str] = field(default_factory=list)
+    session: list[str] = field(default_factory=list)
+    command: str = ""
+
+    def set(self, name: str, value: Any) -> None:
+        """Take over an option that was given; what was not given changes nothing."""
+        if value not in (None, False, [], ()):
+            setattr(self, name, list(value) if name in ("project", "session") else value)
+
+    @property
+    def viewer(self) -> Viewer:
+        from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+
+        return Viewer(
+            clearance=self.clearance or DEFAULT_VIEWER.clearance,
+            project_ids=frozenset(self.project),
+            session_ids=frozenset(self.session),
+        )
+
+    @contextmanager
+    def service(self) -> Iterator[MemoryService]:
+        """The service for the time of the command; it embeds only when it is told to."""
+        # The service costs most of a command's start, and --help has to do without.
+        from memgraph.service.memory_service import MemoryService
+
+        with MemoryService(self.root, background=False) as service:
+            yield service
+
+    @contextmanager
+    def orchestrator(self, name: str) -> Iterator[Orchestrator]:
+        """The orchestrator that a command names, as the common options let it be seen."""
+        with self.service() as service:
+            yield self.handle(service, name)
+
+    def handle(self, service: MemoryService, name: str) -> Orchestrator:
+        from memgraph.service.memory_service import DEFAULT_ACTOR
+
+        return service.orchestrator(name, viewer=self.viewer, actor=self.actor or DEFAULT_ACTOR)
+
+    def answer(self, report: Report) -> int:
+        """Print a report; gives the exit code."""
+        if report.error is None:
+            if self.as_json:
+                write_json({"ok": True, "command": self.command, "data": report.data})
+            else:
+                report.show(Screen())
+            flush()
+            return 0
+        if not self.as_json:
+            report.show(Screen())
+            flush()
+        report.error.details = report.data
+        return self.refuse(report.error.as_dict())
+
+    def refuse(self, error: dict[str, Any], *, code: int = 1) -> int:
+        """Print an error on standard error; gives the exit code."""
+        if not self.as_json:
+            note(f"error[{error['code']}]: {error['message']}")
+        elif sys.stderr is not None:
+            sys.stderr.write(json_line({"ok": False, "error": error}, ascii_only=True) + "\n")
+            sys.stderr.flush()
+        return code
+
+
+def invocation(context: typer.Context) -> Invocation:
+    """The invocation that a command's context carries."""
+    found = context.find_root().obj
+    if not isinstance(found, Invocation):
+        raise TypeError("a command runs inside of memgraph.surfaces.cli.app.run")
+    return found
+
+
+def write_json(value: Any) -> None:
+    """One line of JSON on standard output."""
+    if sys.stdout is not None:
+        encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+        sys.stdout.write(json_line(value, ascii_only=encoding != "utf8") + "\n")
+
+
+def flush() -> None:
+    """So that a closed pipe or a full disk is met here and not when the interpreter ends."""
+    if sys.stdout is not None:
+        sys.stdout.flush()

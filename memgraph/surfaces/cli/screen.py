@@ -1,0 +1,153 @@
+"""What a person sees: lines, tables, trees and progress. The only module that loads rich."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from memgraph.surfaces.cli.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.tree import Tree
+
+# Where the width is not known (a pipe, a file) lines may be as long as this.
+PIPED_WIDTH = 120
+
+STATUS_STYLE = {
+    "active": "green",
+    "superseded": "yellow",
+    "retracted": "red",
+    "stored": "green",
+    "processed": "green",
+    "duplicate": "yellow",
+    "skipped": "yellow",
+    "rejected": "red",
+}
+
+
+class Screen:
+    """Standard output for a person. Every text passes ``plain`` on its way."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console: Console = Console(
+            file=sys.stdout,
+            markup=False,
+            emoji=False,
+            highlight=False,
+            width=_width(),
+            soft_wrap=False,
+        )
+
+    def line(self, text: str = "", *, style: str | None = None) -> None:
+        """One line; a longer one is wrapped by the terminal itself, so that it can be copied."""
+        self._console.print(plain(text), style=style, soft_wrap=True)
+
+    def block(self, text: str, *, indent: int = 0) -> None:
+        """Text of several lines, wrapped at words."""
+        from rich.padding import Padding
+        from rich.text import Text
+
+        self._console.print(Padding(Text(plain(text, keep_lines=True)), (0, 0, 0, indent)))
+
+    def raw_lines(self, text: str) -> None:
+        """Text of several lines as it is, but for what a terminal would obey."""
+        self._console.print(plain(text, keep_lines=True), soft_wrap=True, end="")
+
+    def heading(self, text: str) -> None:
+        self.line(text, style="bold")
+
+    def fields(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Names and values, one pair per line."""
+        self.table(("", ""), rows, header=False)
+
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True
+    ) -> None:
+        """A table whose cells are folded, never cut; ids stay whole where there is room."""
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(
+            box=SIMPLE_HEAD if header else None,
+            show_header=header,
+            pad_edge=False,
+            show_edge=False,
+            header_style="bold",
+            padding=(0, 2, 0, 0),
+        )
+        for name in columns:
+            table.add_column(Text(name), overflow="fold", no_wrap=name == "id")
+        for row in rows:
+            table.add_row(*(Text(plain(cell), STATUS_STYLE.get(cell, "")) for cell in row))
+        self._console.print(table)
+
+    def tree(self, root: Branch) -> None:
+        """A tree with guide lines."""
+        self._console.print(root.rendered())
+
+
+class Branch:
+    """A node of a tree to be shown."""
+
+    def __init__(self, text: str, *, style: str = "") -> None:
+        self._text = text
+        self._style = style
+        self._children: list[Branch] = []
+
+    def add(self, text: str, *, style: str = "") -> Branch:
+        """A child; gives it, so that it can have children of its own."""
+        child = Branch(text, style=style)
+        self._children.append(child)
+        return child
+
+    def rendered(self, parent: Tree | None = None) -> Tree:
+        from rich.text import Text
+        from rich.tree import Tree
+
+        label = Text(plain(self._text), self._style)
+        tree = Tree(label) if parent is None else parent.add(label)
+        for child in self._children:
+            child.rendered(tree)
+        return tree
+
+
+def note(text: str) -> None:
+    """A remark on standard error, where it does not disturb what is piped on."""
+    if sys.stderr is not None:
+        sys.stderr.write(plain(text) + "\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error while something long runs; nothing where no person looks.
+
+    Yields:
+        What to call with the number of steps done since the last call.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(file=sys.stderr, markup=False)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(plain(title), total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+def _width() -> int | None:
+    """None: as wide as the terminal."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        return None
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isdecimal() and 20 <= int(given) <= 10_000 else PIPED_WIDTH

@@ -1,0 +1,36 @@
+"""Which commands there are, where each lives, and its line in ``memgraph --help``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Listed(NamedTuple):
+    """``module`` None: it lives outside of memgraph, under the entry points of commands."""
+
+    module: str | None
+    help: str
+
+
+_HERE = "memgraph.surfaces.cli.commands"
+
+COMMANDS: dict[str, Listed] = {
+    "init": Listed(f"{_HERE}.setup", "Make an orchestrator."),
+    "ingest": Listed(None, "Turn dropped files into memories."),
+    "remember": Listed(f"{_HERE}.writing", "Store one memory."),
+    "relate": Listed(f"{_HERE}.writing", "Join two memories by an edge."),
+    "recall": Listed(f"{_HERE}.recall", "Recall what fits a question, with its sources."),
+    "subgraph": Listed(f"{_HERE}.graph", "Show the graph around some memories."),
+    "bulletin": Listed(f"{_HERE}.recall", "Print what to know before the next message."),
+    "contradictions": Listed(f"{_HERE}.graph", "List contradictions with both sides."),
+    "resolve": Listed(f"{_HERE}.writing", "Decide a contradiction, or reopen it."),
+    "trace": Listed(f"{_HERE}.graph", "Show where a memory comes from and what became of it."),
+    "correct": Listed(f"{_HERE}.writing", "Replace what a memory says by a new one."),
+    "confirm": Listed(f"{_HERE}.writing", "Protect a memory: full confidence, no decay."),
+    "retract": Listed(f"{_HERE}.writing", "Take a memory back, or restore it."),
+    "list": Listed(f"{_HERE}.reading", "List memories, newest first."),
+    "show": Listed(f"{_HERE}.reading", "Show memories with all their fields."),
+    "stats": Listed(f"{_HERE}.reading", "Count what is stored."),
+    "health": Listed(f"{_HERE}.setup", "Tell whether memories work."),
+    "config": Listed(f"{_HERE}.setup", "Show the settings in force and their origins."),
+}

@@ -1,0 +1,57 @@
+"""Text from outside, made fit for a terminal; values made fit for a program."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from functools import lru_cache
+from typing import Any
+
+# Joiners that scripts and emoji need, and that cannot reorder or hide anything by themselves.
+_HARMLESS_FORMAT = frozenset("\u200c\u200d\u00ad")
+_UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+
+
+def plain(text: str, *, keep_lines: bool = False) -> str:
+    """``text`` with every control, format and surrogate character shown as an escape.
+
+    A terminal obeys escape sequences, and right-to-left overrides can make a line say something
+    else than it does; here they become visible: ESC is ``\\x1b``.
+
+    Args:
+        keep_lines: leave line feeds alone; otherwise white space becomes single spaces.
+    """
+    if keep_lines:
+        return "".join(one if one == "\n" else _shown(one) for one in text.expandtabs(4))
+    return "".join(map(_shown, " ".join(text.split())))
+
+
+def json_line(value: Any, *, ascii_only: bool = False) -> str:
+    """One line of JSON in which no character can act on a terminal: those are ``\\u`` escapes.
+
+    Args:
+        ascii_only: for an output that cannot show more.
+    """
+    text = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(one if _is_safe(one) else _json_escape(one) for one in text)
+
+
+@lru_cache(maxsize=4096)
+def _is_safe(char: str) -> bool:
+    return char in _HARMLESS_FORMAT or unicodedata.category(char) not in _UNSAFE
+
+
+def _shown(char: str) -> str:
+    if char == " " or _is_safe(char):
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
