@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
 from memgraph.model.enums import IngestStatus, MemoryType
 from memgraph.model.ingest import Document, DocumentOutcome
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.handle import Handle
+
+if TYPE_CHECKING:
+    from memgraph.service.extraction import Proposals
 
 
 class IngestingHandle(Handle):
@@ -54,6 +57,19 @@ class IngestingHandle(Handle):
         from memgraph.service.classifiers import classify_types
 
         return classify_types(texts)
+
+    def propose(self, text: str) -> Proposals | None:
+        """What the configured extractor would remember of a text, judged by rules.
+
+        None: no extractor is configured. A model that fails is told in ``error_code``.
+        """
+        from memgraph.service.extraction import configured_extractor, propose
+
+        settings = self.settings
+        provider = self._service.completion or configured_extractor(settings, self._service.environ)
+        if provider is None:
+            return None
+        return propose(provider, text, max_chars=settings.memory.extractor.max_chars)
 
     def log_event(self, event: str, **fields: Any) -> None:
         """A line in the orchestrator's ``memory.log``."""

@@ -20,6 +20,7 @@ from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorMissing
 from memgraph.ids import IdSource, UlidSource
 from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
 from memgraph.service.naming import find_names
 from memgraph.service.opened import Opened
@@ -39,7 +40,7 @@ class MemoryService:
         root: the runtime root; by default ``MEMGRAPH_ROOT`` or the platform's data folder.
         config: settings from code, by dotted key or nested; they win over files and environment.
         clock, ids: where time and ids come from; fixed ones make runs repeatable.
-        embedding: a provider to use instead of the configured one.
+        embedding, completion: providers to use instead of the configured ones.
         environ: the environment to read settings from; by default the process's.
         background: embed new memories in a thread; without it call ``Orchestrator.embed_pending``.
     """
@@ -52,10 +53,12 @@ class MemoryService:
         clock: Clock | None = None,
         ids: IdSource | None = None,
         embedding: EmbeddingProvider | None = None,
+        completion: CompletionProvider | None = None,
         environ: Mapping[str, str] | None = None,
         background: bool = True,
     ) -> None:
-        self._environ = environ
+        self.environ = environ
+        self.completion = completion
         self.root = runtime_root(root, environ=environ)
         self._config = config
         self.clock = clock or SystemClock()
@@ -125,7 +128,7 @@ class MemoryService:
     def settings(self, name: str | None = None) -> Settings:
         """The settings in force, global or for one orchestrator."""
         return load_settings(
-            self.root, orchestrator=name, environ=self._environ, overrides=self._config
+            self.root, orchestrator=name, environ=self.environ, overrides=self._config
         )
 
     def health(self, name: str) -> dict[str, Any]:
@@ -250,7 +253,7 @@ class MemoryService:
         if chosen.provider == "none":
             return None
         if chosen not in self._providers:
-            environ = os.environ if self._environ is None else self._environ
+            environ = os.environ if self.environ is None else self.environ
             self._providers[chosen] = embedding_provider(
                 chosen.provider,
                 dimensions=chosen.dimensions,
