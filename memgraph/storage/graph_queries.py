@@ -101,7 +101,7 @@ def edges_among(
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
     )
     values = view.params | {"ids": _listed(ids), "limit": limit}
-    return [_as_of(edge_from_row(row), view) for row in _rows(connection, statement, values)]
+    return [as_at(edge_from_row(row), view) for row in _rows(connection, statement, values)]
 
 
 def edges_of(
@@ -122,7 +122,7 @@ def edges_of(
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
     )
     values = view.params | {"memory_id": memory_id, "limit": limit}
-    return [_as_of(edge_from_row(row), view) for row in _rows(connection, statement, values)]
+    return [as_at(edge_from_row(row), view) for row in _rows(connection, statement, values)]
 
 
 def linked(
@@ -222,7 +222,7 @@ def contradictions(
         statement += f" AND (e.{time}, e.edge_id) < (:after_time, :after_id)"
         values |= {"after_time": after[0], "after_id": after[1]}
     statement += f" ORDER BY e.{time} DESC, e.edge_id DESC LIMIT :limit"
-    return [_as_of(edge_from_row(row), view) for row in _rows(connection, statement, values)]
+    return [as_at(edge_from_row(row), view) for row in _rows(connection, statement, values)]
 
 
 def _resolution_state(view: View, resolved: bool) -> str:
@@ -290,8 +290,8 @@ def _rows(
     return found
 
 
-def _as_of(edge: Edge, view: View) -> Edge:
-    """A contradiction that was resolved later was open then."""
+def as_at(edge: Edge, view: View) -> Edge:
+    """The edge as the view sees it: a contradiction that was resolved later was open then."""
     if view.as_of is None or edge.resolved_at is None or edge.resolved_at <= view.as_of:
         return edge
     return edge.model_copy(update={"resolved_at": None, "resolution": None})

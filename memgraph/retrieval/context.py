@@ -1,0 +1,283 @@
+"""The context leg: how well a memory and what stands around it answer a question.
+
+In a conversation the words of a question are spread over turns: one asks, the next answers, the
+session tells what it is about. Every candidate is scored by what it says itself, what its
+neighbours say, what its session says and who says it: a weighted sum of features between about
+0 and 1. The weights were fitted (a softmax over the candidates of a question, so that the sum is
+a logit) on conversations with marked evidence and tried on conversations left out of the fit;
+``benchmarks/fit_context_leg.py`` does it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memgraph.retrieval.query import Question, Terms
+from memgraph.retrieval.stemming import stem, words
+from memgraph.storage.recall_queries import Candidate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+DISTANCE = 2
+"""Turns before and after a candidate that are looked at."""
+
+WEIGHTS: Mapping[str, float] = {
+    "own_terms": 1.0,
+    "near_terms": 2.0,
+    "before_terms": 0.5,
+    "session_terms": 1.4,
+    "own_meaning": 2.7,
+    "near_meaning": 1.4,
+    "around_meaning": 0.9,
+    "feedback_meaning": 1.2,
+    "best_of_session": 1.2,
+    "speaker": 1.1,
+    "length": 2.0,
+    "asks": -0.9,
+    "answers": 0.5,
+    "time_asked": 2.0,
+    "number_asked": 0.9,
+    "period": 1.0,
+}
+
+# BM25's usual constants; a turn of a conversation has about so many words.
+_K1, _B, _USUAL_WORDS = 1.2, 0.75, 30.0
+_NEAR = {1: 0.6, 2: 0.4}
+_AROUND_REACH, _AROUND_FADE = 6, 0.7
+_FEEDBACK_TOP = 5
+_LENGTH_SCALE = 12.0
+_TIME = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|recently"
+    r"|since|morning|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may"
+    r"|june|july|august|september|october|november|december|\d{4})\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\d|\b(?:once|twice|one|two|three|four|five|six|seven|eight|nine|ten|dozen|several)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The candidates of one question, in the order of their sessions and turns.
+
+    Attributes:
+        vectors: shape (n, dimensions), unit norm or zero; None: there are none to compare.
+        query_vector: shape (dimensions,).
+    """
+
+    candidates: Sequence[Candidate]
+    vectors: NDArray[np.float32] | None
+    query_vector: NDArray[np.float32] | None
+
+
+def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Sessions together, their turns in sequence; ties by key."""
+    return sorted(candidates, key=lambda each: (each.session_id or "", each.sequence or 0, each.pk))
+
+
+def rank(pool: Pool, question: Question, terms: Terms) -> list[int]:
+    """Keys of all candidates, best first, ties by key."""
+    scored = features(pool, question, terms)
+    score = np.zeros(len(pool.candidates))
+    for name, weight in WEIGHTS.items():
+        if name in scored:
+            score += weight * scored[name]
+    keys = np.array([each.pk for each in pool.candidates], dtype=np.int64)
+    # Rounded, so that the last bits of a sum, which differ between machines, decide nothing.
+    order = np.lexsort((keys, -np.round(score, 9)))
+    return [int(key) for key in keys[order]]
+
+
+def features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
+    """Every feature by name, one number per candidate."""
+    layout = _Layout(pool.candidates)
+    found = _term_features(pool.candidates, terms, layout)
+    found |= _plain_features(pool.candidates, question, layout)
+    if pool.vectors is not None and pool.query_vector is not None:
+        found |= _meaning_features(pool.vectors, pool.query_vector, found, layout)
+    found["best_of_session"] = layout.best_of_session(_first_guess(found))
+    return found
+
+
+class _Layout:
+    """Who stands beside whom: neighbours by session and sequence, sessions as groups."""
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self._n = len(candidates)
+        names: dict[str, int] = {}
+        # A memory of no session is a session of its own.
+        self.session = np.array(
+            [
+                names.setdefault(each.session_id, len(names))
+                if each.session_id is not None and each.sequence is not None
+                else -1 - at
+                for at, each in enumerate(candidates)
+            ],
+            dtype=np.int64,
+        )
+        self._place = np.array([each.sequence or 0 for each in candidates], dtype=np.int64)
+        _, self.group = np.unique(self.session, return_inverse=True)
+
+    def shifted(self, values: Floats, turns: int) -> Floats:
+        """For each candidate the values of the one ``turns`` later, 0 where there is none.
+
+        Between neighbours in a pool lie turns that are no candidates, so places are compared.
+        """
+        out = np.zeros_like(values)
+        for step in range(1, abs(turns) + 1):
+            here, there = slice(None, -step), slice(step, None)
+            if turns < 0:
+                here, there = there, here
+            same = (self.session[here] == self.session[there]) & (
+                self._place[there] - self._place[here] == turns
+            )
+            out[here][same] = values[there][same]
+        return out
+
+    def best_of_session(self, values: Floats) -> Floats:
+        """For each candidate the highest value in its session."""
+        best = np.full((int(self.group.max(initial=-1)) + 1, *values.shape[1:]), -np.inf)
+        np.maximum.at(best, self.group, values)
+        return best[self.group]
+
+
+def _term_features(
+    candidates: Sequence[Candidate], terms: Terms, layout: _Layout
+) -> dict[str, Floats]:
+    counts, lengths = _term_counts(candidates, terms)
+    idf = np.array(terms.idf)
+    damping = _K1 * (1 - _B + _B * lengths / _USUAL_WORDS)
+    weighted = counts * (_K1 + 1) / (counts + damping[:, None]) * idf
+    own = weighted.sum(axis=1)
+    near = weighted.copy()
+    for distance, share in _NEAR.items():
+        for turns in (distance, -distance):
+            np.maximum(near, share * layout.shifted(weighted, turns), out=near)
+    before = layout.shifted(own, -1) + 0.5 * layout.shifted(own, -2)
+    session = layout.best_of_session(weighted).sum(axis=1)
+    most = max(float(own.max(initial=0.0)), 1e-9)
+    return {
+        "own_terms": own / most,
+        "near_terms": near.sum(axis=1) / most,
+        "before_terms": before / most,
+        "session_terms": session / max(float(session.max(initial=0.0)), 1e-9),
+        "length": 1.0 - np.exp(-lengths / _LENGTH_SCALE),
+    }
+
+
+def _term_counts(candidates: Sequence[Candidate], terms: Terms) -> tuple[Floats, Floats]:
+    """How often each term stands in each candidate, and the number of words of each."""
+    places = {each: at for at, each in enumerate(terms.stems)}
+    grams = [
+        (at, each) for at, each in enumerate(terms.stems) if len(each) <= 2 and not each.isascii()
+    ]
+    counts = np.zeros((len(candidates), len(places)))
+    lengths = np.zeros(len(candidates))
+    for row, candidate in enumerate(candidates):
+        found = words(candidate.content)
+        lengths[row] = len(found)
+        for word in found:
+            at = places.get(stem(word))
+            if at is not None:
+                counts[row, at] += 1
+        for at, gram in grams:
+            counts[row, at] = candidate.content.count(gram)
+    return counts, lengths
+
+
+def _plain_features(
+    candidates: Sequence[Candidate], question: Question, layout: _Layout
+) -> dict[str, Floats]:
+    contents = [each.content for each in candidates]
+    asks = _flags(text.rstrip().endswith("?") for text in contents)
+    found = {
+        "speaker": _speaker(candidates, question),
+        "asks": asks,
+        "answers": layout.shifted(asks, -1),
+    }
+    if question.asks_when:
+        found["time_asked"] = _flags(_TIME.search(text) is not None for text in contents)
+    if question.asks_how_many:
+        found["number_asked"] = _flags(_NUMBER.search(text) is not None for text in contents)
+    if question.periods:
+        found["period"] = _flags(
+            any(period.holds(_time_of(each)) for period in question.periods) for each in candidates
+        )
+    return found
+
+
+def _speaker(candidates: Sequence[Candidate], question: Question) -> Floats:
+    """1 where the speaker is named in the question; all 0 where that tells nobody apart."""
+    named = {
+        role: not question.names.isdisjoint(words(role))
+        for role in {each.source_role for each in candidates}
+        if role
+    }
+    flags = _flags(named.get(each.source_role or "", False) for each in candidates)
+    return flags if flags.min(initial=1.0) == 0.0 else np.zeros_like(flags)
+
+
+def _meaning_features(
+    stored: NDArray[np.float32],
+    asked: NDArray[np.float32],
+    found: Mapping[str, Floats],
+    layout: _Layout,
+) -> dict[str, Floats]:
+    vectors = stored.astype(np.float64)
+    # What all candidates share says nothing about which of them is meant.
+    centre = vectors.mean(axis=0)
+    own = _unit(vectors - centre)
+    query = _unit(asked.astype(np.float64) - centre)
+    near = _unit(own + 0.5 * (layout.shifted(own, 1) + layout.shifted(own, -1)))
+    similarity = own @ query
+    around = np.zeros_like(similarity)
+    for turns in range(1, _AROUND_REACH + 1):
+        for direction in (turns, -turns):
+            around += _AROUND_FADE**turns * layout.shifted(similarity, direction)
+    meaning = {
+        "own_meaning": similarity,
+        "near_meaning": near @ query,
+        "around_meaning": around,
+    }
+    top = np.argsort(-_first_guess({**found, **meaning}), kind="stable")[:_FEEDBACK_TOP]
+    # Pseudo relevance feedback: the best so far say better than the question what is meant.
+    meaning["feedback_meaning"] = own @ _unit(own[top].mean(axis=0))
+    return meaning
+
+
+def _first_guess(found: Mapping[str, Floats]) -> Floats:
+    guess = (
+        0.4 * found["own_terms"]
+        + 0.35 * found["near_terms"]
+        + 0.3 * found["before_terms"]
+        + 0.3 * found["session_terms"]
+        + 0.25 * found["speaker"]
+        + 0.5 * found["length"]
+    )
+    if "near_meaning" in found:
+        guess = guess + 0.65 * found["own_meaning"] + found["near_meaning"]
+    return guess
+
+
+def _time_of(candidate: Candidate) -> int:
+    return candidate.created_at if candidate.event_time is None else candidate.event_time
+
+
+def _flags(values: Iterable[bool]) -> Floats:
+    return np.fromiter(values, dtype=np.float64)
+
+
+def _unit(vectors: Floats) -> Floats:
+    norms = np.sqrt(np.square(vectors).sum(axis=-1, keepdims=True))
+    unit: Floats = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0.0)
+    return unit

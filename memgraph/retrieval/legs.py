@@ -1,0 +1,236 @@
+"""The legs of a recall: each finds candidates in its own way and ranks them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pysqlite3.dbapi2 as sqlite
+import sqlalchemy as sa
+
+from memgraph.config.schema import RetrievalSettings
+from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.recall import Degraded
+from memgraph.retrieval import context
+from memgraph.retrieval.query import Question, Terms, choose_terms
+from memgraph.storage import graph_queries, recall_queries, vectors
+from memgraph.storage.graph_queries import Direction
+from memgraph.storage.recall_queries import Candidate, Narrowing
+from memgraph.storage.visibility import STANDING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ACTIVE = frozenset({MemoryStatus.ACTIVE})
+# An entity that is named everywhere tells little, and walking all its memories costs much.
+MAX_MENTIONS = 5_000
+MAX_SUCCESSION_STEPS = 5
+TOP_K_ENTITY = 50
+SEEDS = 30
+EDGES_PER_SEED = 8
+
+
+@dataclass(slots=True)
+class Legs:
+    """What the legs found: candidates by key, and the ranked keys of every leg."""
+
+    candidates: dict[int, Candidate] = field(default_factory=dict)
+    ranked: dict[str, list[int]] = field(default_factory=dict)
+    degraded: list[Degraded] = field(default_factory=list)
+
+    def put(self, name: str, found: Sequence[Candidate]) -> None:
+        """A leg's candidates, best first; a leg that found nothing is left out."""
+        if found:
+            self.candidates.update((each.pk, each) for each in found)
+            self.ranked[name] = [each.pk for each in found]
+
+    def tell(self, code: str, text: str) -> None:
+        self.degraded.append(Degraded(code=code, text=text))
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One search on the snapshot of a reader.
+
+    Attributes:
+        narrowing: what may be shown; its statuses are those of the answer.
+        with_replaced: replaced memories are looked at too: they stand for their successors.
+    """
+
+    connection: sa.Connection
+    narrowing: Narrowing
+    settings: RetrievalSettings
+    with_replaced: bool
+
+    def gather(
+        self,
+        question: Question,
+        query_vector: NDArray[np.float32] | None,
+        name_keys: Collection[str],
+    ) -> Legs:
+        """All legs that need no edges."""
+        legs = Legs()
+        terms = self._terms(question, legs)
+        replaced: dict[int, Candidate] = {}
+        if terms.stems:
+            self._leg(legs, replaced, "text", lambda limit, by: self._text(terms, limit, by))
+        if query_vector is not None:
+            self._leg(
+                legs, replaced, "vector", lambda limit, by: self._vector(query_vector, limit, by)
+            )
+        if name_keys:
+            self._leg(
+                legs, replaced, "entity", lambda limit, by: self._entity(name_keys, limit, by)
+            )
+        if replaced:
+            legs.put("succession", self._successors(list(replaced.values())))
+        if legs.candidates:
+            self._context(legs, question, terms, query_vector)
+        return legs
+
+    def graph(self, legs: Legs, seeds: Sequence[str]) -> None:
+        """What is joined by edges to the best candidates so far: the sum of weight / (k + rank)."""
+        steps = graph_queries.strongest_neighbours(
+            self.connection, seeds, self.narrowing.view, None, EDGES_PER_SEED
+        )
+        places = {one: rank for rank, one in enumerate(seeds, start=1)}
+        gains: dict[str, list[float]] = {}
+        for step in steps:
+            gain = step.weight / (self.settings.rrf_k + places[step.origin_id])
+            gains.setdefault(step.memory_id, []).append(gain)
+        score = {one: math.fsum(each) for one, each in gains.items()}
+        order = sorted(score, key=lambda one: (-score[one], one))[: self.settings.top_k_text]
+        legs.put(
+            "graph",
+            recall_queries.candidates_by_id(self.connection, order, self.narrowing),
+        )
+
+    def _terms(self, question: Question, legs: Legs) -> Terms:
+        if question.cut:
+            legs.tell("query.cut", "the query is very long; its beginning was searched for")
+        frequencies: dict[str, int] = {}
+        with recall_queries.deadline(self.connection, self.settings.deadline_ms):
+            try:
+                frequencies = recall_queries.document_frequencies(
+                    self.connection, question.words.keys()
+                )
+            except sqlite.Error as error:
+                self._expired_or_raise(error, "text", legs)
+        documents = recall_queries.document_count(self.connection)
+        return choose_terms(question, frequencies, documents)
+
+    def _leg(
+        self,
+        legs: Legs,
+        replaced: dict[int, Candidate],
+        name: str,
+        run: Callable[[int, Narrowing], list[Candidate]],
+    ) -> None:
+        limit = self._limit(name)
+        found: list[Candidate] = []
+        starved = False
+        with recall_queries.deadline(self.connection, self.settings.deadline_ms):
+            try:
+                if self.with_replaced:
+                    wide = limit + limit // 2
+                    both = run(wide, self.narrowing.with_statuses(STANDING))
+                    found = [each for each in both if each.status == MemoryStatus.ACTIVE.value]
+                    gone = (each for each in both if each.status != MemoryStatus.ACTIVE.value)
+                    replaced.update((each.pk, each) for each in gone)
+                    starved = len(found) < limit and len(both) == wide
+                if not self.with_replaced or starved:
+                    found = run(limit, self.narrowing)
+            except sqlite.Error as error:
+                self._expired_or_raise(error, name, legs)
+        legs.put(name, found[:limit])
+
+    def _limit(self, name: str) -> int:
+        if name == "text":
+            return self.settings.top_k_text
+        return self.settings.top_k_vector if name == "vector" else TOP_K_ENTITY
+
+    def _expired_or_raise(self, error: sqlite.Error, leg: str, legs: Legs) -> None:
+        if not recall_queries.expired(error):
+            raise error
+        legs.tell(
+            f"{leg}.deadline",
+            f"the {leg} leg took longer than {self.settings.deadline_ms} ms and was given up",
+        )
+
+    def _text(self, terms: Terms, limit: int, narrowing: Narrowing) -> list[Candidate]:
+        return recall_queries.by_text(self.connection, terms.match, narrowing, limit)
+
+    def _vector(
+        self, query: NDArray[np.float32], limit: int, narrowing: Narrowing
+    ) -> list[Candidate]:
+        return recall_queries.by_vector(self.connection, query, narrowing, limit)
+
+    def _entity(self, keys: Collection[str], limit: int, narrowing: Narrowing) -> list[Candidate]:
+        known = recall_queries.entities_named(self.connection, keys)
+        weights = {
+            pk: 1.0 / math.log2(2 + mentions)
+            for pk, mentions in known.items()
+            if mentions <= MAX_MENTIONS
+        }
+        return recall_queries.by_entities(self.connection, weights, narrowing, limit)
+
+    def _successors(self, replaced: Sequence[Candidate]) -> list[Candidate]:
+        """What replaced these memories, in their order, however often it was replaced again."""
+        ends: dict[str, list[str]] = {each.memory_id: [each.memory_id] for each in replaced}
+        view = self.narrowing.with_statuses(STANDING).view
+        frontier = set(ends)
+        arrived: list[str] = []
+        for _ in range(MAX_SUCCESSION_STEPS):
+            steps = graph_queries.linked(
+                self.connection, sorted(frontier), view, [EdgeType.UPDATES], Direction.IN, 1_000
+            )
+            following: dict[str, list[str]] = {}
+            for step in steps:
+                if not step.partial:
+                    following.setdefault(step.origin_id, []).append(step.memory_id)
+            if not following:
+                break
+            ends = {
+                start: [next_ for one in at for next_ in following.get(one, [one])]
+                for start, at in ends.items()
+            }
+            frontier = {one for at in ends.values() for one in at} & {
+                one for each in following.values() for one in each
+            }
+        for start, at in ends.items():
+            arrived.extend(one for one in at if one != start)
+        found = recall_queries.candidates_by_id(
+            self.connection, list(dict.fromkeys(arrived)), self.narrowing
+        )
+        return [each for each in found if each.status == MemoryStatus.ACTIVE.value]
+
+    def _context(
+        self,
+        legs: Legs,
+        question: Question,
+        terms: Terms,
+        query_vector: NDArray[np.float32] | None,
+    ) -> None:
+        found = list(legs.candidates)
+        around = recall_queries.neighbours(self.connection, found, self.narrowing, context.DISTANCE)
+        pool = context.in_order([*legs.candidates.values(), *around])
+        stored = None if query_vector is None else self._vectors_of(pool)
+        order = context.rank(context.Pool(pool, stored, query_vector), question, terms)
+        by_pk = {each.pk: each for each in pool}
+        legs.put("context", [by_pk[pk] for pk in order])
+
+    def _vectors_of(self, pool: Sequence[Candidate]) -> NDArray[np.float32]:
+        """A row for each candidate; zeros where its embedding is still to come."""
+        import numpy as np
+
+        keys, stored = vectors.exact(self.connection, [each.pk for each in pool])
+        places = {pk: at for at, pk in enumerate(keys)}
+        out = np.zeros((len(pool), stored.shape[1]), dtype=np.float32)
+        rows = [(row, places[each.pk]) for row, each in enumerate(pool) if each.pk in places]
+        if rows:
+            into, origin = zip(*rows, strict=True)
+            out[list(into)] = stored[list(origin)]
+        return out

@@ -1,0 +1,185 @@
+"""What a question says: its terms, what kind of answer it asks for, the times it names.
+
+Any text in, plain values out; nothing of it reaches SQL unquoted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from memgraph.retrieval.stemming import fold, stem, words
+from memgraph.storage.text_index import cjk_bigrams
+
+MAX_TERMS = 32
+# A longer query is read up to here: what a question asks for is said early.
+MAX_READ_CHARS = 60_000
+MAX_CONSIDERED = 96
+# The cost of the text leg is the number of rows that match; the rarest terms come first.
+MAX_MATCHING_ROWS = 50_000
+
+_STOP_WORDS = """
+    a about above after again all also am an and any are as at be because been before being below
+    between both but by can could did do does doing done down during each ever few for from further
+    get got had has have having he her here hers him his how i if in into is it its just kind like
+    many me might more most much must my no nor not of off on once only or other our out over own s
+    said same shall she should so some such t than that the their them then there these they this
+    those through to too type under until up very was we were what when where which while who whom
+    why will with would you your yours
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_DATE = re.compile(
+    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{'|'.join(_MONTHS)})\b"
+    r"(?:\s+(?P<day_after>\d{1,2})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?"
+    r"|\b(?P<lone_year>(?:19|20)\d\d)(?:-(?P<iso_month>\d\d)(?:-(?P<iso_day>\d\d))?)?\b",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|year|month|time))\b")
+_HOW_MANY = re.compile(r"\b(?:how (?:many|much|often|old)|what number)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A time that a question names: any part of it may be left open (None)."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+    def holds(self, ms: int) -> bool:
+        """Whether a moment lies in it."""
+        at = datetime.fromtimestamp(ms / 1000, UTC)
+        return (
+            self.year in (None, at.year)
+            and self.month in (None, at.month)
+            and self.day in (None, at.day)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query, read.
+
+    Attributes:
+        words: distinct words in order, stop words left out unless nothing else remains, by stem;
+            the value is the word as it was written. CJK text is there as pairs of characters.
+        names: every distinct folded word, for comparison with speakers.
+        asks_when, asks_how_many: what the answer should hold.
+        periods: times that the question names.
+        cut: whether words were left out because there were too many.
+    """
+
+    words: Mapping[str, str]
+    names: frozenset[str]
+    asks_when: bool
+    asks_how_many: bool
+    periods: tuple[Period, ...]
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms that are searched for: stem, word and inverse document frequency of each.
+
+    Attributes:
+        dropped: terms left out because they are too frequent or too many.
+    """
+
+    stems: tuple[str, ...]
+    words: tuple[str, ...]
+    idf: tuple[float, ...]
+    dropped: int
+
+    @property
+    def match(self) -> str:
+        """An FTS5 expression: any of the words. Every word is quoted."""
+        quoted = " OR ".join(f'"{word}"' for word in self.words)
+        return f"{{content tags search_terms}} : ({quoted})"
+
+
+def read(query: str) -> Question:
+    """Read a query of any Unicode text."""
+    text = query[:MAX_READ_CHARS]
+    folded = fold(text)
+    found = words(text)
+    grams = cjk_bigrams(folded)
+    content = [word for word in found if word not in STOP_WORDS] or found
+    by_stem: dict[str, str] = {}
+    for word in [*grams, *content]:
+        if len(by_stem) == MAX_CONSIDERED:
+            break
+        by_stem.setdefault(stem(word), word)
+    distinct = frozenset(found)
+    return Question(
+        words=by_stem,
+        names=distinct,
+        asks_when=_WHEN.search(folded) is not None,
+        asks_how_many=_HOW_MANY.search(folded) is not None,
+        periods=_periods(text[:2_000]),
+        cut=len(text) < len(query) or len(by_stem) == MAX_CONSIDERED,
+    )
+
+
+def choose_terms(question: Question, frequencies: Mapping[str, int], documents: int) -> Terms:
+    """The terms worth searching for: those that occur, the rarest first, within bounds.
+
+    idf is that of BM25, ln(1 + (N - n + 0.5) / (n + 0.5)).
+
+    Args:
+        frequencies: in how many of ``documents`` each stem stands.
+    """
+    known = [(frequencies[each], each) for each in question.words if frequencies.get(each)]
+    known.sort()
+    chosen: list[str] = []
+    rows = 0
+    for frequency, each in known:
+        rows += frequency
+        if chosen and (len(chosen) == MAX_TERMS or rows > MAX_MATCHING_ROWS):
+            break
+        chosen.append(each)
+    return Terms(
+        stems=tuple(chosen),
+        words=tuple(question.words[each] for each in chosen),
+        idf=tuple(_idf(frequencies[each], documents) for each in chosen),
+        dropped=len(known) - len(chosen),
+    )
+
+
+def _idf(frequency: int, documents: int) -> float:
+    return math.log(1 + (max(documents, frequency) - frequency + 0.5) / (frequency + 0.5))
+
+
+def _periods(text: str) -> tuple[Period, ...]:
+    found = []
+    for match in _DATE.finditer(text):
+        named = match.groupdict()
+        if named["month"]:
+            # "May" begins a sentence as a verb, "march" is one: a month is written large.
+            if not named["month"][0].isupper():
+                continue
+            month = _MONTHS.index(named["month"].lower()) + 1
+            day = named["day"] or named["day_after"]
+            year = named["year"]
+            found.append(Period(int(year) if year else None, month, int(day) if day else None))
+        else:
+            parts = (named["lone_year"], named["iso_month"], named["iso_day"])
+            found.append(Period(*(int(part) if part else None for part in parts)))
+    return tuple(dict.fromkeys(found))

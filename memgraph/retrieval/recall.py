@@ -1,0 +1,359 @@
+"""Recall: a question in, a bundle of memories with reasons, edges and sources out.
+
+The query is embedded first, with no transaction open. Then one read snapshot serves everything:
+the legs, their fusion, the modifiers, the pairs of contradictions, the edges and the sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from memgraph.config.schema import MemorySettings
+from memgraph.errors import ProviderError
+from memgraph.ids import IdSource
+from memgraph.model.enums import MemoryStatus
+from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest
+from memgraph.model.values import Memory, StoredSource
+from memgraph.policy.budget import select_within
+from memgraph.policy.decay import days_idle, effective_confidence
+from memgraph.policy.ranking import (
+    Fused,
+    Modified,
+    ModifierSettings,
+    RankFacts,
+    apply_modifiers,
+    reciprocal_rank_fusion,
+)
+from memgraph.policy.scope import Viewer, narrow
+from memgraph.retrieval import grounds, query
+from memgraph.retrieval.grounds import Standing
+from memgraph.retrieval.legs import ACTIVE, SEEDS, Legs, Search
+from memgraph.storage import embeddings, graph_queries, recall_graph, recall_queries
+from memgraph.storage.database import Database
+from memgraph.storage.recall_queries import Candidate, Narrowing
+from memgraph.storage.visibility import STANDING, View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
+NameKeys = Callable[[str], Collection[str]]
+
+RECEIPT_PREFIX = "rcl_"
+EDGES_PER_MEMORY = 10
+MAX_EDGES_PER_ITEM = 10
+# So many more than are asked for are modified and sorted: no modifier lifts one from below.
+MODIFIED_FACTOR = 3
+# What an embedding model is given of a query; the rest would hardly move its vector.
+MAX_EMBEDDED_CHARS = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    candidate: Candidate
+    legs: Mapping[str, int]
+    modified: Modified
+    effective_confidence: float
+    brought_by: str | None = None
+
+
+def recall(
+    database: Database,
+    request: RecallRequest,
+    *,
+    viewer: Viewer,
+    settings: MemorySettings,
+    embed: Embed | None,
+    name_keys: NameKeys | None,
+    now_ms: int,
+    ids: IdSource,
+    degraded: Sequence[Degraded] = (),
+) -> Bundle:
+    """Answer a request.
+
+    Args:
+        viewer: what the caller may see; the request narrows it.
+        embed: texts to vectors, as ``EmbeddingProvider.embed``; None: there is no model to ask.
+        name_keys: the canonical names in a text, as the entities of the database are keyed.
+        now_ms: the time of the recall, for decay and recency.
+        degraded: what the caller knows to be missing already.
+
+    Raises:
+        AccessDenied: the request reaches further than ``viewer``.
+        StorageError: the database cannot be read.
+    """
+    view = View(
+        _viewer(request, viewer), request.as_of, STANDING if request.include_superseded else ACTIVE
+    )
+    at = now_ms if request.as_of is None else request.as_of
+    narrowing = Narrowing(view, request, at)
+    told = list(degraded)
+    question = query.read(request.query)
+    vector = _query_vector(request.query, embed, told)
+    keys = name_keys(request.query[: query.MAX_READ_CHARS]) if name_keys else ()
+    with database.read() as connection:
+        return _Answer(connection, request, settings, narrowing, now_ms).bundle(
+            question, vector, keys, told, ids.new(RECEIPT_PREFIX)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One recall on one snapshot."""
+
+    connection: sa.Connection
+    request: RecallRequest
+    settings: MemorySettings
+    narrowing: Narrowing
+    now_ms: int
+
+    def bundle(
+        self,
+        question: query.Question,
+        vector: NDArray[np.float32] | None,
+        name_keys: Collection[str],
+        told: list[Degraded],
+        receipt_id: str,
+    ) -> Bundle:
+        legs = self._legs(question, vector, name_keys)
+        if vector is not None and embeddings.has_pending(self.connection):
+            told.append(
+                Degraded(
+                    code="vector.pending",
+                    text="some memories are not embedded yet and were found by their words alone",
+                )
+            )
+        fused = self._fused(legs)
+        top_n = self.request.top_n or self.settings.retrieval.top_n
+        view = self.narrowing.view
+        considered = fused[: max(top_n * MODIFIED_FACTOR, SEEDS)]
+        stand = Standing()
+        any_edges = recall_graph.has_edges(self.connection)
+        if any_edges:
+            names = [legs.candidates[each.id].memory_id for each in considered]
+            stand = grounds.standing(self.connection, names, view)
+        ranked = self._modified(considered, legs.candidates, stand)
+        chosen = self._with_other_sides(ranked, stand, top_n)
+        reasons = {"top_n"} if len(fused) > len(chosen) else set()
+        items, over_budget = self._items(chosen, stand)
+        if over_budget:
+            reasons.add("token_budget")
+        edges = []
+        if any_edges and items:
+            most = MAX_EDGES_PER_ITEM * len(items)
+            found = [item.memory.memory_id for item in items]
+            around = View(view.viewer, view.as_of, STANDING)
+            edges = recall_graph.edges_around(
+                self.connection, found, around, EDGES_PER_MEMORY, most + 1
+            )
+            if len(edges) > most:
+                reasons.add("max_edges")
+            edges = edges[:most]
+        return Bundle(
+            receipt_id=receipt_id,
+            query=self.request.query,
+            at=self.now_ms,
+            items=tuple(items),
+            edges=tuple(edges),
+            sources=tuple(
+                sorted(
+                    {item.source.source_id: item.source for item in items}.values(),
+                    key=lambda each: each.source_id,
+                )
+            ),
+            degraded=(*told, *legs.degraded),
+            cut=bool(reasons),
+            cut_reasons=tuple(sorted(reasons)),
+            token_cost=sum(item.memory.token_cost for item in items),
+        )
+
+    def _legs(
+        self,
+        question: query.Question,
+        vector: NDArray[np.float32] | None,
+        name_keys: Collection[str],
+    ) -> Legs:
+        retrieval = self.settings.retrieval
+        with_replaced = not self.request.include_superseded and (
+            self.request.as_of is not None or recall_graph.has_replaced(self.connection)
+        )
+        search = Search(self.connection, self.narrowing, retrieval, with_replaced)
+        if not question.words and vector is None:
+            legs = Legs()
+            legs.put(
+                "filter",
+                recall_queries.by_filters(self.connection, self.narrowing, retrieval.top_k_text),
+            )
+            return legs
+        legs = search.gather(question, vector, name_keys)
+        if legs.candidates and recall_graph.has_edges(self.connection):
+            seeds = [legs.candidates[each.id].memory_id for each in self._fused(legs)[:SEEDS]]
+            search.graph(legs, seeds)
+        return legs
+
+    def _fused(self, legs: Legs) -> list[Fused[int]]:
+        retrieval = self.settings.retrieval
+        weights = retrieval.weights.model_dump()
+        return reciprocal_rank_fusion(legs.ranked, retrieval.rrf_k, weights)
+
+    def _modified(
+        self,
+        fused: Sequence[Fused[int]],
+        candidates: Mapping[int, Candidate],
+        stand: Standing,
+    ) -> list[_Ranked]:
+        ranked = [
+            self._ranked(candidates[each.id], each.score, each.ranks, stand) for each in fused
+        ]
+        ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
+        return ranked
+
+    def _ranked(
+        self,
+        candidate: Candidate,
+        score: float,
+        legs: Mapping[str, int],
+        stand: Standing,
+        brought_by: str | None = None,
+    ) -> _Ranked:
+        limits = ModifierSettings(**self.settings.retrieval.modifiers.model_dump())
+        at = self.narrowing.at
+        confidence = effective_confidence(
+            candidate.confidence,
+            candidate.decay_rate,
+            days_idle(at, candidate.created_at, candidate.last_accessed_at),
+            self.settings.decay.exponent,
+        )
+        moment = candidate.created_at if candidate.event_time is None else candidate.event_time
+        facts = RankFacts(
+            importance=candidate.importance,
+            effective_confidence=confidence,
+            age_ms=at - moment,
+            status=MemoryStatus(candidate.status),
+            in_open_contradiction=candidate.memory_id in stand.contradicted_by,
+            stale_basis=candidate.memory_id in stand.stale,
+        )
+        return _Ranked(
+            candidate, legs, apply_modifiers(score, facts, limits), confidence, brought_by
+        )
+
+    def _with_other_sides(
+        self, ranked: Sequence[_Ranked], stand: Standing, top_n: int
+    ) -> list[_Ranked]:
+        """The best ``top_n``, the other side of an open contradiction right behind the first."""
+        by_id = {each.candidate.memory_id: each for each in ranked}
+        lacking = [
+            other
+            for each in ranked[:top_n]
+            for other in stand.contradicted_by.get(each.candidate.memory_id, ())
+            if other not in by_id
+        ]
+        fetched = recall_queries.candidates_by_id(
+            self.connection, list(dict.fromkeys(lacking)), self.narrowing
+        )
+        outside = {each.memory_id: each for each in fetched}
+        chosen: dict[str, _Ranked] = {}
+        for each in ranked:
+            if len(chosen) >= top_n:
+                break
+            one = each.candidate.memory_id
+            chosen.setdefault(one, each)
+            for other in stand.contradicted_by.get(one, ()):
+                if len(chosen) >= top_n or other in chosen:
+                    continue
+                if other in by_id:
+                    chosen[other] = by_id[other]
+                elif other in outside:
+                    chosen[other] = self._ranked(outside[other], 0.0, {}, stand, one)
+        return list(chosen.values())
+
+    def _items(self, chosen: Sequence[_Ranked], stand: Standing) -> tuple[list[RecallItem], bool]:
+        """The chosen as they are handed out, as far as the token budget goes."""
+        wide = self.narrowing
+        memories = recall_queries.memories_of(
+            self.connection, [each.candidate.pk for each in chosen], wide
+        )
+        left_out: tuple[int, ...] = ()
+        if self.request.token_budget is not None:
+            costs = [(each.candidate.pk, memories[each.candidate.pk].token_cost) for each in chosen]
+            left_out = select_within(costs, self.request.token_budget).left_out
+        sources = {
+            each.source_id: each
+            for each in graph_queries.sources_of(self.connection, list(memories.values()))
+        }
+        items = [
+            _item(each, memories[each.candidate.pk], sources, stand)
+            for each in chosen
+            if each.candidate.pk not in left_out
+        ]
+        return items, bool(left_out)
+
+
+def citation(memory: Memory, source: StoredSource) -> str:
+    """Where a memory comes from, in one line for people."""
+    if source.source_path is not None:
+        return source.source_path + (f"#{source.locator}" if source.locator else "")
+    parts = [str(source.source_type)]
+    if source.conversation_id is not None:
+        parts.append(f"conversation {source.conversation_id}")
+    if memory.session_id is not None:
+        parts.append(f"session {memory.session_id}")
+    if memory.turn_id is not None:
+        parts.append(f"turn {memory.turn_id}")
+    if source.workflow_run_id is not None:
+        parts.append(f"run {source.workflow_run_id}")
+    if source.step_id is not None:
+        parts.append(f"step {source.step_id}")
+    return ", ".join(parts)
+
+
+def _item(
+    each: _Ranked, memory: Memory, sources: Mapping[str, StoredSource], stand: Standing
+) -> RecallItem:
+    source = sources[memory.source_id]
+    return RecallItem(
+        memory=memory,
+        source=source,
+        score=each.modified.score,
+        legs=dict(each.legs),
+        modifiers=each.modified.factors,
+        effective_confidence=each.effective_confidence,
+        citation=citation(memory, source),
+        contradicted_by=stand.contradicted_by.get(memory.memory_id, ()),
+        brought_by=each.brought_by,
+    )
+
+
+def _viewer(request: RecallRequest, granted: Viewer) -> Viewer:
+    return narrow(
+        granted,
+        clearance=request.clearance,
+        project_ids=request.project_ids,
+        session_ids=request.session_scope_ids,
+        scopes=request.scopes,
+        agent_id=request.agent_id,
+    )
+
+
+def _query_vector(
+    text: str, embed: Embed | None, told: list[Degraded]
+) -> NDArray[np.float32] | None:
+    """The query's vector; None when there is no model, it failed, or there is nothing to embed."""
+    if embed is None or not text.strip():
+        return None
+    try:
+        vector = embed([text[:MAX_EMBEDDED_CHARS]])[0]
+    except ProviderError as error:
+        told.append(
+            Degraded(
+                code="vector.provider_failed",
+                text=f"the embedding model failed ({error.code}); the words alone were searched",
+            )
+        )
+        return None
+    return vector if vector.any() else None

@@ -1,0 +1,102 @@
+"""What recall asks of the graph: contradictions, replaced memories, the edges around its items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
+from memgraph.model.enums import MemoryStatus, MemoryType
+from memgraph.model.values import Edge
+from memgraph.storage.graph_queries import as_at
+from memgraph.storage.recall_queries import plain_rows
+from memgraph.storage.rows import EDGE_FIELDS, columns, edge_from_row
+from memgraph.storage.visibility import View
+
+
+def has_replaced(connection: sa.Connection) -> bool:
+    """Whether any memory is superseded: one look into the index of types and status."""
+    types = ", ".join(f"'{each.value}'" for each in MemoryType)
+    [(found,)] = plain_rows(
+        connection,
+        f"SELECT EXISTS (SELECT 1 FROM memories WHERE type IN ({types}) AND status = 'superseded')",
+        (),
+    )
+    return bool(found)
+
+
+def open_contradictions(
+    connection: sa.Connection, memory_ids: Collection[str], view: View, limit: int
+) -> list[tuple[str, str]]:
+    """(memory, the one that contradicts it) for unresolved Contradicts edges of some memories.
+
+    Both are active and visible; by the ids of both.
+    """
+    still_open = "e.resolved_at IS NULL"
+    if view.as_of is not None:
+        still_open = "(e.resolved_at IS NULL OR e.resolved_at > :view_as_of)"
+    standing = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
+    legs = " UNION ALL ".join(
+        f"SELECT f.value AS one, e.{far} AS other FROM json_each(:ids) f"
+        f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type = 'Contradicts'"
+        f" CROSS JOIN memories m ON m.memory_id = e.{far}"
+        f" WHERE {still_open} AND {view.edge_where('e')} AND {standing.where('m')}"
+        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
+    )
+    values = standing.params | {"ids": json.dumps(list(memory_ids)), "limit": limit}
+    found = plain_rows(
+        connection, f"SELECT * FROM ({legs}) ORDER BY one, other LIMIT :limit", values
+    )
+    return [(str(one), str(other)) for one, other in found]
+
+
+def edges_around(
+    connection: sa.Connection, memory_ids: Collection[str], view: View, per_memory: int, limit: int
+) -> list[Edge]:
+    """Edges of some memories whose other end is visible, each once: strongest, newest first.
+
+    Args:
+        per_memory: of each memory at most so many in and as many out.
+    """
+    chosen = " UNION ".join(
+        f"SELECT e.rowid FROM json_each(:ids) f CROSS JOIN memory_edges e WHERE e.rowid IN ("
+        f"SELECT o.rowid FROM memory_edges o CROSS JOIN memories m ON m.memory_id = o.{far}"
+        f" WHERE o.{near} = f.value AND {view.edge_where('o')} AND {view.where('m')}"
+        " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :per_memory)"
+        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
+    )
+    statement = (
+        f"SELECT {columns(EDGE_FIELDS, 'x')} FROM memory_edges x WHERE x.rowid IN ({chosen})"
+        " ORDER BY x.weight DESC, x.created_at DESC, x.edge_id DESC LIMIT :limit"
+    )
+    values = view.params | {
+        "ids": json.dumps(list(memory_ids)),
+        "per_memory": per_memory,
+        "limit": limit,
+    }
+    return [as_at(edge_from_row(row), view) for row in plain_rows(connection, statement, values)]
+
+
+def has_edges(connection: sa.Connection) -> bool:
+    """Whether there is any edge or derivation at all."""
+    [(any_edge, any_derivation)] = plain_rows(
+        connection,
+        "SELECT EXISTS (SELECT 1 FROM memory_edges), EXISTS (SELECT 1 FROM memory_derivations)",
+        (),
+    )
+    return bool(any_edge or any_derivation)
+
+
+def statuses(
+    connection: sa.Connection, memory_ids: Collection[str], view: View
+) -> dict[str, MemoryStatus]:
+    """The status that each of some visible memories has, or had at the time of the view."""
+    anyone = View(view.viewer, view.as_of)
+    found = plain_rows(
+        connection,
+        f"SELECT m.memory_id, {anyone.status('m')} FROM json_each(:ids) f"
+        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {anyone.where('m')}",
+        anyone.params | {"ids": json.dumps(list(memory_ids))},
+    )
+    return {str(one): MemoryStatus(status) for one, status in found}

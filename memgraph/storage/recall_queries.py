@@ -1,0 +1,349 @@
+"""The SQL of recall's legs: FTS5, vec0 and plain rows, each narrowed before it is ranked.
+
+Every function works on the connection of one reader's snapshot. What the ``View`` hides and what a
+filter leaves out never takes a place in a leg, nor serves as a neighbour or as an end of an edge.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pysqlite3.dbapi2 as sqlite
+import sqlalchemy as sa
+
+from memgraph.model.enums import MemoryStatus, Scope
+from memgraph.model.recall import RecallRequest
+from memgraph.model.values import Memory
+from memgraph.policy.scope import predicate
+from memgraph.storage import vectors
+from memgraph.storage.rows import memory_from_row
+from memgraph.storage.visibility import View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Text beyond this is not looked at when candidates are compared; the index holds all of it.
+MAX_COMPARED_CHARS = 4_000
+# The bits of a vector tell near from far only roughly: so many times the leg are looked at closely.
+OVERSAMPLING = 4
+_STEPS_BETWEEN_LOOKS = 20_000
+
+
+class Candidate(NamedTuple):
+    """What ranking needs of a memory. Times are milliseconds, ``status`` is that of the view."""
+
+    pk: int
+    memory_id: str
+    status: str
+    content: str
+    session_id: str | None
+    sequence: int | None
+    source_role: str | None
+    event_time: int | None
+    created_at: int
+    importance: int
+    confidence: float
+    decay_rate: float
+    last_accessed_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """The view of the reader and the filters of the request, as one condition."""
+
+    view: View
+    request: RecallRequest
+    at: int
+
+    def where(self, alias: str) -> str:
+        """The condition on a row of ``memories``; it binds ``params``."""
+        terms = [self.view.where(alias), *self._filters(alias)]
+        if not self.request.include_superseded:
+            terms.append(f"({alias}.valid_until IS NULL OR {alias}.valid_until > :at)")
+        return " AND ".join(terms)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Named values for ``where``."""
+        request = self.request
+        path = request.source_path or ""
+        return self.view.params | {
+            "at": self.at,
+            "types": json.dumps(request.types),
+            "kinds": json.dumps(request.kinds),
+            "tags": json.dumps(request.tags),
+            "source_types": json.dumps(request.source_types),
+            "source_path": path,
+            "source_path_end": path[:-1] + "0" if path.endswith("/") else None,
+            "conversation_id": request.conversation_id,
+            "session_id": request.session_id,
+            "exclude_session_id": request.exclude_session_id,
+            "event_after": request.event_after,
+            "event_before": request.event_before,
+        }
+
+    @property
+    def is_view_alone(self) -> bool:
+        """Whether scope, status and sensitivity say it all, which the vector index knows."""
+        viewer = self.view.viewer
+        return not (self.request.has_filters or self.view.as_of is not None or viewer.agent_id)
+
+    def with_statuses(self, statuses: frozenset[MemoryStatus] | None) -> Narrowing:
+        """The same for memories of other statuses."""
+        view = View(self.view.viewer, self.view.as_of, statuses)
+        return Narrowing(view, self.request, self.at)
+
+    def _filters(self, alias: str) -> Iterator[str]:
+        request = self.request
+        for column, wanted in (("type", request.types), ("kind", request.kinds)):
+            if wanted:
+                yield f"{alias}.{column} IN (SELECT value FROM json_each(:{column}s))"
+        if request.tags:
+            yield (
+                "NOT EXISTS (SELECT 1 FROM json_each(:tags) t"
+                f" WHERE t.value NOT IN (SELECT value FROM json_each({alias}.tags)))"
+            )
+        if request.session_id is not None:
+            yield f"{alias}.session_id = :session_id"
+        if request.exclude_session_id is not None:
+            yield f"{alias}.session_id IS NOT :exclude_session_id"
+        if request.event_after is not None:
+            yield f"coalesce({alias}.event_time, {alias}.created_at) >= :event_after"
+        if request.event_before is not None:
+            yield f"coalesce({alias}.event_time, {alias}.created_at) < :event_before"
+        source = list(self._source_filters())
+        if source:
+            yield (
+                f"{alias}.source_id IN (SELECT s.source_id FROM memory_sources s"
+                f" WHERE {' AND '.join(source)})"
+            )
+
+    def _source_filters(self) -> Iterator[str]:
+        request = self.request
+        if request.source_types:
+            yield "s.source_type IN (SELECT value FROM json_each(:source_types))"
+        if request.conversation_id is not None:
+            yield "s.conversation_id = :conversation_id"
+        if request.source_path is not None:
+            if request.source_path.endswith("/"):
+                # "0" is the character after "/": a range, so that no pattern needs escaping.
+                yield "s.source_path >= :source_path AND s.source_path < :source_path_end"
+            else:
+                yield "s.source_path = :source_path"
+
+
+@contextmanager
+def deadline(connection: sa.Connection, ms: int) -> Iterator[None]:
+    """Statements inside are interrupted after ``ms``; `expired` tells such an error."""
+    driver: Any = connection.connection.driver_connection
+    end = time.monotonic() + ms / 1000
+    driver.set_progress_handler(lambda: time.monotonic() > end, _STEPS_BETWEEN_LOOKS)
+    try:
+        yield
+    finally:
+        driver.set_progress_handler(None, 0)
+
+
+def expired(error: sqlite.Error) -> bool:
+    """Whether a statement failed because its deadline was over."""
+    return bool(getattr(error, "sqlite_errorcode", None) == sqlite.SQLITE_INTERRUPT)
+
+
+def document_count(connection: sa.Connection) -> int:
+    """How many memories there are, erased ones counted too: the highest key."""
+    [(count,)] = plain_rows(connection, "SELECT coalesce(max(pk), 0) FROM memories", ())
+    return int(count)
+
+
+def document_frequencies(connection: sa.Connection, stems: Collection[str]) -> dict[str, int]:
+    """In how many memories each stem stands; one that stands in none is left out.
+
+    The cost of a stem grows with its frequency.
+    """
+    plain_rows(
+        connection,
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memory_terms"
+        " USING fts5vocab('main', 'memory_fts', 'col')",
+        (),
+    )
+    found = plain_rows(
+        connection,
+        "SELECT f.value, max(t.doc) FROM json_each(?) f CROSS JOIN temp.memory_terms t"
+        " ON t.term = f.value WHERE t.col <> 'source_role' GROUP BY f.value",
+        (json.dumps(sorted(stems)),),
+    )
+    return {str(stem): int(count) for stem, count in found}
+
+
+def by_text(
+    connection: sa.Connection, match: str, narrowing: Narrowing, limit: int
+) -> list[Candidate]:
+    """Memories that fulfil an FTS5 expression, best bm25 first."""
+    # FTS5 gives its rows in the order of rank, so the join stops at the limit.
+    statement = (
+        f"SELECT {_candidate_columns(narrowing)} FROM memory_fts f"
+        f" CROSS JOIN memories m ON m.pk = f.rowid"
+        f" WHERE f.memory_fts MATCH :match AND {narrowing.where('m')}"
+        " ORDER BY f.rank LIMIT :limit"
+    )
+    values = narrowing.params | {"match": match, "limit": limit}
+    return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
+
+
+def by_vector(
+    connection: sa.Connection, query: NDArray[np.float32], narrowing: Narrowing, limit: int
+) -> list[Candidate]:
+    """Memories by cosine similarity of their canonical vectors, best first.
+
+    The nearest ``OVERSAMPLING`` x ``limit`` by bits are compared exactly.
+    """
+    visibilities = _visibilities(narrowing)
+    wide = OVERSAMPLING * limit
+    pks = vectors.nearest(connection, query, wide, visibilities=visibilities)
+    found = candidates(connection, pks, narrowing)
+    if not narrowing.is_view_alone and len(found) < limit and len(pks) == wide:
+        # The filters let too few of the nearest through: search among what they let through.
+        allowed = _allowed(connection, narrowing)
+        pks = vectors.nearest(connection, query, wide, visibilities=visibilities, among=allowed)
+        found = candidates(connection, pks, narrowing)
+    by_pk = {each.pk: each for each in found}
+    keys, exact = vectors.exact(connection, list(by_pk))
+    scores = (exact @ query).tolist()
+    best = sorted(zip(keys, scores, strict=True), key=lambda each: (-each[1], each[0]))
+    return [by_pk[pk] for pk, _ in best[:limit]]
+
+
+def by_entities(
+    connection: sa.Connection, weights: Mapping[int, float], narrowing: Narrowing, limit: int
+) -> list[Candidate]:
+    """Memories that name some entities, by the sum of the entities' weights, then the newest."""
+    statement = (
+        f"SELECT {_candidate_columns(narrowing)} FROM (SELECT l.memory_pk AS pk,"
+        " sum(f.value) AS weight FROM json_each(:weights) f"
+        " CROSS JOIN memory_entities l ON l.entity_pk = CAST(f.key AS INTEGER)"
+        " GROUP BY l.memory_pk) n"
+        f" CROSS JOIN memories m ON m.pk = n.pk WHERE {narrowing.where('m')}"
+        " ORDER BY n.weight DESC, n.pk DESC LIMIT :limit"
+    )
+    values = narrowing.params | {"weights": json.dumps(dict(weights)), "limit": limit}
+    return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
+
+
+def by_filters(connection: sa.Connection, narrowing: Narrowing, limit: int) -> list[Candidate]:
+    """What the filters let through, the most important first, then the newest."""
+    statement = (
+        f"SELECT {_candidate_columns(narrowing)} FROM memories m WHERE {narrowing.where('m')}"
+        " ORDER BY m.importance DESC, coalesce(m.event_time, m.created_at) DESC, m.pk DESC"
+        " LIMIT :limit"
+    )
+    values = narrowing.params | {"limit": limit}
+    return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
+
+
+def candidates(
+    connection: sa.Connection, pks: Collection[int], narrowing: Narrowing
+) -> list[Candidate]:
+    """Those of ``pks`` that pass, in the order of ``pks``."""
+    statement = (
+        f"SELECT {_candidate_columns(narrowing)} FROM json_each(:pks) f"
+        f" CROSS JOIN memories m ON m.pk = f.value WHERE {narrowing.where('m')}"
+    )
+    values = narrowing.params | {"pks": json.dumps(list(pks))}
+    return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
+
+
+def candidates_by_id(
+    connection: sa.Connection, memory_ids: Collection[str], narrowing: Narrowing
+) -> list[Candidate]:
+    """Those of ``memory_ids`` that pass, in their order."""
+    statement = (
+        f"SELECT {_candidate_columns(narrowing)} FROM json_each(:memory_ids) f"
+        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {narrowing.where('m')}"
+    )
+    values = narrowing.params | {"memory_ids": json.dumps(list(memory_ids))}
+    return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
+
+
+def neighbours(
+    connection: sa.Connection, pks: Collection[int], narrowing: Narrowing, distance: int
+) -> list[Candidate]:
+    """What was said up to ``distance`` turns before and after, in the same session."""
+    statement = (
+        f"SELECT {_candidate_columns(narrowing)} FROM memories m WHERE m.pk IN ("
+        "SELECT n.pk FROM json_each(:pks) f CROSS JOIN memories o ON o.pk = f.value"
+        " CROSS JOIN memories n ON n.session_id = o.session_id"
+        " AND n.sequence BETWEEN o.sequence - :distance AND o.sequence + :distance)"
+        " AND m.pk NOT IN (SELECT value FROM json_each(:pks))"
+        f" AND {narrowing.where('m')} ORDER BY m.pk"
+    )
+    values = narrowing.params | {"pks": json.dumps(list(pks)), "distance": distance}
+    return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
+
+
+def memories_of(
+    connection: sa.Connection, pks: Collection[int], narrowing: Narrowing
+) -> dict[int, Memory]:
+    """Whole memories by key, those that pass."""
+    statement = (
+        f"SELECT m.pk, {narrowing.view.memory_columns('m')} FROM json_each(:pks) f"
+        f" CROSS JOIN memories m ON m.pk = f.value WHERE {narrowing.where('m')}"
+    )
+    values = narrowing.params | {"pks": json.dumps(list(pks))}
+    return {pk: memory_from_row(row) for pk, *row in plain_rows(connection, statement, values)}
+
+
+def entities_named(connection: sa.Connection, keys: Collection[str]) -> dict[int, int]:
+    """Entities known by one of these canonical names or aliases, each with its mention count."""
+    statement = (
+        "SELECT e.pk, e.mention_count FROM json_each(:keys) f"
+        " CROSS JOIN entities e ON e.name_key = f.value"
+        " UNION SELECT e.pk, e.mention_count FROM json_each(:keys) f"
+        " CROSS JOIN entity_aliases a ON a.alias_key = f.value"
+        " CROSS JOIN entities e ON e.pk = a.entity_pk ORDER BY 1"
+    )
+    return dict(plain_rows(connection, statement, {"keys": json.dumps(sorted(keys))}))
+
+
+def _allowed(connection: sa.Connection, narrowing: Narrowing) -> list[int]:
+    statement = f"SELECT m.pk FROM memories m WHERE {narrowing.where('m')}"
+    return [pk for (pk,) in plain_rows(connection, statement, narrowing.params)]
+
+
+def _visibilities(narrowing: Narrowing) -> list[int]:
+    view = narrowing.view
+    rule = predicate(view.viewer)
+    # As-of looks at what a memory was: its present status says nothing.
+    statuses: Collection[MemoryStatus] = list(MemoryStatus)
+    if view.as_of is None and view.statuses is not None:
+        statuses = view.statuses
+    return sorted(
+        vectors.visibility(str(scope), scope_id, status.value, sensitivity.value)
+        for scope, scope_id in rule.grants
+        if scope is Scope.GLOBAL or scope_id is not None
+        for status in statuses
+        for sensitivity in rule.sensitivities
+    )
+
+
+def _candidate_columns(narrowing: Narrowing) -> str:
+    return (
+        f"m.pk, m.memory_id, {narrowing.view.status('m')},"
+        f" substr(m.content, 1, {MAX_COMPARED_CHARS}), m.session_id, m.sequence, m.source_role,"
+        " m.event_time, m.created_at, m.importance, m.confidence, m.decay_rate,"
+        " m.last_accessed_at"
+    )
+
+
+def plain_rows(
+    connection: sa.Connection, statement: str, values: Mapping[str, Any] | Sequence[Any]
+) -> list[Any]:
+    """All rows as plain tuples: the driver's own take half the time."""
+    driver: Any = connection.connection.driver_connection
+    found: list[Any] = driver.execute(statement, values).fetchall()
+    return found
