@@ -1,0 +1,89 @@
+"""An operator's work through a handle: embeddings, audit, backup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memgraph.service.embedding import Drained
+from memgraph.service.handle import Handle
+from memgraph.storage import embeddings
+
+if TYPE_CHECKING:
+    from memgraph.audit.findings import Progress, VerifyReport
+    from memgraph.service.maintenance import BackupReport
+
+
+class MaintainingHandle(Handle):
+    """The part of ``Orchestrator`` that keeps a database in order."""
+
+    def embed_pending(
+        self, *, limit: int | None = None, progress: Callable[[int], None] = lambda _: None
+    ) -> Drained:
+        """Work off the embedding outbox now; returns when nothing is due or the provider failed.
+
+        Args:
+            limit: about how many at most.
+            progress: called with the number of memories done since the last call.
+        """
+        with self._service.opened(self.name) as opened:
+            return opened.worker.drain(limit=limit, progress=progress)
+
+    def embedding_states(self) -> dict[str, int]:
+        """How many memories are pending, ready and failed to be embedded."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return embeddings.state_counts(connection)
+
+    def retry_embeddings(self) -> int:
+        """Make what failed or was put off due at once; gives how many there are."""
+        with self._write() as (_, transaction):
+            return embeddings.reset_failed(transaction.connection)
+
+    def verify(self, progress: Progress | None = None) -> VerifyReport:
+        """Audit the database; what is wrong is in the report. Nothing is changed.
+
+        Args:
+            progress: called with the name of a stage, what is done of it, and how much there is.
+        """
+        from memgraph.service.maintenance import verify
+
+        with self._service.opened(self.name) as opened:
+            return verify(opened, progress)
+
+    def accept_journal(self, *, reason: str) -> None:
+        """Anchor the journal as it is, for an operator who knows why it differs; journalled."""
+        from memgraph.service.maintenance import accept_journal
+
+        with self._service.opened(self.name) as opened:
+            accept_journal(opened, reason=reason, actor=self.actor)
+
+    def backup(
+        self,
+        target: str | Path,
+        *,
+        force: bool = False,
+        accept_findings: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> BackupReport:
+        """Copy the database into one file while it is in use, and check the copy.
+
+        Args:
+            force: replace a file that is there.
+            accept_findings: also when the audit finds something; never damaged pages.
+            progress: called with the pages copied and the pages in all.
+
+        Raises:
+            Conflict: there is a file already.
+            DatabaseCorrupt, JournalBroken: the copy does not pass the audit.
+        """
+        from memgraph.service.maintenance import backup
+
+        with self._service.opened(self.name) as opened:
+            return backup(
+                opened,
+                Path(target),
+                force=force,
+                accept_findings=accept_findings,
+                progress=progress,
+            )
