@@ -77,6 +77,7 @@ class MemoryRow(SQLModel, table=True):
             "status",
             "importance",
             "created_at",
+            "pk",
             "sensitivity",
             "scope",
             "scope_id",
@@ -84,11 +85,13 @@ class MemoryRow(SQLModel, table=True):
         ),
         sa.Index("ix_memories_source_id", "source_id"),
         # The four below are for the bulletin, whose queries repeat these conditions word for word.
-        # They end in what visibility asks for, so that hidden rows are passed over in the index.
+        # pk breaks ties without a sort; they end in what visibility asks for, so that hidden rows
+        # are passed over in the index.
         sa.Index(
             "ix_memories_knowledge",
             "importance",
             "created_at",
+            "pk",
             "sensitivity",
             "scope",
             "scope_id",
@@ -102,6 +105,7 @@ class MemoryRow(SQLModel, table=True):
             "ix_memories_open_todos",
             "importance",
             "created_at",
+            "pk",
             "sensitivity",
             "scope",
             "scope_id",
@@ -115,6 +119,7 @@ class MemoryRow(SQLModel, table=True):
             "ix_memories_decisions",
             "event_time",
             "created_at",
+            "pk",
             "sensitivity",
             "scope",
             "scope_id",
@@ -125,6 +130,7 @@ class MemoryRow(SQLModel, table=True):
             "ix_memories_uncertain",
             "confidence",
             "created_at",
+            "pk",
             "sensitivity",
             "scope",
             "scope_id",

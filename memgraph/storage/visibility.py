@@ -99,7 +99,8 @@ def _scope_condition(viewer: Viewer, alias: str) -> str:
                 f" (SELECT value FROM json_each(:view_{scope.value}_ids))"
             )
     if not granted or not rule.sensitivities:
-        return "0"
+        # A plain 0 would make the planner forget the other terms, and with them partial indexes.
+        return f"{alias}.scope = ''"
     terms = [
         f"{alias}.sensitivity IN ({_quoted(rule.sensitivities)})",
         f"({' OR '.join(granted)})",

@@ -317,7 +317,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_memories_knowledge",
         "memories",
-        ["importance", "created_at", "sensitivity", "scope", "scope_id", "agent_id"],
+        ["importance", "created_at", "pk", "sensitivity", "scope", "scope_id", "agent_id"],
         unique=False,
         sqlite_where=sa.text(
             "status = 'active' AND kind <> 'episode'"
@@ -327,7 +327,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_memories_open_todos",
         "memories",
-        ["importance", "created_at", "sensitivity", "scope", "scope_id", "agent_id"],
+        ["importance", "created_at", "pk", "sensitivity", "scope", "scope_id", "agent_id"],
         unique=False,
         sqlite_where=sa.text(
             "status = 'active' AND type = 'Todo' AND instr(tags, '\"done\"') = 0"
@@ -337,14 +337,14 @@ def upgrade() -> None:
     op.create_index(
         "ix_memories_decisions",
         "memories",
-        ["event_time", "created_at", "sensitivity", "scope", "scope_id", "agent_id"],
+        ["event_time", "created_at", "pk", "sensitivity", "scope", "scope_id", "agent_id"],
         unique=False,
         sqlite_where=sa.text("status = 'active' AND type = 'Decision'"),
     )
     op.create_index(
         "ix_memories_uncertain",
         "memories",
-        ["confidence", "created_at", "sensitivity", "scope", "scope_id", "agent_id"],
+        ["confidence", "created_at", "pk", "sensitivity", "scope", "scope_id", "agent_id"],
         unique=False,
         sqlite_where=sa.text("status = 'active' AND kind <> 'episode' AND confidence < 0.5"),
     )
@@ -356,6 +356,7 @@ def upgrade() -> None:
             "status",
             "importance",
             "created_at",
+            "pk",
             "sensitivity",
             "scope",
             "scope_id",
