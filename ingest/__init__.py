@@ -1,0 +1,1 @@
+"""The ingest pipeline: dropped txt, md and json files become typed memories."""

@@ -18,9 +18,10 @@ import json
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -34,6 +35,7 @@ _STATE = "claim.json"
 _NEW = ".new-"
 _MAX_NAME_BYTES = 255
 _MAX_PATH_BYTES = 3_500
+_ABANDONED_SECONDS = 600
 
 Folder = Literal["processed", "rejected"]
 
@@ -54,7 +56,6 @@ class Claim:
     attempts: int = 0
     target: str | None = None
     started_at: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def directory(self) -> Path:
@@ -108,6 +109,18 @@ class Claim:
     def drop(self) -> None:
         """Give up a claim whose file is gone."""
         self._remove()
+
+    def begin(self) -> None:
+        """Count an attempt, durably, before the file is looked into."""
+        self.attempts += 1
+        self.save()
+
+    def give_back(self) -> None:
+        """Let go of it without counting the attempt: it was not the file that failed."""
+        self.attempts -= 1
+        with suppress(OSError):
+            self.save()
+        self.release()
 
     def release(self) -> None:
         """Let go of it as it is; the next run adopts it."""
@@ -216,6 +229,9 @@ def _descend(folder: str, rest: list[str], above: int | None = None) -> Iterator
 
 def _adopt_one(zone: Path, name: str) -> Claim | None:
     directory = zone / CLAIMS / name
+    if name.startswith(_NEW):
+        _sweep(directory)
+        return None
     try:
         lock = os.open(directory / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -229,7 +245,7 @@ def _adopt_one(zone: Path, name: str) -> Claim | None:
             return None
         raise
     state = _read_state(directory)
-    if state is None or name.startswith(_NEW) or not _exists(directory / _FILE):
+    if state is None or not _exists(directory / _FILE):
         # It died before it had the file, or after it had moved it: nothing is left to do.
         if not _exists(directory / _FILE):
             shutil.rmtree(directory, ignore_errors=True)
@@ -245,6 +261,13 @@ def _adopt_one(zone: Path, name: str) -> Claim | None:
         target=state.get("target"),
         started_at=int(state.get("started_at", 0)),
     )
+
+
+def _sweep(directory: Path) -> None:
+    """Remove a claim whose worker died while it made it; a young one is being made right now."""
+    with suppress(FileNotFoundError):
+        if time.time() - directory.stat().st_mtime > _ABANDONED_SECONDS:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _read_state(directory: Path) -> dict[str, Any] | None:

@@ -5,33 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.candidates import Candidate, DocumentLink, ParsedDocument
+from ingest.candidates import Candidate, DocumentLink, Finding, ParsedDocument
+from ingest.reasons import Part
+from memgraph.errors import InvalidInput
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, Scope, Sensitivity, SourceType
 from memgraph.model.ingest import Document, Link
-from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source
+from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source, validated
+
+
+def to_memories(
+    parsed: ParsedDocument, *, sha256: str, source_path: str
+) -> tuple[tuple[MemoryInput, ...], tuple[Finding, ...]]:
+    """The candidates as validated inputs, and what did not pass.
+
+    Every candidate must have a type by now (see ``extract``). ``source_path`` is where the file
+    is kept, absolute.
+    """
+    made: list[MemoryInput] = []
+    findings: list[Finding] = []
+    for each in parsed.candidates:
+        try:
+            made.append(_memory(each, sha256=sha256, source_path=shortened(source_path)))
+        except InvalidInput as error:
+            problems = error.details.get("problems", [])
+            findings.append(Finding(Part.VALUE_INVALID, each.locator, {"problems": problems}))
+    return tuple(made), tuple(findings)
 
 
 def to_document(
     parsed: ParsedDocument,
+    memories: tuple[MemoryInput, ...],
     *,
     sha256: str,
     path: str,
-    source_path: str,
     manifest: Mapping[str, Any],
 ) -> Document:
-    """The values to store. Every candidate must have a type by now (see ``extract``).
+    """What the service stores in one transaction.
 
-    Args:
-        path: where the file was dropped, relative to the drop zone, fit to be shown.
-        source_path: where it is kept, absolute.
+    ``path`` is where the file was dropped, relative to the drop zone, fit to be shown. An edge
+    whose memory did not pass is left out.
     """
+    keys = {each.key for each in memories}
     return Document(
         sha256=sha256,
         path=shortened(path),
-        memories=tuple(
-            _memory(each, sha256=sha256, source_path=shortened(source_path))
-            for each in parsed.candidates
-        ),
+        memories=memories,
         edges=tuple(
             EdgeInput(
                 from_id=f"#{each.from_key}",
@@ -42,9 +60,10 @@ def to_document(
                 partial=each.partial,
             )
             for each in parsed.edges
+            if each.from_key in keys and each.to_key in keys
         ),
         links=tuple(_link(each) for each in parsed.links if len(each.target) <= MAX_NAME_CHARS),
-        main=None if parsed.main_key is None else f"#{parsed.main_key}",
+        main=f"#{parsed.main_key}" if parsed.main_key in keys else None,
         document_keys=_short_enough(parsed.document_keys),
         manifest=dict(manifest),
     )
@@ -59,30 +78,28 @@ def shortened(path: str) -> str:
 
 
 def _memory(candidate: Candidate, *, sha256: str, source_path: str) -> MemoryInput:
-    if candidate.type is None or candidate.importance is None:
-        raise ValueError("a candidate has a type and an importance before it is stored")
     turn = candidate.kind is MemoryKind.EPISODE and candidate.source_role is not None
-    return MemoryInput(
-        key=candidate.key,
-        content=candidate.content,
-        summary=candidate.summary,
-        kind=candidate.kind,
-        type=candidate.type,
-        importance=candidate.importance,
-        confidence=candidate.confidence,
-        status=candidate.status,
-        sensitivity=candidate.sensitivity or Sensitivity.INTERNAL,
-        scope=candidate.scope or Scope.GLOBAL,
-        scope_id=candidate.scope_id,
-        session_id=candidate.session_id,
-        sequence=candidate.sequence,
-        turn_id=candidate.turn_id,
-        source_role=candidate.source_role,
-        event_time=candidate.event_time,
-        valid_until=candidate.valid_until,
-        tags=candidate.tags,
-        attributes=dict(candidate.attributes),
-        source=Source(
+    given: dict[str, Any] = {
+        "key": candidate.key,
+        "content": candidate.content,
+        "summary": candidate.summary,
+        "kind": candidate.kind,
+        "type": candidate.type,
+        "importance": candidate.importance,
+        "confidence": candidate.confidence,
+        "status": candidate.status,
+        "sensitivity": candidate.sensitivity or Sensitivity.INTERNAL,
+        "scope": candidate.scope or Scope.GLOBAL,
+        "scope_id": candidate.scope_id,
+        "session_id": candidate.session_id,
+        "sequence": candidate.sequence,
+        "turn_id": candidate.turn_id,
+        "source_role": candidate.source_role,
+        "event_time": candidate.event_time,
+        "valid_until": candidate.valid_until,
+        "tags": candidate.tags,
+        "attributes": dict(candidate.attributes),
+        "source": Source(
             source_type=SourceType.CHANNEL_TRANSCRIPT if turn else SourceType.INGEST_FILE,
             source_path=source_path,
             conversation_id=candidate.conversation_id,
@@ -90,7 +107,8 @@ def _memory(candidate: Candidate, *, sha256: str, source_path: str) -> MemoryInp
             locator=shortened(candidate.locator),
             content_sha256=sha256,
         ),
-    )
+    }
+    return validated(MemoryInput, given)
 
 
 def _link(link: DocumentLink) -> Link:

@@ -37,6 +37,7 @@ class Reason(StrEnum):
     SCHEMA_VIOLATION = "schema_violation"
     NO_VALID_ITEMS = "no_valid_items"
     TOO_MANY_ITEMS = "too_many_items"
+    GAVE_UP = "gave_up"
 
     STILL_BEING_WRITTEN = "still_being_written"
     HIDDEN_OR_TEMPORARY = "hidden_or_temporary"

@@ -86,24 +86,39 @@ def read_safely(
         os.close(descriptor)
 
 
+def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0) -> None:
+    """Whether ``read_safely`` may read it by now; what it refuses is not looked at here.
+
+    Raises:
+        StillBeingWritten, Vanished.
+    """
+    try:
+        descriptor = os.open(name, _FILE_FLAGS, dir_fd=dir_fd)
+    except OSError as error:
+        told = _told(error)
+        if isinstance(told, Vanished):
+            raise told from error
+        return
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode):
+            _check_at_rest(descriptor, status, settle_seconds, keep=False)
+    finally:
+        os.close(descriptor)
+
+
 def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileContent:
     before = os.fstat(descriptor)
     _check_shape(before, max_bytes)
-    lease = _take_lease(descriptor)
+    lease = _check_at_rest(descriptor, before, settle_seconds, keep=True)
     try:
-        if lease is _Lease.REFUSED:
-            raise StillBeingWritten
-        age = time.time() - before.st_mtime
-        # A time in the future tells nothing about how long the file has been at rest.
-        if lease is _Lease.UNAVAILABLE and 0 <= age < settle_seconds:
-            raise StillBeingWritten
         before = os.fstat(descriptor)
         _check_shape(before, max_bytes)
         data = _read_capped(descriptor, max_bytes)
         after = os.fstat(descriptor)
     finally:
         if lease is _Lease.HELD:
-            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            _give_lease_back(descriptor)
     same = (before.st_size, before.st_mtime_ns, before.st_ctime_ns) == (
         after.st_size,
         after.st_mtime_ns,
@@ -112,6 +127,21 @@ def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileCo
     if not same or len(data) != after.st_size:
         raise StillBeingWritten
     return FileContent(data, hashlib.sha256(data).hexdigest(), after.st_mtime_ns)
+
+
+def _check_at_rest(
+    descriptor: int, status: os.stat_result, settle_seconds: float, *, keep: bool
+) -> _Lease:
+    lease = _take_lease(descriptor)
+    if lease is _Lease.REFUSED:
+        raise StillBeingWritten
+    if lease is _Lease.HELD and not keep:
+        _give_lease_back(descriptor)
+    age = time.time() - status.st_mtime
+    # A time in the future tells nothing about how long the file has been at rest.
+    if lease is _Lease.UNAVAILABLE and 0 <= age < settle_seconds:
+        raise StillBeingWritten
+    return lease
 
 
 def _check_shape(status: os.stat_result, max_bytes: int) -> None:
@@ -158,6 +188,10 @@ def _take_lease(descriptor: int) -> _Lease:
             return _Lease.REFUSED
         return _Lease.UNAVAILABLE
     return _Lease.HELD
+
+
+def _give_lease_back(descriptor: int) -> None:
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
 
 def _told(error: OSError) -> Exception:

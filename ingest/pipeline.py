@@ -1,0 +1,297 @@
+"""The ingest pipeline: discover, claim, parse, extract, validate, store, manifest, move.
+
+Each file is stored in one transaction of the service, once for each content for ever. A worker
+may be killed at any point: the next run adopts its claim and ends what was begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ingest.claims import Claim, adopt, claim, open_parent, write_durably
+from ingest.convert import shortened, to_document, to_memories
+from ingest.discover import DropEntry, discover, display_path
+from ingest.extract import extract
+from ingest.manifest import FileResult, IngestReport, Outcome, ended, head, told
+from ingest.parse import parse_document
+from ingest.reasons import Reason, refuse
+from ingest.safe_files import (
+    FileContent,
+    StillBeingWritten,
+    Vanished,
+    check_safely,
+    open_directory,
+    read_safely,
+)
+from memgraph.clock import SystemClock
+from memgraph.config import Settings
+from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryDisabled
+from memgraph.model.enums import IngestStatus, MemoryType
+from memgraph.model.ingest import Document, DocumentOutcome
+from memgraph.paths import OrchestratorPaths
+
+# A file that kills its reader this often is set aside instead of stopping every run.
+MAX_ATTEMPTS = 20
+_MEGABYTE = 1_000_000
+_COUNTS = ("memories", "edges", "links_made", "links_waiting", "relations")
+
+
+class DocumentStore(Protocol):
+    """What the pipeline asks of an orchestrator's handle; ``Orchestrator`` has it."""
+
+    @property
+    def paths(self) -> OrchestratorPaths: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def ingested(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None: ...
+
+    def ingest_document(self, document: Document) -> DocumentOutcome: ...
+
+    def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None: ...
+
+    def classify_types(self, texts: Sequence[str]) -> Sequence[tuple[MemoryType | None, float]]: ...
+
+    def log_event(self, event: str, **fields: Any) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Told before a file (``result`` None) and after it. ``total`` is what is known so far."""
+
+    done: int
+    total: int
+    path: str
+    result: FileResult | None = None
+
+
+class IngestPipeline:
+    """Works off the drop zone of one orchestrator. Several may run at once, in any processes.
+
+    Args:
+        store: the orchestrator's handle.
+        now_ms: the clock of manifests, milliseconds since 1970.
+        progress: called in this thread, around every file.
+        settle_seconds: how long a file must have been at rest where the system has no leases.
+    """
+
+    def __init__(
+        self,
+        store: DocumentStore,
+        *,
+        now_ms: Callable[[], int] | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        settle_seconds: float = 1.0,
+    ) -> None:
+        self._store = store
+        self._now_ms = now_ms or SystemClock().now_ms
+        self._progress = progress
+        self._settle_seconds = settle_seconds
+        self.zone = store.paths.ingest
+
+    def run(self) -> IngestReport:
+        """Work off claims that were left behind, then what lies in the drop zone now.
+
+        Raises:
+            MemoryDisabled: ``memory.ingest.enabled`` is false.
+            StorageError: the database does not work; the file in hand stays claimed.
+        """
+        settings = self._store.settings.memory.ingest
+        if not settings.enabled:
+            raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
+        max_bytes = settings.max_file_size_mb * _MEGABYTE
+        results: list[FileResult] = []
+        entries = list(discover(self.zone))
+        for left in adopt(self.zone):
+            self._tell(results, len(entries), display_path(left.path))
+            results.append(self._finish_claim(left, max_bytes))
+            self._tell(results, len(entries), results[-1].path, results[-1])
+        known = len(results)
+        for entry in entries:
+            self._tell(results, known + len(entries), entry.shown)
+            result = self._take(entry, max_bytes)
+            if result is not None:
+                results.append(result)
+                self._tell(results, known + len(entries), entry.shown, result)
+        return IngestReport(tuple(results))
+
+    def _tell(
+        self, results: Sequence[FileResult], total: int, path: str, result: FileResult | None = None
+    ) -> None:
+        if self._progress is not None:
+            self._progress(Progress(len(results), max(total, len(results)), path, result))
+
+    def _take(self, entry: DropEntry, max_bytes: int) -> FileResult | None:
+        """One entry of the drop zone; None if another worker has taken it."""
+        if entry.verdict == "skip":
+            return FileResult(entry.shown, "skipped", entry.reason)
+        try:
+            if entry.verdict == "take":
+                # Looked at before it is moved: a file that is being written stays where it is.
+                with open_parent(self.zone, entry.path) as (folder, name):
+                    check_safely(name, folder, settle_seconds=self._settle_seconds)
+            taken = claim(self.zone, entry.path, at=self._now_ms())
+        except StillBeingWritten:
+            return FileResult(entry.shown, "skipped", Reason.STILL_BEING_WRITTEN)
+        except Vanished:
+            return None
+        except PermissionError:
+            return FileResult(entry.shown, "skipped", Reason.UNREADABLE)
+        except IngestRejected as error:
+            # A folder on the way became a link: nothing in it is touched.
+            return FileResult(entry.shown, "skipped", str(error.details["reason"]), error.message)
+        return None if taken is None else self._finish_claim(taken, max_bytes)
+
+    def _finish_claim(self, taken: Claim, max_bytes: int) -> FileResult:
+        shown = display_path(taken.path)
+        try:
+            result = _Work(self._store, taken, shown, self._now_ms).finish(
+                max_bytes, self._settle_seconds
+            )
+        except StillBeingWritten:
+            taken.give_back()
+            return FileResult(shown, "skipped", Reason.STILL_BEING_WRITTEN)
+        except DatabaseBusy as error:
+            taken.give_back()
+            return FileResult(shown, "failed", error.code, error.message)
+        except MemgraphError:
+            # The database, not the file: every other file would fail the same way.
+            taken.give_back()
+            raise
+        except BaseException:
+            # Not counted out: the attempt stays on record, the next run adopts the claim.
+            taken.release()
+            raise
+        self._store.log_event(
+            f"ingest.{result.outcome}",
+            path=result.path,
+            reason=result.reason,
+            sha256=result.sha256,
+            manifest=result.manifest,
+            resumed=result.resumed,
+        )
+        return result
+
+
+@dataclass(slots=True)
+class _Work:
+    """One claimed file on its way to ``processed/`` or ``rejected/``."""
+
+    store: DocumentStore
+    claim: Claim
+    shown: str
+    now_ms: Callable[[], int]
+
+    def finish(self, max_bytes: int, settle_seconds: float) -> FileResult:
+        content: FileContent | None = None
+        try:
+            if self.claim.attempts >= MAX_ATTEMPTS:
+                raise refuse(
+                    Reason.GAVE_UP,
+                    f"reading it was begun {self.claim.attempts} times and never ended",
+                    attempts=self.claim.attempts,
+                )
+            self.claim.begin()
+            with open_directory(str(self.claim.directory)) as folder:
+                content = read_safely(
+                    self.claim.file.name,
+                    folder,
+                    max_bytes=max_bytes,
+                    settle_seconds=settle_seconds,
+                )
+            return self._ingest(content)
+        except IngestRejected as error:
+            return self._reject(error, content)
+
+    def _ingest(self, content: FileContent) -> FileResult:
+        before = self.store.ingested(content.sha256)
+        if before is not None and before[0] is IngestStatus.PROCESSED:
+            return self._repeated(content, before[1])
+        parsed = extract(parse_document(content.data, self.shown), self.store.classify_types)
+        self.claim.reserve("processed")
+        memories, broken = to_memories(
+            parsed,
+            sha256=content.sha256,
+            source_path=display_path(str(self.claim.stored_file)),
+        )
+        known = {
+            **self._head(content),
+            "format": parsed.format,
+            "title": parsed.title,
+            **told((*parsed.findings, *broken)),
+        }
+        document = to_document(
+            parsed, memories, sha256=content.sha256, path=self.shown, manifest=known
+        )
+        outcome = self.store.ingest_document(document)
+        if outcome.outcome == "duplicate":
+            return self._repeated(content, outcome.manifest)
+        made = [each.model_dump(mode="json", exclude_none=True) for each in outcome.memories]
+        joined = [each.model_dump(mode="json", exclude_none=True) for each in outcome.edges]
+        items = {"items": {"memories": made, "edges": joined}}
+        return self._close("processed", content, {**outcome.manifest, **items})
+
+    def _repeated(self, content: FileContent, recorded: Mapping[str, Any]) -> FileResult:
+        """A content that is stored already: by this very claim before its worker died, or earlier.
+
+        What was stored of a half-finished file is in the database; only its manifest was missing.
+        """
+        if recorded.get("claim") == self.claim.claim_id:
+            return self._close("processed", content, recorded, resumed=True)
+        self.claim.reserve("processed")
+        first = {"path": recorded.get("path"), "stored_as": recorded.get("stored_as")}
+        return self._close("duplicate", content, {**self._head(content), "first": first})
+
+    def _reject(self, error: IngestRejected, content: FileContent | None) -> FileResult:
+        reason = str(error.details["reason"])
+        self.claim.reserve("rejected")
+        known = {
+            **self._head(content),
+            "reason": reason,
+            "message": error.message,
+            "details": {name: each for name, each in error.details.items() if name != "reason"},
+        }
+        if content is not None:
+            self.store.ingest_rejected(content.sha256, path=shortened(self.shown), manifest=known)
+        return self._close("rejected", content, known, reason=reason, message=error.message)
+
+    def _close(
+        self,
+        outcome: Outcome,
+        content: FileContent | None,
+        known: Mapping[str, Any],
+        *,
+        reason: str | None = None,
+        message: str | None = None,
+        resumed: bool = False,
+    ) -> FileResult:
+        """The manifest first, then the file: a file in its final place always has one."""
+        manifest = {**known, "outcome": outcome, "resumed": resumed, **ended(self.now_ms())}
+        write_durably(self.claim.manifest_file, manifest)
+        result = FileResult(
+            self.shown,
+            outcome,
+            reason,
+            message,
+            None if content is None else content.sha256,
+            stored_as=display_path(str(self.claim.target)),
+            manifest=display_path(str(self.claim.manifest_file.relative_to(self.claim.zone))),
+            counts={name: known[name] for name in _COUNTS if name in known},
+            findings=known.get("finding_counts", {}),
+            resumed=resumed,
+        )
+        self.claim.finish()
+        return result
+
+    def _head(self, content: FileContent | None) -> dict[str, Any]:
+        return head(
+            path=self.shown,
+            sha256=None if content is None else content.sha256,
+            size=None if content is None else len(content.data),
+            claim=self.claim.claim_id,
+            stored_as=display_path(str(self.claim.target)),
+            started_at=self.claim.started_at,
+        )

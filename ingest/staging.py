@@ -1,0 +1,88 @@
+"""Copying files into the drop zone, for those who name them instead of dropping them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingest.claims import zone_lock
+from ingest.discover import is_hidden_or_temporary
+from ingest.parse import SUPPORTED_TYPES
+from ingest.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A file that was named: ``copied_to`` is relative to the drop zone, or None with a reason."""
+
+    source: Path
+    copied_to: str | None = None
+    reason: Reason | None = None
+
+
+def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
+    """Copy files, and what is ingestible in folders with its relative path, into the drop zone.
+
+    A file that is named is copied whatever it is called; in a folder, other types and hidden
+    names are passed over and told. Nothing in the drop zone is overwritten: a name that is taken
+    gets a number. Each file appears under its name when it is complete.
+
+    Raises:
+        OSError: a path that is not there or cannot be read.
+    """
+    results: list[Staged] = []
+    for path in paths:
+        if path.is_dir():
+            results += [_stage_one(found, found.relative_to(path), zone) for found in _walk(path)]
+        else:
+            results.append(_copy(path, Path(path.name), zone))
+    return results
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(root, name) for name in sorted(names))
+
+
+def _stage_one(path: Path, relative: Path, zone: Path) -> Staged:
+    if is_hidden_or_temporary(path.name):
+        return Staged(path, reason=Reason.HIDDEN_OR_TEMPORARY)
+    if not path.name.casefold().endswith(SUPPORTED_TYPES):
+        return Staged(path, reason=Reason.UNSUPPORTED_TYPE)
+    if path.is_symlink() or not path.is_file():
+        return Staged(path, reason=Reason.LINK if path.is_symlink() else Reason.NOT_REGULAR_FILE)
+    return _copy(path, relative, zone)
+
+
+def _copy(path: Path, relative: Path, zone: Path) -> Staged:
+    if not path.is_file():
+        if not path.exists():
+            raise FileNotFoundError(f"no such file: {path}")
+        return Staged(path, reason=Reason.NOT_REGULAR_FILE)
+    fresh = zone / f".incoming-{secrets.token_hex(8)}"
+    try:
+        shutil.copyfile(path, fresh)
+        with zone_lock(zone):
+            target = _free(zone, relative)
+            (zone / target).parent.mkdir(parents=True, exist_ok=True)
+            fresh.rename(zone / target)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return Staged(path, copied_to=str(target))
+
+
+def _free(zone: Path, relative: Path) -> Path:
+    # At the top of the drop zone these names belong to the pipeline.
+    if len(relative.parts) > 1 and relative.parts[0] in ("processed", "rejected"):
+        relative = Path(f"{relative.parts[0]}~", *relative.parts[1:])
+    target = relative
+    number = 1
+    while os.path.lexists(zone / target):
+        number += 1
+        target = relative.with_name(f"{relative.stem}~{number}{relative.suffix}")
+    return target
