@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pysqlite3.dbapi2 as driver
 
 from memgraph.errors import (
     DatabaseCorrupt,
@@ -41,8 +43,10 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
     sqlite.require_suitable_sqlite()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with provisioning_lock(path):
-        if os.path.lexists(path):
-            raise OrchestratorExists(f"there is a database already: {path}", path=str(path))
+        # A WAL without its database would be replayed into the new one.
+        for found in (path, path.with_name(path.name + "-wal")):
+            if os.path.lexists(found):
+                raise OrchestratorExists(f"there is a database already: {found}", path=str(found))
         draft = path.with_name(path.name + ".new")
         _remove_draft(draft)
         draft.write_bytes(_template(dimensions).content)
@@ -108,17 +112,41 @@ def open_database(
     return Database(path, orchestrator_id, synchronous=synchronous, busy_timeout_ms=busy_timeout_ms)
 
 
-def upgrade(path: Path, orchestrator_id: str) -> tuple[str, str]:
-    """Bring the schema to head; gives the revisions before and after."""
-    from memgraph.storage import migrating
+def upgrade(
+    path: Path, orchestrator_id: str, *, first: Callable[[], None] = lambda: None
+) -> tuple[str, str]:
+    """Bring the schema to head; gives the revisions before and after.
 
+    Args:
+        first: called when there is something to do, before it is done and while nobody writes.
+
+    Raises:
+        SchemaTooNew: made by a newer version of memgraph.
+    """
+    sqlite.require_suitable_sqlite()
     inspect_file(path)
     with provisioning_lock(path), sqlite.translated_errors(), _raw(path) as connection:
         check_identity(connection, path, orchestrator_id)
         before = _revision(connection)
-        if before != SCHEMA_HEAD:
-            migrating.upgrade(connection, "head")
+        if before < SCHEMA_HEAD:
+            first()
+        migrate(connection)
         return before, _revision(connection)
+
+
+def migrate(connection: Any) -> None:
+    """Run the migrations that are missing, in one transaction, on a driver connection.
+
+    Raises:
+        SchemaTooNew: made by a newer version of memgraph.
+    """
+    from memgraph.storage import migrating
+
+    found = _revision(connection)
+    if found < SCHEMA_HEAD:
+        migrating.upgrade(connection, "head")
+    else:
+        check_schema(connection)
 
 
 def inspect_file(path: Path) -> None:
@@ -147,14 +175,16 @@ def inspect_file(path: Path) -> None:
 
 def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
     """Is it a memgraph database, and this orchestrator's?"""
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    if application_id != APPLICATION_ID:
+    if _value(connection, "PRAGMA application_id") != APPLICATION_ID:
         raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
-    row = connection.execute(
-        "SELECT value FROM memory_metadata WHERE key = 'orchestrator_id'"
-    ).fetchone()
-    if row is None or row[0] != orchestrator_id:
+    if orchestrator_of(connection) != orchestrator_id:
         raise DatabaseForeign(f"{path} belongs to another orchestrator", path=str(path))
+
+
+def orchestrator_of(connection: Any) -> str | None:
+    """Whose database it is."""
+    found = _value(connection, "SELECT value FROM memory_metadata WHERE key = 'orchestrator_id'")
+    return None if found is None else str(found)
 
 
 def check_schema(connection: Any) -> None:
@@ -191,8 +221,18 @@ def _raw(path: Path, *, busy_timeout_ms: int = 30_000, create: bool = False) -> 
 
 
 def _revision(connection: Any) -> str:
-    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    return str(row[0]) if row else ""
+    return str(_value(connection, "SELECT version_num FROM alembic_version") or "")
+
+
+def _value(connection: Any, statement: str) -> Any:
+    """The first value that a statement gives; None: no row."""
+    try:
+        row = connection.execute(statement).fetchone()
+    except driver.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
+            raise
+        raise DatabaseCorrupt("the database lacks its tables; restore a backup") from error
+    return row[0] if row else None
 
 
 def _remove_draft(draft: Path) -> None:

@@ -1,0 +1,56 @@
+"""What backups, restores and upgrades share: a copy that passes the audit, names that are free."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from memgraph.audit import anchor
+from memgraph.audit import verify as audit
+from memgraph.audit.findings import Code, VerifyReport
+from memgraph.audit.journal import Head
+from memgraph.clock import iso
+from memgraph.errors import DatabaseCorrupt, JournalBroken
+from memgraph.storage import integrity
+
+BACKUP_KEY = "backup"
+# What an audit of a copy may never find, whoever accepts the rest.
+UNUSABLE = frozenset({Code.DATABASE_DAMAGED, Code.SCHEMA_CHANGED})
+
+
+def checked_copy(draft: Path, anchored: Head | None, accept: bool, what: str) -> VerifyReport:
+    """The audit of a copy that is to be used.
+
+    Raises:
+        DatabaseCorrupt, JournalBroken: it found something that is not to be accepted.
+    """
+    with integrity.snapshot(draft) as connection:
+        report = audit.check_copy(connection, anchored)
+    # What can be made anew does not stand in the way of a copy.
+    if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
+        return report
+    told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+    journal_only = all(code.startswith("journal.") for code in report.totals)
+    kind: type[JournalBroken | DatabaseCorrupt] = JournalBroken if journal_only else DatabaseCorrupt
+    raise kind(f"{what} does not pass the audit: {told}", findings=dict(report.totals))
+
+
+def told_anchor(path: Path) -> dict[str, Any]:
+    """What the anchor said, for the journal."""
+    try:
+        head = anchor.read(path)
+    except JournalBroken:
+        return {"anchor": "damaged"}
+    return {"anchor": None if head is None else {"seq": head.seq, "hash": head.hash}}
+
+
+def free_name(folder: Path, prefix: str, at: int, suffix: str = "") -> Path:
+    """A name in ``folder`` that tells when, and that is not taken."""
+    when = iso(at).translate({ord("-"): None, ord(":"): None, ord("."): None})
+    number = 0
+    while True:
+        found = folder / f"{prefix}-{when}{f'-{number}' if number else ''}{suffix}"
+        if not os.path.lexists(found):
+            return found
+        number += 1

@@ -1,0 +1,181 @@
+"""Putting a backup in the place of an orchestrator's database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.audit import anchor, journal
+from memgraph.audit.journal import Entry, Head
+from memgraph.clock import Clock
+from memgraph.errors import (
+    Conflict,
+    DatabaseCorrupt,
+    DatabaseForeign,
+    JournalBroken,
+    StorageError,
+)
+from memgraph.paths import OrchestratorPaths
+from memgraph.service.copies import BACKUP_KEY, checked_copy, free_name, told_anchor
+from memgraph.storage import backup as copying
+from memgraph.storage import integrity, metadata, provisioning, sqlite
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """A finished restore. ``replaced``: the folder that now holds what was there before."""
+
+    orchestrator: str
+    backup: Path
+    replaced: Path | None
+    memories: int
+    journal_entries: int
+    findings: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        replaced = None if self.replaced is None else str(self.replaced)
+        return asdict(self) | {"backup": str(self.backup), "replaced": replaced}
+
+
+def restore(
+    paths: OrchestratorPaths,
+    file: Path,
+    *,
+    clock: Clock,
+    actor: str,
+    reason: str,
+    rename: bool = False,
+    accept_findings: bool = False,
+) -> RestoreReport:
+    """Put a backup in the place of an orchestrator's database. Close the orchestrator first.
+
+    The backup is copied, checked and, if it is older, upgraded before anything is touched. What
+    was there goes into ``replaced/`` beside it and is never deleted. Whoever still has it open
+    gets DatabaseReplaced at the next write.
+
+    Args:
+        rename: take the backup of another orchestrator; only where there is no database yet.
+        accept_findings: restore although the audit finds something; never damaged pages.
+
+    Raises:
+        DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
+        JournalBroken: why the backup is refused; nothing was changed.
+    """
+    file = file.expanduser().absolute()
+    for folder in paths.folders:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with copying.draft_beside(paths.database) as draft:
+        digest = _take_in(file, draft)
+        with _refusing(file):
+            origin, stamp = _prepare(draft, paths, rename)
+            anchored = None if stamp is None else Head(stamp["seq"], stamp["hash"])
+            report = checked_copy(draft, anchored, accept_findings, "the backup")
+        entry = {
+            "reason": reason,
+            "backup": {"sha256": digest, "stamp": stamp},
+            "findings": dict(report.totals),
+        }
+        if origin != paths.name:
+            entry["from_orchestrator"] = origin
+        with provisioning.provisioning_lock(paths.database):
+            head, replaced = _swap(paths, draft, entry, clock.now_ms(), actor)
+    return RestoreReport(
+        orchestrator=paths.name,
+        backup=file,
+        replaced=replaced,
+        memories=report.checked.get("memories", 0),
+        journal_entries=head.seq,
+        findings=dict(report.totals),
+    )
+
+
+def _take_in(file: Path, draft: Path) -> str:
+    """Copy a backup to where it will be checked and used; gives its SHA-256."""
+    if file.with_name(file.name + "-wal").exists():
+        raise DatabaseForeign(
+            f"beside {file} lies a WAL: it is a database in use, no backup; run: memgraph backup",
+            path=str(file),
+        )
+    copying.copy_file(file, draft)
+    with draft.open("rb") as copied:
+        return hashlib.file_digest(copied, "sha256").hexdigest()
+
+
+@contextmanager
+def _refusing(file: Path) -> Iterator[None]:
+    """Errors about the copy that is checked are told as errors of the backup it was made of."""
+    try:
+        yield
+    except (StorageError, JournalBroken) as error:
+        details = error.details | {"path": str(file)}
+        told = f"{file} is refused as a backup ({error.code})"
+        raise type(error)(told, **details) from error
+
+
+def _prepare(
+    draft: Path, paths: OrchestratorPaths, rename: bool
+) -> tuple[str, dict[str, Any] | None]:
+    """Check what a backup is, and bring it to this version; gives its orchestrator and stamp."""
+    provisioning.inspect_file(draft)
+    with sqlite.translated_errors():
+        raw = sqlite.connect(draft, busy_timeout_ms=5_000)
+        try:
+            origin = provisioning.orchestrator_of(raw) if rename else paths.name
+            provisioning.check_identity(raw, draft, origin or "")
+            provisioning.migrate(raw)
+        finally:
+            raw.close()
+    with integrity.snapshot(draft) as connection:
+        text = metadata.get(connection, BACKUP_KEY)
+    return str(origin), None if text is None else _stamp(text)
+
+
+def _stamp(text: str) -> dict[str, Any]:
+    try:
+        stamp = json.loads(text)
+        return {"at": str(stamp["at"]), "seq": int(stamp["seq"]), "hash": str(stamp["hash"])}
+    except (ValueError, TypeError, KeyError) as error:
+        raise DatabaseCorrupt("the stamp of the backup cannot be read") from error
+
+
+def _swap(
+    paths: OrchestratorPaths,
+    draft: Path,
+    told: dict[str, Any],
+    at: int,
+    actor: str,
+) -> tuple[Head, Path | None]:
+    """Journal the restore in the draft and put it in place, while nobody writes."""
+    database = paths.database
+    anchor_file = anchor.anchor_path(database)
+    if "from_orchestrator" in told and os.path.lexists(database):
+        raise Conflict(
+            "a backup of another orchestrator can only become a new one; this one has a database",
+            orchestrator=paths.name,
+        )
+    with integrity.alone(draft) as connection:
+        _adopt(connection, paths.name)
+        entry = Entry("restore", None, {**told, "replaced": told_anchor(anchor_file)})
+        head = journal.append(connection, [entry], at=at, actor=actor)
+    copying.use_wal(draft)
+    folder = free_name(paths.memory / "replaced", "before-restore", at)
+    moved = copying.move_aside(database, folder, (anchor_file.name,))
+    copying.publish(draft, database, force=False)
+    anchor.write(anchor_file, head)
+    return head, folder if moved else None
+
+
+def _adopt(connection: sa.Connection, name: str) -> None:
+    connection.execute(sa.delete(metadata.metadata).where(metadata.metadata.c.key == BACKUP_KEY))
+    metadata.put(connection, "orchestrator_id", name)
+    connection.exec_driver_sql(
+        "UPDATE memories SET orchestrator_id = ? WHERE orchestrator_id <> ?", (name, name)
+    )

@@ -1,0 +1,415 @@
+"""Backups that can be trusted, restores that refuse what cannot, upgrades that keep the old one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from working import NAME, filled, tampering, working
+
+from memgraph import MemoryService
+from memgraph.audit import anchor
+from memgraph.clock import FixedClock
+from memgraph.errors import (
+    Conflict,
+    DatabaseCorrupt,
+    DatabaseEmpty,
+    DatabaseForeign,
+    DatabaseMissing,
+    DatabaseReplaced,
+    InvalidInput,
+    JournalBroken,
+    MemgraphError,
+    SchemaTooNew,
+)
+from memgraph.paths import OrchestratorPaths
+from memgraph.service import maintenance, restoring
+from memgraph.service.opened import Opened
+from memgraph.storage import integrity, migrating, provisioning
+from memgraph.storage.database import Database
+
+RESTORES = "FROM audit_log WHERE action = 'restore' AND subject IS NULL"
+
+Filled = tuple[MemoryService, Opened, dict[str, str]]
+
+
+@pytest.fixture
+def alive(tmp_path: Path) -> Iterator[Filled]:
+    with filled(tmp_path / "root") as found:
+        yield found
+
+
+def restore(paths: OrchestratorPaths, file: Path, **options: Any) -> restoring.RestoreReport:
+    given = {"clock": FixedClock(), "actor": "operator", "reason": "test"} | options
+    return restoring.restore(paths, file, **given)
+
+
+def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
+    with integrity.snapshot(path) as connection:
+        return list(integrity.rows(connection, statement))
+
+
+def contents(path: Path) -> list[tuple[Any, ...]]:
+    return rows(path, "SELECT memory_id, content, status FROM memories ORDER BY pk")
+
+
+def files_under(folder: Path) -> dict[str, bytes]:
+    return {
+        str(each.relative_to(folder)): each.read_bytes()
+        for each in folder.rglob("*")
+        if each.is_file() and each.suffix not in (".lock", ".log")
+    }
+
+
+def test_a_backup_is_one_private_file_that_restores_everything(
+    alive: Filled, tmp_path: Path
+) -> None:
+    service, opened, _ = alive
+    file = tmp_path / "copies" / "orc.db"
+    report = maintenance.backup(opened, file)
+    assert report.as_dict() == {
+        "orchestrator": NAME,
+        "path": str(file),
+        "bytes": file.stat().st_size,
+        "memories": 7,
+        "journal_entries": 14,
+        "findings": {},
+    }
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in file.parent.iterdir()] == ["orc.db"]
+    before = contents(opened.database.path)
+    kept = file.read_bytes()
+    service.orchestrator(NAME).remember("after the backup")
+    told = restore(opened.paths, file)
+    assert told.memories == 7
+    assert told.replaced is not None
+    assert contents(opened.paths.database) == before
+    assert len(contents(told.replaced / "memory.db")) == 8
+    assert file.read_bytes() == kept
+    assert rows(opened.paths.database, "SELECT * FROM memory_metadata WHERE key = 'backup'") == []
+
+
+def test_after_a_restore_everybody_has_to_open_anew(alive: Filled, tmp_path: Path) -> None:
+    service, opened, _ = alive
+    file = tmp_path / "orc.db"
+    maintenance.backup(opened, file)
+    restore(opened.paths, file)
+    with pytest.raises(DatabaseReplaced):
+        service.orchestrator(NAME).remember("lost otherwise")
+    service.forget(NAME)
+    memory_id = service.orchestrator(NAME).remember("welcome")
+    with service.opened(NAME) as again:
+        assert again.paths.database.stat().st_mode & 0o777 == 0o600
+        report = maintenance.verify(again)
+        assert report.as_dict()["findings"] == []
+        assert contents(again.paths.database)[-1][0] == memory_id
+        ((actor, details),) = rows(
+            again.paths.database,
+            f"SELECT actor, details {RESTORES}",
+        )
+    told = json.loads(details)
+    assert (actor, told["reason"]) == ("operator", "test")
+    assert told["replaced"]["anchor"]["seq"] == 14
+    assert told["backup"]["stamp"]["seq"] == 14
+    assert len(told["backup"]["sha256"]) == 64
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from memgraph.errors import DatabaseReplaced
+from memgraph.storage import provisioning
+path = Path(sys.argv[1])
+database = provisioning.open_database(path, "orc-1", synchronous="NORMAL", busy_timeout_ms=5000)
+def write(key):
+    with database.write() as connection:
+        connection.exec_driver_sql("INSERT INTO memory_metadata VALUES (?, 'x')", (key,))
+write("before")
+print("open", flush=True)
+sys.stdin.readline()
+try:
+    write("after")
+    print("written")
+except DatabaseReplaced as error:
+    print(error.code)
+database.close()
+"""
+
+
+def test_another_process_cannot_write_into_the_replaced_file(alive: Filled, tmp_path: Path) -> None:
+    service, opened, _ = alive
+    file = tmp_path / "orc.db"
+    maintenance.backup(opened, file)
+    path = opened.paths.database
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        report = restore(opened.paths, file)
+        service.forget(NAME)
+        memory_id = service.orchestrator(NAME).remember("in the restored one")
+        process.stdin.write("\n")
+        process.stdin.close()
+        assert process.stdout.read() == "storage.replaced\n"
+        assert process.wait() == 0
+        # Closing the replaced database has not taken the new one's WAL away.
+        assert path.with_name("memory.db-wal").stat().st_size > 0
+    service.forget(NAME)
+    assert contents(path)[-1][0] == memory_id
+    assert report.replaced is not None
+    told = rows(report.replaced / "memory.db", "SELECT key FROM memory_metadata")
+    assert ("before",) in told
+    assert ("after",) not in told
+
+
+def test_a_backup_does_not_overwrite_unless_forced(alive: Filled, tmp_path: Path) -> None:
+    _, opened, _ = alive
+    file = tmp_path / "orc.db"
+    file.write_bytes(b"precious")
+    with pytest.raises(Conflict):
+        maintenance.backup(opened, file)
+    assert file.read_bytes() == b"precious"
+    maintenance.backup(opened, file, force=True)
+    assert file.read_bytes().startswith(b"SQLite format 3")
+    with pytest.raises(InvalidInput):
+        maintenance.backup(opened, tmp_path)
+    for name in ("memory.db", "memory.db-wal", "journal.anchor", "new.db"):
+        with pytest.raises(InvalidInput):
+            maintenance.backup(opened, opened.paths.memory / name, force=True)
+
+
+def test_a_tampered_database_is_backed_up_only_on_request(alive: Filled, tmp_path: Path) -> None:
+    _, opened, ids = alive
+    with tampering(opened.database.path) as connection:
+        connection.execute(
+            "UPDATE memories SET content = 'edited' WHERE memory_id = ?", (ids["berlin"],)
+        )
+    file = tmp_path / "orc.db"
+    with pytest.raises(DatabaseCorrupt) as caught:
+        maintenance.backup(opened, file)
+    assert caught.value.details["findings"] == {"memory.content_damaged": 1}
+    assert list(tmp_path.glob("*orc.db*")) == []
+    report = maintenance.backup(opened, file, accept_findings=True)
+    assert report.findings == {"memory.content_damaged": 1}
+    with pytest.raises(DatabaseCorrupt):
+        restore(opened.paths, file)
+    assert restore(opened.paths, file, accept_findings=True).findings == report.findings
+
+
+def _garble(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + bytes(len(content) - 100))
+
+
+def _edit(file: Path, statement: str) -> None:
+    with tampering(file) as connection:
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("damage", "error"),
+    [
+        (lambda file: file.unlink(), DatabaseMissing),
+        (lambda file: file.write_bytes(b""), DatabaseEmpty),
+        (lambda file: file.write_bytes(b"no database at all" * 100), DatabaseCorrupt),
+        (lambda file: file.write_bytes(file.read_bytes()[:-4096]), DatabaseCorrupt),
+        (lambda file: file.write_bytes(file.read_bytes()[:50]), DatabaseCorrupt),
+        (_garble, DatabaseCorrupt),
+        (lambda file: _edit(file, "PRAGMA application_id = 7"), DatabaseForeign),
+        (lambda file: _edit(file, "DROP TABLE memory_metadata"), DatabaseCorrupt),
+        (
+            lambda file: _edit(
+                file, "UPDATE memory_metadata SET value = 'orc-2' WHERE key = 'orchestrator_id'"
+            ),
+            DatabaseForeign,
+        ),
+        (
+            lambda file: _edit(file, "UPDATE alembic_version SET version_num = '9999'"),
+            SchemaTooNew,
+        ),
+        (lambda file: _edit(file, "DELETE FROM audit_log WHERE seq = 14"), JournalBroken),
+        (lambda file: _edit(file, "UPDATE audit_log SET actor = 'x' WHERE seq = 3"), JournalBroken),
+        (lambda file: _edit(file, "UPDATE memories SET content = 'x'"), DatabaseCorrupt),
+        (lambda file: _edit(file, "DROP TABLE memory_edges"), DatabaseCorrupt),
+        (
+            lambda file: _edit(file, "UPDATE memory_metadata SET value = '[' WHERE key = 'backup'"),
+            DatabaseCorrupt,
+        ),
+        (lambda file: file.with_name(file.name + "-wal").write_bytes(b"x"), DatabaseForeign),
+        (lambda file: (file.unlink(), file.mkdir()), DatabaseForeign),
+    ],
+)
+def test_a_backup_that_cannot_be_trusted_is_refused_and_nothing_changes(
+    alive: Filled, tmp_path: Path, damage: Any, error: type[MemgraphError]
+) -> None:
+    service, opened, _ = alive
+    file = tmp_path / "orc.db"
+    maintenance.backup(opened, file)
+    damage(file)
+    service.forget(NAME)
+    before = files_under(opened.paths.memory)
+    with pytest.raises(error) as caught:
+        restore(opened.paths, file)
+    assert type(caught.value) is error
+    assert str(file) in caught.value.message
+    assert files_under(opened.paths.memory) == before
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"garbage" * 100], ids=["missing", "empty", "garbled"]
+)
+def test_a_lost_database_is_restored_and_what_was_there_is_kept(
+    alive: Filled, tmp_path: Path, content: bytes | None
+) -> None:
+    service, opened, _ = alive
+    file = tmp_path / "orc.db"
+    maintenance.backup(opened, file)
+    service.forget(NAME)
+    path = opened.paths.database
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    assert service.health(NAME)["status"] == "disabled"
+    stale = path.with_name("memory.db-wal")
+    stale.write_bytes(b"stale frames")
+    report = restore(opened.paths, file)
+    assert report.replaced is not None
+    assert (report.replaced / "memory.db-wal").read_bytes() == b"stale frames"
+    if content is not None:
+        assert (report.replaced / "memory.db").read_bytes() == content
+    assert service.health(NAME)["status"] == "ready"
+    with service.opened(NAME) as again:
+        assert maintenance.verify(again).ok
+
+
+def test_another_orchestrators_backup_becomes_a_new_one_and_replaces_none(
+    alive: Filled, tmp_path: Path
+) -> None:
+    service, opened, _ = alive
+    file = tmp_path / "orc.db"
+    maintenance.backup(opened, file)
+    other = OrchestratorPaths(service.root, "orc-2")
+    with pytest.raises(DatabaseForeign):
+        restore(other, file)
+    assert not other.database.exists()
+    restore(other, file, rename=True)
+    with service.opened("orc-2") as again:
+        assert maintenance.verify(again).ok
+    assert {row[0] for row in rows(other.database, "SELECT orchestrator_id FROM memories")} == {
+        "orc-2"
+    }
+    assert contents(other.database) == contents(opened.database.path)
+    ((details,),) = rows(other.database, f"SELECT details {RESTORES}")
+    assert json.loads(details)["from_orchestrator"] == NAME
+    with pytest.raises(Conflict):
+        restore(other, file, rename=True)
+
+
+def test_a_plain_copy_of_a_closed_database_can_be_restored(alive: Filled, tmp_path: Path) -> None:
+    service, opened, _ = alive
+    service.forget(NAME)
+    file = tmp_path / "copy.db"
+    shutil.copy(opened.paths.database, file)
+    assert restore(opened.paths, file).memories == 7
+
+
+def test_a_betrayed_anchor_is_accepted_only_with_a_reason(alive: Filled) -> None:
+    _, opened, _ = alive
+    path = anchor.anchor_path(opened.database.path)
+    path.unlink()
+    with pytest.raises(InvalidInput):
+        maintenance.accept_journal(opened, reason=" ", actor="operator")
+    assert maintenance.verify(opened).totals == {"journal.anchor_missing": 1}
+    maintenance.accept_journal(opened, reason="restored by hand", actor="operator")
+    assert maintenance.verify(opened).ok
+    ((details,),) = rows(
+        opened.database.path, "SELECT details FROM audit_log WHERE action = 'accept_journal'"
+    )
+    assert json.loads(details) == {"reason": "restored by hand", "anchor": None}
+
+
+@pytest.fixture
+def newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version of memgraph with one more migration."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrating.migrations_folder(), folder)
+    (folder / "versions" / "9000_more.py").write_text(
+        "from alembic import op\n"
+        "revision = '9000'\n"
+        f"down_revision = '{provisioning.SCHEMA_HEAD}'\n"
+        "def upgrade():\n    op.execute('CREATE TABLE more (x INTEGER)')\n"
+    )
+    monkeypatch.setattr(migrating, "migrations_folder", lambda: folder)
+    monkeypatch.setattr(provisioning, "SCHEMA_HEAD", "9000")
+
+
+def test_an_upgrade_keeps_a_backup_and_runs_once(
+    alive: Filled, request: pytest.FixtureRequest
+) -> None:
+    service, opened, _ = alive
+    before = contents(opened.database.path)
+    at_head = maintenance.upgrade(opened.paths, service.clock)
+    assert at_head.backup is None
+    assert at_head.before == at_head.after == provisioning.SCHEMA_HEAD
+    service.forget(NAME)
+    old = provisioning.SCHEMA_HEAD
+    request.getfixturevalue("newer")
+    assert service.health(NAME)["code"] == "storage.schema_outdated"
+    report = maintenance.upgrade(opened.paths, service.clock)
+    assert (report.before, report.after) == (old, "9000")
+    assert report.backup is not None
+    assert contents(report.backup) == before
+    assert rows(report.backup, "SELECT version_num FROM alembic_version") == [(old,)]
+    assert service.health(NAME)["status"] == "ready"
+    assert maintenance.upgrade(opened.paths, service.clock).backup is None
+    # The backup of the older version is upgraded on its way back.
+    service.forget(NAME)
+    assert restore(opened.paths, report.backup).memories == 7
+    assert rows(opened.paths.database, "SELECT version_num FROM alembic_version") == [("9000",)]
+
+
+def test_a_newer_schema_is_not_touched(alive: Filled) -> None:
+    service, opened, _ = alive
+    with tampering(opened.database.path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    service.forget(NAME)
+    before = files_under(opened.paths.memory)
+    with pytest.raises(SchemaTooNew):
+        maintenance.upgrade(opened.paths, service.clock)
+    assert files_under(opened.paths.memory) == before
+
+
+def test_a_failed_migration_changes_nothing(
+    alive: Filled, newer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, opened, _ = alive
+    service.forget(NAME)
+    version = migrating.migrations_folder() / "versions" / "9000_more.py"
+    version.write_text(version.read_text() + "    op.execute('SELECT no_such_function()')\n")
+    before = contents(opened.paths.database)
+    with pytest.raises(MemgraphError):
+        maintenance.upgrade(opened.paths, service.clock)
+    found = rows(opened.paths.database, "SELECT name FROM sqlite_schema WHERE name = 'more'")
+    assert found == []
+    assert contents(opened.paths.database) == before
+
+
+def test_databases_of_two_orchestrators_do_not_meet(tmp_path: Path) -> None:
+    with working(tmp_path) as service:
+        service.create("one")
+        service.create("two")
+        with service.opened("one") as one, service.opened("two") as two:
+            assert isinstance(one.database, Database)
+            with pytest.raises(InvalidInput):
+                maintenance.backup(one, two.paths.database, force=True)
