@@ -187,19 +187,25 @@ class BackgroundDrain:
         self._worker = worker
         self._failed = failed
         self._wake = threading.Event()
+        self._idle = threading.Event()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
 
     def wake(self) -> None:
         """Something was stored; returns at once."""
-        self._wake.set()
         with self._start_lock:
+            self._idle.clear()
+            self._wake.set()
             if self._thread is None and not self._stop.is_set():
                 self._thread = threading.Thread(
                     target=self._run, name="memgraph-embedding", daemon=True
                 )
                 self._thread.start()
+
+    def wait_idle(self, timeout_s: float) -> bool:
+        """Whether everything that was woken for is done, within a time."""
+        return self._idle.wait(timeout_s)
 
     def stop(self) -> None:
         """Ends the thread after the batch in hand."""
@@ -218,3 +224,6 @@ class BackgroundDrain:
                 self._worker.drain(stop=self._stop.is_set)
             except StorageError as error:
                 self._failed(error)
+            with self._start_lock:
+                if not self._wake.is_set():
+                    self._idle.set()

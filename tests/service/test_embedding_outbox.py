@@ -1,0 +1,125 @@
+"""The embedding outbox: nothing is lost, what fails is tried again, what returns is done once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.errors import ProviderAnswerInvalid, ProviderUnavailable
+from memgraph.providers.fake import FakeEmbedding
+from memgraph.service.embedding import LONGEST_PAUSE_MS, MAX_REFUSALS, pause_ms
+
+Make = Callable[..., MemoryService]
+
+
+@pytest.fixture
+def fake() -> FakeEmbedding:
+    return FakeEmbedding(dimensions=64)
+
+
+@pytest.fixture
+def make(tmp_path: Path, clock: FixedClock, fake: FakeEmbedding) -> Make:
+    def opened(provider: FakeEmbedding | None = fake, **options: object) -> MemoryService:
+        return MemoryService(
+            tmp_path, clock=clock, embedding=provider, environ={}, background=False, **options
+        )
+
+    return opened
+
+
+def states(orc: Orchestrator) -> dict[str, int]:
+    return orc.embedding_states()
+
+
+def test_what_is_pending_survives_a_restart(make: Make) -> None:
+    with make() as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember("The kiln is hot.")
+        assert states(orc) == {"pending": 1, "ready": 0, "failed": 0}
+    with make() as service:
+        orc = service.orchestrator("o")
+        assert orc.embed_pending().ready == 1
+        assert states(orc) == {"pending": 0, "ready": 1, "failed": 0}
+
+
+def test_a_provider_that_is_down_is_asked_again_later_and_then_once(
+    make: Make, fake: FakeEmbedding, clock: FixedClock
+) -> None:
+    with make() as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember_many({"content": f"text {n}"} for n in range(3))
+        fake.fail_with = ProviderUnavailable("down")
+        told = orc.embed_pending()
+        assert (told.ready, told.put_off, told.error_code) == (0, 3, "provider.unavailable")
+        asked = len(fake.calls)
+        assert orc.embed_pending().put_off == 0
+        assert len(fake.calls) == asked, "put off means put off"
+        fake.fail_with = None
+        clock.advance(ms=pause_ms(0))
+        assert orc.embed_pending().ready == 3
+        assert orc.embed_pending().ready == 0
+        assert states(orc) == {"pending": 0, "ready": 3, "failed": 0}
+
+
+def test_pauses_double_and_end() -> None:
+    assert [pause_ms(n) for n in range(3)] == [1_000, 2_000, 4_000]
+    assert pause_ms(1_000) == LONGEST_PAUSE_MS
+
+
+class Picky(FakeEmbedding):
+    """Refuses every batch with a certain text in it."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if any("poison" in text for text in texts):
+            raise ProviderAnswerInvalid("no")
+        return super().embed(texts)
+
+
+def test_one_text_that_spoils_the_batch_is_found_and_given_up(
+    make: Make, clock: FixedClock
+) -> None:
+    with make(Picky(dimensions=64)) as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember_many({"content": text} for text in ("good", "poison", "fine"))
+        for _ in range(MAX_REFUSALS + 1):
+            orc.embed_pending()
+            clock.advance(ms=LONGEST_PAUSE_MS)
+        assert states(orc) == {"pending": 0, "ready": 2, "failed": 1}
+        assert orc.retry_embeddings() == 1
+        assert states(orc)["pending"] == 1
+
+
+def test_a_text_with_nothing_to_embed_fails_for_good(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember("\u200b\u2060")
+        assert orc.embed_pending().failed == 1
+        assert orc.embed_pending().failed == 0
+
+
+def test_another_model_is_noticed_and_nothing_is_mixed(make: Make) -> None:
+    with make() as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember("one")
+        orc.embed_pending()
+    with make(FakeEmbedding(dimensions=32)) as service:
+        orc = service.orchestrator("o")
+        orc.remember("two")
+        assert orc.embed_pending().error_code == "embedding.model_changed"
+        assert states(orc) == {"pending": 1, "ready": 1, "failed": 0}
+        assert service.health("o")["degraded"] == ["embedding.model_changed"]
+
+
+def test_the_background_drains_by_itself(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, embedding=FakeEmbedding(dimensions=64), environ={}) as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember_many({"content": f"text {n}"} for n in range(20))
+        with service.opened("o") as opened:
+            opened.background.wait_idle(timeout_s=30)
+        assert states(orc) == {"pending": 0, "ready": 20, "failed": 0}
