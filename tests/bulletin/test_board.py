@@ -1,0 +1,220 @@
+"""A bulletin is made once per change, kept beside the database, and never missing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filling import Filling, fresh_database
+
+from memgraph.bulletin import board as board_module
+from memgraph.bulletin.board import EMPTY, MAX_VIEWS, NO_SNAPSHOT, STALE, BulletinBoard
+from memgraph.bulletin.document import Bulletin
+from memgraph.config.schema import BulletinSettings
+from memgraph.errors import DatabaseCorrupt, MemoryDisabled
+from memgraph.model.enums import Sensitivity
+from memgraph.policy.scope import Viewer
+from memgraph.storage.database import Database
+
+SETTINGS = BulletinSettings()
+OPEN_TO_ALL = Viewer(clearance=Sensitivity.PUBLIC)
+
+
+class Log:
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+
+    def failure(self, event: str, error: BaseException) -> None:
+        self.told.append((event, type(error).__name__))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with fresh_database(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "bulletins"
+
+
+@pytest.fixture
+def filling(database: Database) -> Filling:
+    filled = Filling(database)
+    filled.memory(type="Goal")
+    filled.flush()
+    return filled
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Bulletin]:
+    """Every bulletin that was composed anew."""
+    bulletins: list[Bulletin] = []
+    real: Callable[..., Bulletin] = board_module.generate_in
+
+    def counted(*arguments: Any) -> Bulletin:
+        bulletins.append(real(*arguments))
+        return bulletins[-1]
+
+    monkeypatch.setattr(board_module, "generate_in", counted)
+    return bulletins
+
+
+def damage(database: Database) -> None:
+    """Garble the file under the open connections, as a failing disk would."""
+    with database.exclusive() as driver:
+        driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    size = database.path.stat().st_size
+    database._reader.dispose()  # a fresh connection has nothing cached
+    with database.path.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * (size - 100))
+
+
+def test_it_is_made_anew_only_after_a_change(
+    database: Database, filling: Filling, made: list[Bulletin]
+) -> None:
+    board = BulletinBoard(database, SETTINGS)
+    first = board.current()
+    assert board.current() is first
+    assert len(made) == 1
+    goal = filling.memory(type="Goal")
+    filling.flush()
+    second = board.current()
+    assert goal in second.memory_ids
+    assert second.change_seq == first.change_seq + 1
+    assert len(made) == 2
+
+
+def test_every_view_has_its_own(database: Database, filling: Filling, made: list[Bulletin]) -> None:
+    board = BulletinBoard(database, SETTINGS)
+    internal, public = board.current(), board.current(OPEN_TO_ALL)
+    assert internal.memory_ids
+    assert not public.memory_ids
+    assert (board.current(), board.current(OPEN_TO_ALL)) == (internal, public)
+    assert len(made) == 2
+
+
+def test_the_number_of_kept_views_is_bounded(
+    database: Database, filling: Filling, made: list[Bulletin]
+) -> None:
+    board = BulletinBoard(database, SETTINGS)
+    sessions = [Viewer(session_ids=frozenset({f"s{n}"})) for n in range(MAX_VIEWS + 1)]
+    for viewer in sessions:
+        board.current(viewer)
+    board.current(sessions[-1])
+    assert len(made) == MAX_VIEWS + 1
+    board.current(sessions[0])
+    assert len(made) == MAX_VIEWS + 2
+
+
+def test_a_healthy_bulletin_carries_no_warning(database: Database, filling: Filling) -> None:
+    board = BulletinBoard(database, SETTINGS)
+    issued = board.bulletin_or_fallback()
+    assert (issued.bulletin, issued.warning, issued.cause) == (board.current(), None, None)
+
+
+def test_a_damaged_database_leaves_the_last_good_one(database: Database, filling: Filling) -> None:
+    log = Log()
+    board = BulletinBoard(database, SETTINGS, log=log)
+    good = board.current()
+    damage(database)
+    with pytest.raises(DatabaseCorrupt):
+        board.current()
+    issued = board.bulletin_or_fallback()
+    assert (issued.bulletin, issued.warning, issued.cause) == (good, STALE, "storage.corrupt")
+    assert log.told == [(STALE, "DatabaseCorrupt")]
+
+
+def test_after_a_restart_the_snapshot_is_the_last_good_one(
+    database: Database, filling: Filling, folder: Path
+) -> None:
+    good = BulletinBoard(database, SETTINGS, folder=folder).current()
+    damage(database)
+    restarted = BulletinBoard(database, SETTINGS, folder=folder)
+    issued = restarted.bulletin_or_fallback()
+    assert (issued.bulletin, issued.warning) == (good, STALE)
+
+
+def test_another_view_is_never_fallen_back_to(
+    database: Database, filling: Filling, folder: Path
+) -> None:
+    BulletinBoard(database, SETTINGS, folder=folder).current()
+    damage(database)
+    for board in (
+        BulletinBoard(database, SETTINGS, folder=folder),
+        BulletinBoard(database, SETTINGS),
+    ):
+        issued = board.bulletin_or_fallback(OPEN_TO_ALL)
+        assert issued.warning == EMPTY
+        assert not issued.bulletin.memory_ids
+        assert issued.bulletin.text.startswith("# Memory bulletin\n")
+        assert issued.bulletin.change_seq == 0
+
+
+def test_a_closed_database_has_a_fallback_too(database: Database, filling: Filling) -> None:
+    board = BulletinBoard(database, SETTINGS)
+    good = board.current()
+    database.close()
+    with pytest.raises(MemoryDisabled):
+        board.current()
+    issued = board.bulletin_or_fallback()
+    assert (issued.bulletin, issued.warning, issued.cause) == (good, STALE, "memory.disabled")
+
+
+def test_a_bulletin_without_a_snapshot_is_still_a_good_one(
+    database: Database, filling: Filling, folder: Path
+) -> None:
+    folder.write_text("in the way")
+    log = Log()
+    board = BulletinBoard(database, SETTINGS, folder=folder, log=log)
+    issued = board.bulletin_or_fallback()
+    assert issued.warning is None
+    assert issued.bulletin.memory_ids
+    assert [event for event, _ in log.told] == [NO_SNAPSHOT]
+    damage(database)
+    assert BulletinBoard(database, SETTINGS, folder=folder).bulletin_or_fallback().warning == EMPTY
+
+
+def test_a_mistake_in_the_program_is_not_hidden(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Bulletin:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(board_module, "generate_in", broken)
+    with pytest.raises(ZeroDivisionError):
+        BulletinBoard(database, SETTINGS).bulletin_or_fallback()
+
+
+def test_forgetting_leaves_nothing_behind(
+    database: Database, filling: Filling, folder: Path
+) -> None:
+    board = BulletinBoard(database, SETTINGS, folder=folder)
+    board.current()
+    board.current(OPEN_TO_ALL)
+    assert len(list(folder.iterdir())) == 4
+    board.forget()
+    assert list(folder.iterdir()) == []
+    damage(database)
+    assert board.bulletin_or_fallback().warning == EMPTY
+
+
+def test_threads_agree(database: Database, filling: Filling, folder: Path) -> None:
+    board = BulletinBoard(database, SETTINGS, folder=folder)
+    found: list[Bulletin] = []
+
+    def ask() -> None:
+        found.extend(board.current() for _ in range(5))
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 30
+    assert {one.model_dump_json() for one in found} == {board.current().model_dump_json()}
