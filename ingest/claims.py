@@ -244,13 +244,13 @@ def _adopt_one(zone: Path, name: str) -> Claim | None:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return None
         raise
-    state = _read_state(directory)
-    if state is None or not _exists(directory / _FILE):
+    if not _exists(directory / _FILE):
         # It died before it had the file, or after it had moved it: nothing is left to do.
-        if not _exists(directory / _FILE):
-            shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
         os.close(lock)
         return None
+    # Whatever became of what the claim knew, its file must not be lost.
+    state = _read_state(directory) or {"path": f"recovered-{name}"}
     return Claim(
         name,
         zone,

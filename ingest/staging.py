@@ -79,7 +79,7 @@ def _copy(path: Path, relative: Path, zone: Path) -> Staged:
 def _free(zone: Path, relative: Path) -> Path:
     # At the top of the drop zone these names belong to the pipeline.
     if len(relative.parts) > 1 and relative.parts[0] in ("processed", "rejected"):
-        relative = Path(f"{relative.parts[0]}~", *relative.parts[1:])
+        relative = Path(f"{relative.parts[0]}-1", *relative.parts[1:])
     target = relative
     number = 1
     while os.path.lexists(zone / target):

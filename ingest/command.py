@@ -1,0 +1,204 @@
+"""``memgraph ingest``: files into the drop zone, and the drop zone into memories.
+
+memgraph finds this function by its entry point and makes a command of it. What it needs of the
+command line is said here as protocols, since nothing in this package knows a surface.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from memgraph.errors import IngestRejected, MemgraphError
+
+if TYPE_CHECKING:
+    from ingest.manifest import FileResult
+    from ingest.pipeline import IngestPipeline, Progress
+    from ingest.staging import Staged
+    from memgraph.service.orchestrator import Orchestrator
+
+# While a folder is followed, results of the past are kept up to this many.
+MAX_KEPT = 1_000
+COLUMNS = ("file", "outcome", "memories", "edges", "reason")
+
+
+class Screen(Protocol):
+    """What is used of a terminal."""
+
+    def line(self, text: str = "", *, style: str | None = None) -> None: ...
+
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True
+    ) -> None: ...
+
+
+class CommandLine(Protocol):
+    """What is used of the command line that runs this."""
+
+    as_json: bool
+
+    def orchestrator(self, name: str) -> AbstractContextManager[Orchestrator]: ...
+
+    def after_writing(self, orchestrator: Orchestrator) -> dict[str, Any]: ...
+
+    def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]: ...
+
+    def screen(self) -> Screen: ...
+
+
+@dataclass(slots=True)
+class Report:
+    """The answer: plain JSON, how a person is shown it, and why the exit code is 1 if it is."""
+
+    data: dict[str, Any]
+    show: Callable[[Screen], None]
+    error: MemgraphError | None = None
+
+
+def command(
+    context: typer.Context,
+    orchestrator: Annotated[
+        str, typer.Argument(metavar="ORC", help="The orchestrator's name.", show_default=False)
+    ],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH",
+            exists=True,
+            help="Files, and folders to look through for .txt, .md and .json; they are copied "
+            "into the drop zone first.",
+            show_default=False,
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Follow the drop zone until interrupted.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with 1 when a file was rejected or failed.")
+    ] = False,
+) -> Report:
+    """Turn dropped files into memories.
+
+    Works off what lies in the drop zone, <root>/ORC/memory/ingest/. Every file ends in processed/
+    or rejected/ below it, with a manifest that says what became of it and why. The same content
+    is taken once, for ever.
+    """
+    line: CommandLine = context.find_root().obj
+    with line.orchestrator(orchestrator) as handle:
+        staged = _stage(paths or [], handle)
+        found = _watch(line, handle) if watch else _run_once(line, handle)
+        embedding = line.after_writing(handle)
+    totals = dict(sorted(Counter(each.outcome for each in found).items()))
+    passed_over = [
+        {"path": str(each.source), "reason": str(each.reason)}
+        for each in staged
+        if each.copied_to is None
+    ]
+    data = {
+        "files": [each.as_dict() for each in found],
+        "totals": totals,
+        "not_copied": passed_over,
+        "embedding": embedding,
+    }
+
+    def show(screen: Screen) -> None:
+        if not watch:
+            _show(screen, found)
+        for each in passed_over:
+            screen.line(f"not copied ({each['reason']}): {each['path']}", style="yellow")
+        told = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
+        screen.line(told or "the drop zone is empty")
+
+    return Report(data, show, _refusal(found) if strict else None)
+
+
+def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[Staged]:
+    if not paths:
+        return []
+    from ingest.staging import stage
+
+    return stage(paths, handle.paths.ingest)
+
+
+def _run_once(line: CommandLine, handle: Orchestrator) -> list[FileResult]:
+    with _pipeline(line, handle) as pipeline:
+        return list(pipeline.run().results)
+
+
+def _watch(line: CommandLine, handle: Orchestrator) -> list[FileResult]:
+    """Show every run as it ends; gives the last results when somebody interrupts."""
+    from ingest.watching import watch
+
+    kept: deque[FileResult] = deque(maxlen=MAX_KEPT)
+    stop = threading.Event()
+    screen = None if line.as_json else line.screen()
+    with _stopped_by_signals(stop), _pipeline(line, handle) as pipeline:
+        if screen is not None:
+            screen.line(f"following {pipeline.zone}; end with Ctrl-C")
+        for report in watch(pipeline, stop):
+            kept.extend(report.results)
+            line.after_writing(handle)
+            if screen is not None:
+                _show(screen, report.results)
+    return list(kept)
+
+
+@contextmanager
+def _pipeline(line: CommandLine, handle: Orchestrator) -> Iterator[IngestPipeline]:
+    from ingest.pipeline import IngestPipeline
+
+    with line.stages("ingesting") as told:
+
+        def progress(at: Progress) -> None:
+            told(at.path, at.done, at.total)
+
+        yield IngestPipeline(handle, progress=progress)
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """A first Ctrl-C or SIGTERM ends the run in hand in good order."""
+    names = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, lambda *_: stop.set()) for each in names]
+    try:
+        yield
+    finally:
+        for each, handler in zip(names, before, strict=True):
+            signal.signal(each, handler)
+
+
+def _show(screen: Screen, results: Sequence[FileResult]) -> None:
+    rows = [
+        (
+            each.path,
+            each.outcome,
+            _count(each.counts.get("memories")),
+            _count(each.counts.get("edges")),
+            each.reason or "",
+        )
+        for each in results
+    ]
+    if rows:
+        screen.table(COLUMNS, rows)
+
+
+def _count(value: Any) -> str:
+    """New ones; memories are counted by outcome, edges as a whole."""
+    if isinstance(value, dict):
+        value = value.get("stored", 0)
+    return "" if value is None else str(value)
+
+
+def _refusal(results: Sequence[FileResult]) -> IngestRejected | None:
+    refused = [each for each in results if each.outcome in ("rejected", "failed")]
+    if not refused:
+        return None
+    return IngestRejected(f"{len(refused)} of {len(results)} files were not taken")

@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.claims import CLAIMS, claim
+from ingest.manifest import FileResult, IngestReport
+from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
+from ingest.reasons import Part, Reason
+from memgraph import MemoryService, Orchestrator
+from memgraph.errors import DatabaseBusy, MemoryDisabled, StorageError
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.ingest import Document, DocumentOutcome
+
+RECORD = "# {number}. {title}\n\n## Status\n\n{status}\n\n## Decision\n\nWe choose {title}.\n"
+ALL = tuple(MemoryStatus)
+
+Drop = Callable[[str, str | bytes], Path]
+
+
+@pytest.fixture
+def drop(orc: Orchestrator) -> Drop:
+    def put(name: str, content: str | bytes) -> Path:
+        path = orc.paths.ingest / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return put
+
+
+def run(orc: Orchestrator, **options: Any) -> IngestReport:
+    return IngestPipeline(orc, now_ms=lambda: 1_767_225_600_000, **options).run()
+
+
+def only(report: IngestReport) -> FileResult:
+    (result,) = report.results
+    return result
+
+
+def manifest(orc: Orchestrator, result: FileResult) -> dict[str, Any]:
+    assert result.manifest is not None
+    told: dict[str, Any] = json.loads((orc.paths.ingest / result.manifest).read_bytes())
+    return told
+
+
+def record(number: int, title: str, status: str = "Accepted") -> str:
+    return RECORD.format(number=number, title=title, status=status)
+
+
+def decisions(orc: Orchestrator) -> dict[str, tuple[str, MemoryStatus]]:
+    found = orc.list_memories(types=[MemoryType.DECISION], statuses=ALL)
+    return {each.attributes["title"]: (each.memory_id, each.status) for each in found}
+
+
+def edges_between(orc: Orchestrator, ids: list[str]) -> set[tuple[str, str, EdgeType]]:
+    graph = orc.subgraph(ids, hops=1)
+    return {(edge.from_id, edge.to_id, edge.edge_type) for edge in graph.edges}
+
+
+def test_a_file_becomes_memories_and_ends_in_processed(orc: Orchestrator, drop: Drop) -> None:
+    path = drop("adr/0001-tea.md", record(1, "Tea"))
+    result = only(run(orc))
+    assert (result.outcome, result.reason) == ("processed", None)
+    assert not path.exists()
+    kept = orc.paths.processed / "adr" / "0001-tea.md"
+    assert kept.read_text() == record(1, "Tea")
+    told = manifest(orc, result)
+    assert told["outcome"] == "processed"
+    assert told["sha256"] == result.sha256
+    assert told["memories"] == {"stored": 1}
+    (item,) = told["items"]["memories"]
+    memory = orc.get(item["memory_id"])
+    assert memory.type is MemoryType.DECISION
+    source = orc.trace(memory.memory_id).sources[0]
+    assert source.captured_by == "extractor"
+    assert source.source_path == str(kept)
+    assert source.content_sha256 == result.sha256
+    assert list((orc.paths.ingest / CLAIMS).glob("[!.]*")) == []
+
+
+def test_the_same_content_again_is_a_duplicate(orc: Orchestrator, drop: Drop) -> None:
+    drop("a.md", record(1, "Tea"))
+    run(orc)
+    drop("b.md", record(1, "Tea"))
+    drop("a.md", record(1, "Tea"))
+    report = run(orc)
+    assert [each.outcome for each in report.results] == ["duplicate", "duplicate"]
+    told = manifest(orc, report.results[1])
+    assert told["first"] == {"path": "a.md", "stored_as": "processed/b.md"} or told["first"] == {
+        "path": "a.md",
+        "stored_as": "processed/a.md",
+    }
+    assert len(decisions(orc)) == 1
+    assert sorted(each.name for each in orc.paths.processed.glob("*.md")) == [
+        "a.md",
+        "a~2.md",
+        "b.md",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.md", b"", Reason.EMPTY),
+        ("a.txt", b"\x89PNG\r\n", Reason.BINARY),
+        ("a.txt", b"a\x00b", Reason.NUL_BYTES),
+        ("a.txt", b"caf\xe9", Reason.NOT_UTF8),
+        ("a.json", b'{"a": [1', Reason.JSON_TRUNCATED),
+        ("a.json", b'{"a":1,"a":2}', Reason.JSON_DUPLICATE_KEY),
+        ("a.json", b'{"memories":[{"content":"x","type":"Rumour"}]}', Reason.NO_VALID_ITEMS),
+        ("a.pdf", b"words", Reason.UNSUPPORTED_TYPE),
+        ("a.txt", b"x" * 1_000_001, Reason.TOO_LARGE),
+    ],
+)
+def test_a_bad_file_ends_in_rejected_with_its_reason(
+    tmp_path: Path, name: str, content: bytes, reason: Reason
+) -> None:
+    config = {"memory.ingest.max_file_size_mb": 1}
+    with MemoryService(tmp_path / "r", config=config, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        (orc.paths.ingest / name).write_bytes(content)
+        (orc.paths.ingest / "z.md").write_text(record(1, "Tea"))
+        bad, good = run(orc).results
+        assert (bad.outcome, bad.reason) == ("rejected", reason)
+        assert (orc.paths.rejected / name).read_bytes() == content
+        assert manifest(orc, bad)["reason"] == reason
+        assert good.outcome == "processed"
+
+
+def test_links_and_pipes_are_set_aside_unread(orc: Orchestrator, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text(record(1, "Secret"))
+    (orc.paths.ingest / "link.md").symlink_to(secret)
+    os.link(secret, orc.paths.ingest / "hard.md")
+    os.mkfifo(orc.paths.ingest / "pipe.md")
+    report = run(orc)
+    assert {each.path: each.reason for each in report.results} == {
+        "link.md": Reason.LINK,
+        "hard.md": Reason.HARD_LINK,
+        "pipe.md": Reason.NOT_REGULAR_FILE,
+    }
+    assert secret.read_text() == record(1, "Secret")
+    assert decisions(orc) == {}
+    assert (orc.paths.rejected / "link.md").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["two\nlines.md", "\udcff.md", "n" * 252 + ".md", "..a\\b.md"])
+def test_strange_names(orc: Orchestrator, drop: Drop, name: str) -> None:
+    if name.startswith("."):
+        name = f"x{name}"
+    drop(name, record(1, "Tea"))
+    result = only(run(orc))
+    assert result.outcome == "processed"
+    json.dumps(result.as_dict()).encode()
+    assert len(decisions(orc)) == 1
+    assert len(list(orc.paths.processed.iterdir())) == 2
+
+
+def test_a_file_that_is_being_written_is_left_alone(orc: Orchestrator, drop: Drop) -> None:
+    path = drop("a.md", "")
+    with path.open("w") as file:
+        file.write(record(1, "Tea")[:20])
+        file.flush()
+        result = only(run(orc))
+        assert (result.outcome, result.reason) == ("skipped", Reason.STILL_BEING_WRITTEN)
+        assert path.exists()
+        file.write(record(1, "Tea")[20:])
+    assert only(run(orc)).outcome == "processed"
+    assert list(decisions(orc)) == ["Tea"]
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+@pytest.mark.parametrize("told_by", ["old", "new", "both"])
+def test_records_join_in_any_order(
+    orc: Orchestrator, drop: Drop, newer_first: bool, told_by: str
+) -> None:
+    by = "Superseded by [2. Juice](0002-juice.md)" if told_by != "new" else "Accepted"
+    of = "Accepted\n\nSupersedes [1. Tea](0001-tea.md)" if told_by != "old" else "Accepted"
+    files = [
+        ("adr/0001-tea.md", record(1, "Tea", by)),
+        ("adr/0002-juice.md", record(2, "Juice", of)),
+    ]
+    for name, content in reversed(files) if newer_first else files:
+        drop(name, content)
+        assert only(run(orc)).outcome == "processed"
+    found = decisions(orc)
+    (tea, tea_status), (juice, juice_status) = found["Tea"], found["Juice"]
+    assert (tea_status, juice_status) == (MemoryStatus.SUPERSEDED, MemoryStatus.ACTIVE)
+    assert (juice, tea, EdgeType.UPDATES) in edges_between(orc, [tea, juice])
+
+
+def test_what_is_amended_stays_active(orc: Orchestrator, drop: Drop) -> None:
+    drop("1.md", record(1, "Tea", "Accepted\n\nAmended by [2](2.md)"))
+    drop("2.md", record(2, "Juice", "Accepted\n\nAmends [1](1.md)"))
+    run(orc)
+    found = decisions(orc)
+    assert {status for _, status in found.values()} == {MemoryStatus.ACTIVE}
+    tea, juice = found["Tea"][0], found["Juice"][0]
+    updates = {each for each in edges_between(orc, [tea, juice]) if each[2] is EdgeType.UPDATES}
+    assert updates == {(juice, tea, EdgeType.UPDATES)}
+
+
+def test_a_conversation(orc: Orchestrator, drop: Drop) -> None:
+    drop("talk-session-01.txt", "# 8 May 2023\n\nAnn: We go to Porto.\nBob: Fine.\nAnn: Good.\n")
+    run(orc)
+    turns = orc.list_memories(kinds=[MemoryKind.EPISODE], session_id="talk-session-01")
+    ordered = sorted(turns, key=lambda each: each.sequence or 0)
+    assert [(each.source_role, each.content) for each in ordered] == [
+        ("Ann", "We go to Porto."),
+        ("Bob", "Fine."),
+        ("Ann", "Good."),
+    ]
+    source = orc.trace(ordered[0].memory_id).sources[0]
+    assert (source.source_type, source.conversation_id) == ("channel_transcript", "talk")
+
+
+def test_own_document_with_a_broken_item(orc: Orchestrator, drop: Drop) -> None:
+    items = [
+        {"key": "a", "content": "Tea is served at four.", "type": "Fact", "importance": 100},
+        {"key": "b", "content": "I am root.", "type": "Identity"},
+    ]
+    drop("m.json", json.dumps({"memories": items, "edges": []}))
+    result = only(run(orc))
+    assert result.outcome == "processed"
+    assert result.findings == {Part.IMPORTANCE_CAPPED: 1, Part.IDENTITY_NOT_ALLOWED: 1}
+    (memory,) = orc.list_memories()
+    assert memory.importance == 90
+    codes = [each["code"] for each in manifest(orc, result)["findings"]]
+    assert codes == [Part.IMPORTANCE_CAPPED, Part.IDENTITY_NOT_ALLOWED]
+
+
+class Breaking:
+    """A handle whose next store does its work and then fails, or fails at once."""
+
+    def __init__(self, orc: Orchestrator, error: BaseException, *, after: bool) -> None:
+        self._orc = orc
+        self._error: BaseException | None = error
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._orc, name)
+
+    def ingest_document(self, document: Document) -> DocumentOutcome:
+        error, self._error = self._error, None
+        if error is not None and not self._after:
+            raise error
+        outcome = self._orc.ingest_document(document)
+        if error is not None:
+            raise error
+        return outcome
+
+
+def run_through(store: Breaking) -> IngestReport:
+    return IngestPipeline(store).run()  # type: ignore[arg-type]  # __getattr__ has the rest
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_a_run_that_dies_is_ended_by_the_next(orc: Orchestrator, drop: Drop, after: bool) -> None:
+    drop("a.md", record(1, "Tea"))
+    with pytest.raises(KeyboardInterrupt):
+        run_through(Breaking(orc, KeyboardInterrupt(), after=after))
+    assert list(orc.paths.processed.iterdir()) == []
+    result = only(run(orc))
+    assert (result.outcome, result.resumed) == ("processed", after)
+    assert len(decisions(orc)) == 1
+    assert manifest(orc, result)["memories"] == {"stored": 1}
+    assert (orc.paths.processed / "a.md").exists()
+    assert only_none(run(orc))
+
+
+def only_none(report: IngestReport) -> bool:
+    return report.results == ()
+
+
+def test_a_busy_database_costs_one_file_one_run(orc: Orchestrator, drop: Drop) -> None:
+    drop("a.md", record(1, "Tea"))
+    drop("b.md", record(2, "Juice"))
+    report = run_through(Breaking(orc, DatabaseBusy("busy"), after=False))
+    assert [(each.outcome, each.reason) for each in report.results] == [
+        ("failed", "storage.busy"),
+        ("processed", None),
+    ]
+    assert only(run(orc)).outcome == "processed"
+    assert len(decisions(orc)) == 2
+
+
+def test_a_broken_database_stops_the_run_and_loses_nothing(orc: Orchestrator, drop: Drop) -> None:
+    drop("a.md", record(1, "Tea"))
+    drop("b.md", record(2, "Juice"))
+    with pytest.raises(StorageError):
+        run_through(Breaking(orc, StorageError("broken"), after=False))
+    assert [each.outcome for each in run(orc).results] == ["processed", "processed"]
+
+
+def test_a_file_that_always_kills_its_reader_is_set_aside(orc: Orchestrator, drop: Drop) -> None:
+    drop("a.md", record(1, "Tea"))
+    taken = claim(orc.paths.ingest, "a.md", at=0)
+    assert taken is not None
+    for _ in range(MAX_ATTEMPTS):
+        taken.begin()
+    taken.release()
+    assert (only(run(orc)).outcome, only_none(run(orc))) == ("rejected", True)
+    assert (orc.paths.rejected / "a.md").exists()
+
+
+def test_progress_is_told_before_and_after(orc: Orchestrator, drop: Drop) -> None:
+    drop("a.md", record(1, "Tea"))
+    drop("b.md", "")
+    told: list[Progress] = []
+    run(orc, progress=told.append)
+    assert [(each.done, each.total, each.path) for each in told] == [
+        (0, 2, "a.md"),
+        (1, 2, "a.md"),
+        (1, 2, "b.md"),
+        (2, 2, "b.md"),
+    ]
+    assert [each.result.outcome for each in told if each.result] == ["processed", "rejected"]
+
+
+def test_ingestion_can_be_switched_off(tmp_path: Path) -> None:
+    with MemoryService(
+        tmp_path / "r", config={"memory.ingest.enabled": False}, environ={}, background=False
+    ) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        (orc.paths.ingest / "a.md").write_text("words")
+        with pytest.raises(MemoryDisabled):
+            run(orc)
+        assert (orc.paths.ingest / "a.md").exists()
+
+
+def test_every_file_is_logged(orc: Orchestrator, drop: Drop) -> None:
+    drop("a.md", record(1, "Tea"))
+    drop("b.md", "")
+    run(orc)
+    lines = [json.loads(line) for line in orc.paths.log_file.read_text().splitlines()]
+    told = {each["event"]: each["reason"] for each in lines if each["event"].startswith("ingest.")}
+    assert told == {"ingest.processed": None, "ingest.rejected": Reason.EMPTY}

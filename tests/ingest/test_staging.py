@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.discover import discover
+from ingest.reasons import Reason
+from ingest.staging import stage
+
+
+@pytest.fixture
+def zone(tmp_path: Path) -> Path:
+    made = tmp_path / "ingest"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    made = tmp_path / "source"
+    (made / "adr").mkdir(parents=True)
+    for name in ("adr/1.md", "adr/LICENSE", "adr/.hidden.md", "a.txt"):
+        (made / name).write_text(name)
+    (made / "link.md").symlink_to(made / "a.txt")
+    return made
+
+
+def test_a_folder_is_copied_with_its_paths(zone: Path, source: Path) -> None:
+    results = stage([source], zone)
+    assert {each.copied_to for each in results if each.reason is None} == {"adr/1.md", "a.txt"}
+    assert {each.source.name: each.reason for each in results if each.reason} == {
+        "LICENSE": Reason.UNSUPPORTED_TYPE,
+        ".hidden.md": Reason.HIDDEN_OR_TEMPORARY,
+        "link.md": Reason.LINK,
+    }
+    assert [each.path for each in discover(zone)] == ["a.txt", "adr/1.md"]
+    assert (source / "a.txt").exists()
+
+
+def test_nothing_is_overwritten(zone: Path, source: Path) -> None:
+    (zone / "a.txt").write_text("mine")
+    results = stage([source / "a.txt", source / "a.txt"], zone)
+    assert [each.copied_to for each in results] == ["a~2.txt", "a~3.txt"]
+    assert (zone / "a.txt").read_text() == "mine"
+
+
+def test_a_named_file_is_copied_whatever_it_is_called(zone: Path, source: Path) -> None:
+    (result,) = stage([source / "adr" / "LICENSE"], zone)
+    assert result.copied_to == "LICENSE"
+
+
+def test_a_folder_cannot_land_among_the_processed(zone: Path, source: Path) -> None:
+    (source / "processed").mkdir()
+    (source / "processed" / "b.md").write_text("b")
+    stage([source], zone)
+    assert "processed-1/b.md" in [each.path for each in discover(zone)]
+
+
+def test_what_is_not_there_is_an_error(zone: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        stage([tmp_path / "nowhere.md"], zone)
+    assert list(zone.glob(".incoming-*")) == []
