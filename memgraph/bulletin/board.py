@@ -10,13 +10,14 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from memgraph.bulletin.document import Bulletin, composed, view_key
 from memgraph.bulletin.generate import generate_in
 from memgraph.bulletin.snapshots import Snapshots
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
+from memgraph.log import EventLog
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage.bulletin_queries import journal_head
 from memgraph.storage.database import Database
@@ -26,14 +27,6 @@ MAX_VIEWS = 64
 STALE = "bulletin.stale"
 EMPTY = "bulletin.empty"
 NO_SNAPSHOT = "bulletin.snapshot_failed"
-
-
-class FailureLog(Protocol):
-    """What is needed of ``memgraph.log.EventLog``."""
-
-    def failure(self, event: str, error: BaseException) -> None:
-        """Tells of an error by its class and code."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +67,7 @@ class BulletinBoard:
         *,
         folder: Path | None = None,
         plain_viewer: Viewer = DEFAULT_VIEWER,
-        log: FailureLog | None = None,
+        log: EventLog | None = None,
     ) -> None:
         self._database = database
         self._settings = settings
@@ -162,7 +155,7 @@ class BulletinBoard:
 
     def _tell(self, event: str, error: BaseException) -> None:
         if self._log is not None:
-            self._log.failure(event, error)
+            self._log.failure(event, error, level="warning")
 
 
 def without_database(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,8 +14,10 @@ from filling import Filling, fresh_database
 from memgraph.bulletin import board as board_module
 from memgraph.bulletin.board import EMPTY, MAX_VIEWS, NO_SNAPSHOT, STALE, BulletinBoard
 from memgraph.bulletin.document import Bulletin
+from memgraph.clock import FixedClock
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import DatabaseCorrupt, MemoryDisabled
+from memgraph.log import EventLog, MemorySink
 from memgraph.model.enums import Sensitivity
 from memgraph.policy.scope import Viewer
 from memgraph.storage.database import Database
@@ -23,12 +26,19 @@ SETTINGS = BulletinSettings()
 OPEN_TO_ALL = Viewer(clearance=Sensitivity.PUBLIC)
 
 
-class Log:
-    def __init__(self) -> None:
-        self.told: list[tuple[str, str]] = []
+@pytest.fixture
+def sink() -> MemorySink:
+    return MemorySink()
 
-    def failure(self, event: str, error: BaseException) -> None:
-        self.told.append((event, type(error).__name__))
+
+@pytest.fixture
+def log(sink: MemorySink) -> EventLog:
+    return EventLog(sink, FixedClock())
+
+
+def told(sink: MemorySink) -> list[tuple[str, str, str]]:
+    lines = [json.loads(line) for line in sink.lines]
+    return [(line["event"], line["level"], line["error"]) for line in lines]
 
 
 @pytest.fixture
@@ -118,8 +128,9 @@ def test_a_healthy_bulletin_carries_no_warning(database: Database, filling: Fill
     assert (issued.bulletin, issued.warning, issued.cause) == (board.current(), None, None)
 
 
-def test_a_damaged_database_leaves_the_last_good_one(database: Database, filling: Filling) -> None:
-    log = Log()
+def test_a_damaged_database_leaves_the_last_good_one(
+    database: Database, filling: Filling, log: EventLog, sink: MemorySink
+) -> None:
     board = BulletinBoard(database, SETTINGS, log=log)
     good = board.current()
     damage(database)
@@ -127,7 +138,7 @@ def test_a_damaged_database_leaves_the_last_good_one(database: Database, filling
         board.current()
     issued = board.bulletin_or_fallback()
     assert (issued.bulletin, issued.warning, issued.cause) == (good, STALE, "storage.corrupt")
-    assert log.told == [(STALE, "DatabaseCorrupt")]
+    assert told(sink) == [(STALE, "warning", "DatabaseCorrupt")]
 
 
 def test_after_a_restart_the_snapshot_is_the_last_good_one(
@@ -167,15 +178,14 @@ def test_a_closed_database_has_a_fallback_too(database: Database, filling: Filli
 
 
 def test_a_bulletin_without_a_snapshot_is_still_a_good_one(
-    database: Database, filling: Filling, folder: Path
+    database: Database, filling: Filling, folder: Path, log: EventLog, sink: MemorySink
 ) -> None:
     folder.write_text("in the way")
-    log = Log()
     board = BulletinBoard(database, SETTINGS, folder=folder, log=log)
     issued = board.bulletin_or_fallback()
     assert issued.warning is None
     assert issued.bulletin.memory_ids
-    assert [event for event, _ in log.told] == [NO_SNAPSHOT]
+    assert told(sink) == [(NO_SNAPSHOT, "warning", "FileExistsError")]
     damage(database)
     assert BulletinBoard(database, SETTINGS, folder=folder).bulletin_or_fallback().warning == EMPTY
 
