@@ -15,7 +15,6 @@ from memgraph.errors import (
     ProviderError,
     ProviderRejected,
     ProviderUnavailable,
-    StorageError,
 )
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.storage import embeddings, metadata, vectors
@@ -32,6 +31,7 @@ LONGEST_PAUSE_MS = 3_600_000
 # An answer that makes no sense, or a text the provider refuses, is tried this often.
 MAX_REFUSALS = 3
 NOTHING_TO_EMBED = "embedding.nothing_to_embed"
+MODEL_CHANGED = "embedding.model_changed"
 MODEL_KEY = "embedding_model"
 DIMENSIONS_KEY = "embedding_dimensions"
 
@@ -100,7 +100,7 @@ class EmbeddingWorker:
             while not stop() and (limit is None or told.ready + told.failed < limit):
                 with self._database.read() as connection:
                     if model_mismatch(connection, provider) is not None:
-                        told.error_code = "embedding.model_changed"
+                        told.error_code = MODEL_CHANGED
                         return told
                     batch = embeddings.due(connection, self._clock.now_ms(), BATCH)
                 if not batch:
@@ -166,6 +166,10 @@ class EmbeddingWorker:
             if vector.any()
         }
         with self._database.write() as connection:
+            # A rebuild for another model may have begun while this batch was embedded.
+            if model_mismatch(connection, provider) is not None:
+                told.error_code = MODEL_CHANGED
+                return
             pending = embeddings.still_pending(connection, [each.memory_pk for each in batch])
             if metadata.get(connection, MODEL_KEY) is None:
                 metadata.put(connection, MODEL_KEY, provider.model)
@@ -176,54 +180,3 @@ class EmbeddingWorker:
             embeddings.mark_failed(connection, empty, NOTHING_TO_EMBED)
         told.ready += len(ready)
         told.failed += len(empty)
-
-
-class BackgroundDrain:
-    """A thread that drains when it is woken, and again when put-off items are due."""
-
-    IDLE_S = 30.0
-
-    def __init__(self, worker: EmbeddingWorker, failed: Callable[[StorageError], None]) -> None:
-        self._worker = worker
-        self._failed = failed
-        self._wake = threading.Event()
-        self._idle = threading.Event()
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._start_lock = threading.Lock()
-
-    def wake(self) -> None:
-        """Something was stored; returns at once."""
-        with self._start_lock:
-            self._idle.clear()
-            self._wake.set()
-            if self._thread is None and not self._stop.is_set():
-                self._thread = threading.Thread(
-                    target=self._run, name="memgraph-embedding", daemon=True
-                )
-                self._thread.start()
-
-    def wait_idle(self, timeout_s: float) -> bool:
-        """Whether everything that was woken for is done, within a time."""
-        return self._idle.wait(timeout_s)
-
-    def stop(self) -> None:
-        """Ends the thread after the batch in hand."""
-        self._stop.set()
-        self._wake.set()
-        with self._start_lock:
-            thread = self._thread
-        if thread is not None:
-            thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            self._wake.wait(self.IDLE_S)
-            self._wake.clear()
-            try:
-                self._worker.drain(stop=self._stop.is_set)
-            except StorageError as error:
-                self._failed(error)
-            with self._start_lock:
-                if not self._wake.is_set():
-                    self._idle.set()

@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import parse_time
-from memgraph.errors import MemoryDisabled, StorageError
+from memgraph.errors import AccessDenied, MemoryDisabled, StorageError
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.values import Memory
+from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.values import Memory, validated
 from memgraph.service import reading
 from memgraph.service.handle import Handle
+from memgraph.service.recalling import answer
 
 if TYPE_CHECKING:
     from memgraph.bulletin.board import Issued
@@ -60,6 +62,30 @@ class ReadingHandle(Handle):
         """Counts over everything stored, sizes on disk, the state of the embeddings."""
         with self._service.opened(self.name) as opened:
             return reading.stats(opened)
+
+    def recall(self, query: str | RecallRequest = "", **fields: Any) -> Bundle:
+        """The memories that answer a question, best first, with their reasons and sources.
+
+        Args:
+            query: words or a sentence; or a whole request.
+            fields: the other fields of ``RecallRequest``.
+
+        Raises:
+            InvalidInput: a field is wrong, or neither query nor filter says what to recall.
+            AccessDenied: the request reaches further than this handle's viewer; it is logged.
+        """
+        request = query if isinstance(query, RecallRequest) else None
+        if request is None:
+            request = validated(RecallRequest, {"query": query, **fields})
+        with self._service.opened(self.name) as opened:
+            try:
+                bundle = answer(opened, self.viewer, request)
+            except AccessDenied as error:
+                opened.log.warning("access.denied", actor=self.actor, **error.details)
+                raise
+            if opened.receipts.add(request, bundle) and self._service.embeds_in_background:
+                opened.background.wake()
+            return bundle
 
     def subgraph(
         self,

@@ -13,14 +13,16 @@ from memgraph.audit.journal import Entry, Head
 from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import Clock
 from memgraph.config import Settings
-from memgraph.errors import JournalBroken
+from memgraph.errors import JournalBroken, StorageError
 from memgraph.ids import IdSource
 from memgraph.log import open_log
 from memgraph.model.enums import MemoryKind
 from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
-from memgraph.service.embedding import BackgroundDrain, EmbeddingWorker, model_mismatch
+from memgraph.service.background import Background
+from memgraph.service.embedding import EmbeddingWorker, model_mismatch
 from memgraph.service.naming import NameFinder
+from memgraph.service.receipts import ReceiptBook
 from memgraph.service.writing import Writer
 from memgraph.storage.database import Database
 
@@ -80,8 +82,10 @@ class Opened:
             keep_files=chosen.keep_files,
             orchestrator=paths.name,
         )
-        self.background = BackgroundDrain(
-            self.worker, lambda error: self.log.failure("embedding.drain", error)
+        self.receipts = ReceiptBook(database)
+        self.background = Background(
+            (lambda stop: self.worker.drain(stop=stop), self.receipts.flush),
+            lambda error: self.log.failure("background", error),
         )
         self.board = BulletinBoard(
             database, settings.memory.bulletin, folder=paths.bulletins, log=self.log
@@ -120,4 +124,8 @@ class Opened:
 
     def close(self) -> None:
         self.background.stop()
+        try:
+            self.receipts.flush()
+        except StorageError as error:
+            self.log.failure("receipts.flush", error)
         self.database.close()

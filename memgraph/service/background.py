@@ -1,0 +1,68 @@
+"""A thread for what may follow a write or a recall a little later."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from memgraph.errors import StorageError
+
+Chore = Callable[[Callable[[], bool]], object]
+"""Takes a function that says whether to stop, and returns when nothing is left to do."""
+
+
+class Background:
+    """Does its chores when it is woken, and from time to time for what was put off.
+
+    Args:
+        chores: done in order.
+        failed: told of a chore that the database failed; the others go on.
+    """
+
+    IDLE_S = 30.0
+
+    def __init__(self, chores: Sequence[Chore], failed: Callable[[StorageError], None]) -> None:
+        self._chores = tuple(chores)
+        self._failed = failed
+        self._wake = threading.Event()
+        self._idle = threading.Event()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._start_lock = threading.Lock()
+
+    def wake(self) -> None:
+        """There is something to do; returns at once."""
+        with self._start_lock:
+            self._idle.clear()
+            self._wake.set()
+            if self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(
+                    target=self._run, name="memgraph-background", daemon=True
+                )
+                self._thread.start()
+
+    def wait_idle(self, timeout_s: float) -> bool:
+        """Whether everything that was woken for is done, within a time."""
+        return self._idle.wait(timeout_s)
+
+    def stop(self) -> None:
+        """Ends the thread after the batch in hand."""
+        self._stop.set()
+        self._wake.set()
+        with self._start_lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait(self.IDLE_S)
+            self._wake.clear()
+            for chore in self._chores:
+                try:
+                    chore(self._stop.is_set)
+                except StorageError as error:
+                    self._failed(error)
+            with self._start_lock:
+                if not self._wake.is_set():
+                    self._idle.set()

@@ -1,0 +1,33 @@
+"""Recall, joined with the open orchestrator: its provider, its settings, what it lacks."""
+
+from __future__ import annotations
+
+from memgraph.model.recall import Bundle, Degraded, RecallRequest
+from memgraph.policy.scope import Viewer
+from memgraph.retrieval.recall import recall
+from memgraph.service.opened import Opened
+
+
+def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
+    """Answer a request from one orchestrator. Raises AccessDenied, StorageError."""
+    embed = None if opened.embedding is None else opened.embedding.embed
+    degraded = []
+    if opened.other_model is not None:
+        embed = None
+        degraded.append(
+            Degraded(
+                code="vector.model_changed",
+                text="the embedding model was changed; run: memgraph embeddings rebuild",
+            )
+        )
+    return recall(
+        opened.database,
+        request,
+        viewer=viewer,
+        settings=opened.settings.memory,
+        embed=embed,
+        name_keys=lambda text: {name.key for name in opened.find_names(text)},
+        now_ms=opened.clock.now_ms(),
+        ids=opened.ids,
+        degraded=degraded,
+    )
