@@ -12,12 +12,13 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from memgraph.model.enums import Sensitivity
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import Answer, invocation
 
 if TYPE_CHECKING:
-    from typer._click.core import Command, Context, Parameter
+    from typer._click.core import Context, Parameter
+    from typer._click.formatting import HelpFormatter
 
-Function = Callable[..., Report]
+Function = Callable[..., Answer]
 OrchestratorName = Annotated[
     str, typer.Argument(metavar="ORC", help="The orchestrator's name.", show_default=False)
 ]
@@ -79,9 +80,18 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """A group that may have a default command."""
+    """A group that may have a default command, and that lists whole lines of help."""
 
     default: str | None = None
+
+    def format_commands(
+        self,
+        ctx: Context,  # noqa: ARG002 - typer calls it so
+        formatter: HelpFormatter,
+    ) -> None:
+        lines = [(name, (each.help or "").split("\n\n")[0]) for name, each in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, " ".join(line.split())) for name, line in lines])
 
     def invoke(self, ctx: Context) -> Any:
         if self.default is not None:
@@ -158,8 +168,3 @@ def _path(context: Context) -> str:
         names.append(node.info_name or "")
         node = node.parent
     return " ".join(reversed(names))
-
-
-def as_command(value: Any) -> Command | None:
-    """``value`` when it is a command that the command line can run."""
-    return value if isinstance(value, TyperCommand | TyperGroup) else None

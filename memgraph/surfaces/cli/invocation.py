@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import Sensitivity
-from memgraph.surfaces.cli.screen import Screen, note
+from memgraph.surfaces.cli.screen import Screen, note, stages
 from memgraph.surfaces.cli.text import json_line
 
 if TYPE_CHECKING:
@@ -35,6 +35,19 @@ class Report:
     data: dict[str, Any]
     show: Callable[[Screen], None]
     error: MemgraphError | None = None
+
+
+class Answer(Protocol):
+    """The shape of ``Report``; a command that lives outside of memgraph has its own."""
+
+    @property
+    def data(self) -> dict[str, Any]: ...
+
+    @property
+    def show(self) -> Callable[[Any], None]: ...
+
+    @property
+    def error(self) -> MemgraphError | None: ...
 
 
 @dataclass(slots=True)
@@ -84,7 +97,21 @@ class Invocation:
 
         return service.orchestrator(name, viewer=self.viewer, actor=self.actor or DEFAULT_ACTOR)
 
-    def answer(self, report: Report) -> int:
+    def after_writing(self, orchestrator: Orchestrator) -> dict[str, Any]:
+        """Embed what was written, where that is quick; gives what to tell of it."""
+        from memgraph.surfaces.cli.embedding import embed_if_quick
+
+        return embed_if_quick(orchestrator, quiet=self.as_json)
+
+    def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]:
+        """A progress bar for work in named stages; see ``screen.stages``."""
+        return stages(title)
+
+    def screen(self) -> Screen:
+        """Standard output for a person."""
+        return Screen()
+
+    def answer(self, report: Answer) -> int:
         """Print a report; gives the exit code."""
         if report.error is None:
             if self.as_json:

@@ -145,6 +145,28 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
         yield lambda steps: bar.advance(task, steps)
 
 
+@contextmanager
+def stages(title: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for work in named stages; nothing where no person looks.
+
+    Yields:
+        What to call with a stage, how much of it is done, and how much there is.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _stage, _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(file=sys.stderr, markup=False)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(plain(title))
+        yield lambda stage, done, total: bar.update(
+            task, description=plain(f"{title}: {stage}"), completed=done, total=total
+        )
+
+
 def _width() -> int | None:
     """None: as wide as the terminal."""
     if sys.stdout is not None and sys.stdout.isatty():

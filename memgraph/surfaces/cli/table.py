@@ -31,6 +31,11 @@ COMMANDS: dict[str, Listed] = {
     "list": Listed(f"{_HERE}.reading", "List memories, newest first."),
     "show": Listed(f"{_HERE}.reading", "Show memories with all their fields."),
     "stats": Listed(f"{_HERE}.reading", "Count what is stored."),
+    "verify": Listed(f"{_HERE}.operating", "Audit a database and its journal."),
+    "db": Listed(f"{_HERE}.operating", "Look after database schemas."),
+    "embeddings": Listed(f"{_HERE}.operating", "Look after embeddings."),
+    "backup": Listed(f"{_HERE}.operating", "Copy a database into one file."),
+    "restore": Listed(f"{_HERE}.operating", "Put a backup in a database's place."),
     "health": Listed(f"{_HERE}.setup", "Tell whether memories work."),
     "config": Listed(f"{_HERE}.setup", "Show the settings in force and their origins."),
 }

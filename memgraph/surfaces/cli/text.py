@@ -19,11 +19,10 @@ def plain(text: str, *, keep_lines: bool = False) -> str:
     else than it does; here they become visible: ESC is ``\\x1b``.
 
     Args:
-        keep_lines: leave line feeds alone; otherwise white space becomes single spaces.
+        keep_lines: leave line feeds alone; otherwise they become spaces.
     """
-    if keep_lines:
-        return "".join(one if one == "\n" else _shown(one) for one in text.expandtabs(4))
-    return "".join(map(_shown, " ".join(text.split())))
+    kept = "\n" if keep_lines else " "
+    return "".join(kept if one == "\n" else _shown(one) for one in text.expandtabs(4))
 
 
 def json_line(value: Any, *, ascii_only: bool = False) -> str:

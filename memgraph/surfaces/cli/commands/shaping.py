@@ -22,7 +22,7 @@ def as_json(value: Value) -> dict[str, Any]:
 
 def short(text: str, limit: int = SUMMARY_CHARS) -> str:
     """One line of at most ``limit`` characters."""
-    flat = plain(text)
+    flat = plain(" ".join(text.split()))
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 

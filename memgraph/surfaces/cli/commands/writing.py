@@ -19,9 +19,7 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
-from memgraph.surfaces.cli.commands.after_writing import embed_if_quick, embedding_note
 from memgraph.surfaces.cli.invocation import Report, invocation
-from memgraph.surfaces.cli.screen import Screen, note
 
 # Anything larger is refused by the model of a memory anyway.
 MAX_STDIN_CHARS = 1_000_000
@@ -114,9 +112,9 @@ def remember(
         outcome = handle.remember_many([memory])[0]
         if outcome.outcome == "rejected":
             raise _rejection(outcome.code, outcome.message)
-        embedding = embed_if_quick(handle)
+        embedding = given.after_writing(handle)
     data = {"outcome": outcome.outcome, "memory_id": outcome.memory_id, "embedding": embedding}
-    return Report(data, _done(orchestrator, f"{outcome.outcome} {outcome.memory_id}", embedding))
+    return Report(data, lambda screen: screen.line(f"{outcome.outcome} {outcome.memory_id}"))
 
 
 def relate(
@@ -162,13 +160,13 @@ def correct(
     becomes superseded. What is not given is taken from the old one.
     """
     fields = _given(type=memory_type, importance=importance, confidence=confidence, tags=tag)
-    with invocation(context).orchestrator(orchestrator) as handle:
+    given = invocation(context)
+    with given.orchestrator(orchestrator) as handle:
         made = handle.correct(memory_id, _read(content), reason=reason, **fields)
-        embedding = embed_if_quick(handle)
+        embedding = given.after_writing(handle)
     data = {"memory_id": made, "replaced": memory_id, "embedding": embedding}
-    return Report(
-        data, _done(orchestrator, f"stored {made}, which replaces {memory_id}", embedding)
-    )
+    told = f"stored {made}, which replaces {memory_id}"
+    return Report(data, lambda screen: screen.line(told))
 
 
 def confirm(context: typer.Context, orchestrator: OrchestratorName, memory_id: MemoryId) -> Report:
@@ -257,16 +255,6 @@ def _rejection(code: str | None, message: str | None) -> MemgraphError:
     """The error behind a rejected item."""
     kinds = {each.code: each for each in (InvalidInput, NotFound)}
     return kinds.get(code or "", MemgraphError)(message or "rejected")
-
-
-def _done(orchestrator: str, told: str, embedding: dict[str, Any]) -> Any:
-    def show(screen: Screen) -> None:
-        screen.line(told)
-        waits = embedding_note(orchestrator, embedding)
-        if waits is not None:
-            note(waits)
-
-    return show
 
 
 COMMANDS = {

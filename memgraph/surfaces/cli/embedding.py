@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memgraph.surfaces.cli.screen import progress
+from memgraph.surfaces.cli.screen import note, progress
 
 if TYPE_CHECKING:
     from memgraph.service.orchestrator import Orchestrator
@@ -14,32 +14,35 @@ LOCAL_PROVIDERS = ("local", "fake")
 MAX_EMBEDDED = 20_000
 
 
-def embed_if_quick(orchestrator: Orchestrator) -> dict[str, Any]:
+def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]:
     """Embed with a local model; with a remote one only tell how many wait.
+
+    Args:
+        quiet: no remark on standard error.
 
     Returns:
         ``{"embedded": n, "pending": n}`` and, where the drain stopped early, its ``code``.
     """
     provider = orchestrator.settings.memory.embedding.provider
+    told: dict[str, Any] = {"embedded": 0, "pending": 0}
     if provider == "none":
-        return {"embedded": 0, "pending": 0}
-    told: dict[str, Any] = {"embedded": 0}
-    if provider in LOCAL_PROVIDERS:
-        waiting = orchestrator.embedding_states()["pending"]
+        return told
+    waiting = orchestrator.embedding_states()["pending"]
+    if waiting and provider in LOCAL_PROVIDERS:
         with progress("embedding", min(waiting, MAX_EMBEDDED)) as advance:
             drained = orchestrator.embed_pending(limit=MAX_EMBEDDED, progress=advance)
         told["embedded"] = drained.ready
         if drained.error_code is not None:
             told["code"] = drained.error_code
-    told["pending"] = orchestrator.embedding_states()["pending"]
+        waiting = orchestrator.embedding_states()["pending"]
+    told["pending"] = waiting
+    if waiting and not quiet:
+        note(_what_waits(orchestrator.name, told))
     return told
 
 
-def embedding_note(orchestrator: str, told: dict[str, Any]) -> str | None:
-    """What to tell a person; None when there is nothing to do."""
-    if not told["pending"]:
-        return None
+def _what_waits(name: str, told: dict[str, Any]) -> str:
     if told.get("code") == "embedding.model_changed":
-        return f"the embedding model changed; run: memgraph embeddings rebuild {orchestrator}"
+        return f"the embedding model changed; run: memgraph embeddings rebuild {name}"
     why = f" ({told['code']})" if "code" in told else ""
-    return f"{told['pending']} to embed{why}; run: memgraph embeddings drain {orchestrator}"
+    return f"{told['pending']} to embed{why}; run: memgraph embeddings drain {name}"

@@ -1,0 +1,260 @@
+"""An operator's commands: verify, backup, restore, db, embeddings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memgraph.errors import (
+    DatabaseCorrupt,
+    InvalidInput,
+    JournalBroken,
+    MemgraphError,
+    ProviderError,
+)
+from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen, progress, stages
+
+if TYPE_CHECKING:
+    from memgraph.audit.findings import VerifyReport
+
+AcceptFindings = Annotated[
+    bool,
+    typer.Option("--accept-findings", help="Although the audit finds something; not for damage."),
+]
+
+
+def verify(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    accept_journal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REASON",
+            help="Anchor the journal as it is, for this reason; it is journalled itself.",
+        ),
+    ] = None,
+) -> Report:
+    """Audit a database: pages, journal, memories, edges, indexes. Nothing is changed.
+
+    Ends with 1 when anything is found. `memgraph rebuild` mends what is only an index.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        if accept_journal is not None:
+            handle.accept_journal(reason=accept_journal)
+        with stages("verifying") as told:
+            found = handle.verify(told)
+
+    def show(screen: Screen) -> None:
+        checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
+        screen.line(f"checked {checked}")
+        rows = [(each.code.value, each.subject or "", each.message) for each in found.findings]
+        if rows:
+            screen.table(("finding", "subject", "what"), rows)
+
+    return Report(found.as_dict(), show, None if found.ok else _found(found, orchestrator))
+
+
+def backup(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where the backup goes.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    accept_findings: AcceptFindings = False,
+) -> Report:
+    """Copy a database into one file while it is in use, and check the copy."""
+    with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as told:
+        made = handle.backup(
+            file,
+            force=force,
+            accept_findings=accept_findings,
+            progress=lambda done, total: told("pages", done, total),
+        )
+    line = f"wrote {made.memories} memories, {made.bytes} bytes to {made.path}"
+    return Report(made.as_dict(), lambda screen: screen.line(line))
+
+
+def restore(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by backup.")],
+    reason: Annotated[str, typer.Option(help="Why, for the journal.")] = "restored a backup",
+    rename: Annotated[
+        bool, typer.Option("--rename", help="Take another orchestrator's backup, as a new one.")
+    ] = False,
+    accept_findings: AcceptFindings = False,
+) -> Report:
+    """Put a backup in the place of a database; a damaged one is refused.
+
+    What was there goes into memory/replaced/ and is never deleted.
+    """
+    from memgraph.service.restoring import restore as put_back
+
+    given = invocation(context)
+    with given.service() as service:
+        done = put_back(
+            service.paths(orchestrator),
+            file,
+            clock=service.clock,
+            actor=given.actor or "user",
+            reason=reason,
+            rename=rename,
+            accept_findings=accept_findings,
+        )
+
+    def show(screen: Screen) -> None:
+        screen.line(f"restored {done.memories} memories of {done.orchestrator} from {done.backup}")
+        if done.replaced is not None:
+            screen.line(f"what was there: {done.replaced}")
+
+    return Report(done.as_dict(), show)
+
+
+def db_upgrade(
+    context: typer.Context,
+    orchestrator: Annotated[
+        str | None, typer.Argument(metavar="ORC", help="One orchestrator.", show_default=False)
+    ] = None,
+    everyone: Annotated[bool, typer.Option("--all", help="All under the root.")] = False,
+) -> Report:
+    """Bring the schema of a database to this version, after a backup beside it.
+
+    With --all one that cannot be upgraded does not hold up the others; it ends with 1 then.
+    """
+    from memgraph.service import maintenance
+
+    if (orchestrator is None) != everyone:
+        raise typer.BadParameter("name an orchestrator, or --all")
+    given = invocation(context)
+    done: list[dict[str, Any]] = []
+    failed: list[MemgraphError] = []
+    with given.service() as service:
+        names = service.orchestrators() if orchestrator is None else [orchestrator]
+        with progress("upgrading", len(names)) as advance:
+            for name in names:
+                service.orchestrator(name)
+                try:
+                    told = maintenance.upgrade(service.paths(name), service.clock).as_dict()
+                except MemgraphError as error:
+                    if not everyone:
+                        raise
+                    failed.append(error)
+                    told = {"orchestrator": name, "error": error.as_dict()}
+                done.append(told)
+                advance(1)
+    rows = [
+        (each["orchestrator"], each.get("before", ""), each.get("after", ""), _error(each))
+        for each in done
+    ]
+    refusal = None
+    if failed:
+        refusal = type(failed[0])(f"{len(failed)} of {len(names)} failed: {failed[0].message}")
+    return Report(
+        {"upgraded": done},
+        lambda screen: screen.table(("orchestrator", "before", "after", "error"), rows),
+        refusal,
+    )
+
+
+def db_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Show where a database lies, its schema and its sizes."""
+    given = invocation(context)
+    with given.service() as service:
+        handle = given.handle(service, orchestrator)
+        found = handle.stats()
+        data = {
+            "orchestrator": orchestrator,
+            "path": str(service.paths(orchestrator).database),
+            "schema": found["schema"],
+            "bytes": found["bytes"],
+        }
+    sizes = ", ".join(f"{name} {size}" for name, size in data["bytes"].items())
+    rows = [("path", data["path"]), ("schema", data["schema"]), ("bytes", sizes)]
+    return Report(data, lambda screen: screen.fields(rows))
+
+
+def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Show how many memories are embedded, wait or failed, and with which model."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        states = handle.embedding_states()
+        provider = handle.settings.memory.embedding.provider
+        changed = bool(handle.stats()["embedding_model_changed"])
+    data = {"provider": provider, "states": states, "model_changed": changed}
+    rows = [("provider", provider), *((name, str(count)) for name, count in states.items())]
+
+    def show(screen: Screen) -> None:
+        screen.fields(rows)
+        if changed:
+            screen.line(f"the model changed; run: memgraph embeddings rebuild {orchestrator}")
+
+    return Report(data, show)
+
+
+def embeddings_drain(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Embed what waits, until nothing is due or the provider fails."""
+    return _drain(context, orchestrator, retry=False)
+
+
+def embeddings_retry(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Embed what failed or was put off, too, at once."""
+    return _drain(context, orchestrator, retry=True)
+
+
+def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> Report:
+    with invocation(context).orchestrator(orchestrator) as handle:
+        if handle.settings.memory.embedding.provider == "none":
+            raise InvalidInput("memory.embedding.provider is none: there is nothing to embed with")
+        again = handle.retry_embeddings() if retry else 0
+        waiting = handle.embedding_states()["pending"]
+        with progress("embedding", waiting) as advance:
+            drained = handle.embed_pending(progress=advance)
+        states = handle.embedding_states()
+    data = {
+        "embedded": drained.ready,
+        "failed": drained.failed,
+        "retried": again,
+        "states": states,
+        "code": drained.error_code,
+    }
+    told = f"embedded {drained.ready}, failed {drained.failed}, pending {states['pending']}"
+    return Report(data, lambda screen: screen.line(told), _stopped(drained.error_code))
+
+
+def _stopped(code: str | None) -> MemgraphError | None:
+    if code is None:
+        return None
+    return ProviderError(f"the provider failed ({code}); what is left stays pending")
+
+
+def _found(report: VerifyReport, orchestrator: str) -> MemgraphError:
+    told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+    if report.rebuildable:
+        return DatabaseCorrupt(f"{told}; run: memgraph rebuild {orchestrator}")
+    if all(code.startswith("journal.") for code in report.totals):
+        return JournalBroken(told)
+    return DatabaseCorrupt(f"{told}; restore a backup or ask who changed it")
+
+
+def _error(told: dict[str, Any]) -> str:
+    error = told.get("error")
+    return "" if error is None else f"{error['code']}: {error['message']}"
+
+
+COMMANDS = {
+    "verify": make_command(verify, "verify"),
+    "backup": make_command(backup, "backup"),
+    "restore": make_command(restore, "restore"),
+    "db": make_group(
+        "db",
+        "Look after database schemas.",
+        {"upgrade": db_upgrade, "status": db_status},
+    ),
+    "embeddings": make_group(
+        "embeddings",
+        "Look after embeddings.",
+        {"status": embeddings_status, "drain": embeddings_drain, "retry": embeddings_retry},
+    ),
+}
