@@ -143,7 +143,7 @@ class Writer:
                 written.ids_by_key[given.key] = outcome.memory_id
         self._insert(connection, rows, items, at=at, actor=actor)
         memories.insert_derivations(connection, derived)
-        self._link_entities(connection, names, at)
+        self.link_entities(connection, names, at)
         for session_id, following in sequences.items():
             sessions.seen(connection, session_id, at=at, next_sequence=following)
 
@@ -239,12 +239,13 @@ class Writer:
             "search_terms": item.search_terms,
         }
 
-    def _link_entities(
+    def link_entities(
         self,
         connection: sa.Connection,
         found: Sequence[tuple[int, tuple[EntityName, ...]]],
         at: int,
     ) -> None:
+        """Link memories, each with the names in it, to entities; unknown ones are made."""
         names = {name: None for _, each in found for name in each}
         if not names:
             return

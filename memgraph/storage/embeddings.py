@@ -125,27 +125,59 @@ def reset_failed(connection: sa.Connection) -> int:
     return int(changed.rowcount)
 
 
-def reset_foreign(connection: sa.Connection, model: str, limit: int) -> int:
+def reset_foreign(connection: sa.Connection, model: str, dimensions: int, limit: int) -> int:
     """Vectors of another model become pending again, ``limit`` at a time; gives how many."""
     chosen = (
         sa.select(embeddings.c.memory_pk)
-        .where(embeddings.c.state == EmbeddingState.READY, embeddings.c.model != model)
+        .where(
+            embeddings.c.state == EmbeddingState.READY,
+            sa.or_(embeddings.c.model != model, embeddings.c.dimensions != dimensions),
+        )
         .order_by(embeddings.c.memory_pk)
         .limit(limit)
     )
-    changed = connection.execute(
-        sa.update(embeddings)
-        .where(embeddings.c.memory_pk.in_(chosen))
-        .values(
-            state=EmbeddingState.PENDING,
-            vector=None,
-            model=None,
-            dimensions=None,
-            next_attempt_at=0,
-            attempts=0,
+    return _reset(connection, embeddings.c.memory_pk.in_(chosen))
+
+
+def reset(connection: sa.Connection, pks: Sequence[int]) -> int:
+    """These become pending again; gives how many there are."""
+    return _reset(connection, embeddings.c.memory_pk.in_(pks)) if pks else 0
+
+
+def enqueue_missing(connection: sa.Connection) -> int:
+    """Queue memories that are in no state at all; gives how many."""
+    lost = sa.select(memories.c.pk).where(
+        ~sa.exists().where(embeddings.c.memory_pk == memories.c.pk)
+    )
+    pks = list(connection.execute(lost.order_by(memories.c.pk)).scalars())
+    enqueue(connection, pks)
+    return len(pks)
+
+
+def error_counts(connection: sa.Connection) -> dict[str, int]:
+    """Why memories failed or were put off, and how many for each reason."""
+    statement = (
+        sa.select(embeddings.c.error_code, sa.func.count())
+        .where(embeddings.c.state != EmbeddingState.READY, embeddings.c.error_code.is_not(None))
+        .group_by(embeddings.c.error_code)
+        .order_by(embeddings.c.error_code)
+    )
+    return {str(code): count for code, count in connection.execute(statement)}
+
+
+def oldest_pending(connection: sa.Connection) -> int | None:
+    """When the memory was stored that waits longest, in milliseconds; None: none waits."""
+    statement = (
+        sa.select(sa.func.min(memories.c.created_at))
+        .join(embeddings, embeddings.c.memory_pk == memories.c.pk)
+        .where(
+            embeddings.c.state == sa.literal_column("'pending'"),
+            # The index of the outbox is partial: the planner needs to see its condition.
+            embeddings.c.state != sa.literal_column("'ready'"),
         )
     )
-    return int(changed.rowcount)
+    found = connection.execute(statement).scalar()
+    return None if found is None else int(found)
 
 
 def state_counts(connection: sa.Connection) -> dict[str, int]:
@@ -166,3 +198,20 @@ def has_pending(connection: sa.Connection) -> bool:
         ).first()
         is not None
     )
+
+
+def _reset(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
+    changed = connection.execute(
+        sa.update(embeddings)
+        .where(which)
+        .values(
+            state=EmbeddingState.PENDING,
+            vector=None,
+            model=None,
+            dimensions=None,
+            next_attempt_at=0,
+            attempts=0,
+            error_code=None,
+        )
+    )
+    return int(changed.rowcount)

@@ -1,0 +1,250 @@
+"""Making anew what is derived: the text index, the vector index, entity links, embeddings.
+
+Each is mended beside readers and writers. What takes long goes in batches that are whole in
+themselves, so that a rebuild that was killed is finished by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.audit.vectors import damaged
+from memgraph.errors import InvalidInput, MemoryDisabled
+from memgraph.service.embedding import DIMENSIONS_KEY, MODEL_KEY, Drained, model_mismatch
+from memgraph.service.opened import Opened
+from memgraph.storage import derived, embeddings, metadata, text_index, vectors
+
+BATCH = 1_000
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a part, how much of it is done, and how much there is."""
+
+
+class Part(StrEnum):
+    """What can be rebuilt."""
+
+    FTS = "fts"
+    VECTORS = "vectors"
+    ENTITIES = "entities"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingsStatus:
+    """How embedding stands.
+
+    Attributes:
+        states: how many memories are pending, ready and failed.
+        model, dimensions: of the vectors in the index; the provider's are beside them.
+        mismatch: what the vectors come from when it is not the provider's model, else None.
+        oldest_pending: when the memory was stored that waits longest, milliseconds.
+        errors: why memories failed or were put off, and how many.
+    """
+
+    states: dict[str, int]
+    model: str | None
+    dimensions: int
+    provider_model: str | None
+    provider_dimensions: int | None
+    mismatch: str | None
+    oldest_pending: int | None
+    errors: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def rebuild(
+    opened: Opened,
+    parts: Sequence[Part | str] = tuple(Part),
+    *,
+    actor: str,
+    progress: Progress = lambda _part, _done, _total: None,
+) -> dict[str, int]:
+    """Make indexes anew from what they are derived from.
+
+    Returns:
+        For each part how many rows it holds now; ``requeued`` of damaged vectors, which the
+        worker will make anew.
+
+    Raises:
+        InvalidInput: no such part.
+    """
+    known = [part.value for part in Part]
+    if not parts or any(part not in known for part in parts):
+        raise InvalidInput(f"what can be rebuilt: {', '.join(known)}", given=[*map(str, parts)])
+    told: dict[str, int] = {}
+    for part in Part:
+        if part in parts:
+            work = {Part.FTS: _text, Part.VECTORS: _vectors, Part.ENTITIES: _entities}[part]
+            told |= work(opened, actor, progress)
+    return told
+
+
+def embeddings_status(opened: Opened) -> EmbeddingsStatus:
+    """How embedding stands; cheap."""
+    provider = opened.embedding
+    with opened.database.read() as connection:
+        return EmbeddingsStatus(
+            states=embeddings.state_counts(connection),
+            model=metadata.get(connection, MODEL_KEY),
+            dimensions=vectors.indexed_dimensions(connection),
+            provider_model=None if provider is None else provider.model,
+            provider_dimensions=None if provider is None else provider.dimensions,
+            mismatch=model_mismatch(connection, provider),
+            oldest_pending=embeddings.oldest_pending(connection),
+            errors=embeddings.error_counts(connection),
+        )
+
+
+def embeddings_retry(opened: Opened, *, actor: str) -> int:
+    """What failed or was put off is due at once; gives how many memories."""
+    with opened.transaction(actor) as transaction:
+        number = embeddings.reset_failed(transaction.connection)
+        if number:
+            transaction.tell([Entry("embeddings_retry", None, {"memories": number})])
+    return number
+
+
+def embeddings_rebuild(
+    opened: Opened, *, actor: str, progress: Progress = lambda _part, _done, _total: None
+) -> Drained:
+    """Bring every vector to the provider's model and dimensions, online.
+
+    Recall goes on over text meanwhile. Killed at any place, the next call finishes it. When the
+    provider fails on the way, what is left stays in the outbox and ``error_code`` says why.
+
+    Raises:
+        MemoryDisabled: no embedding provider is configured.
+    """
+    provider = opened.embedding
+    if provider is None:
+        raise MemoryDisabled("there is nothing to embed with: memory.embedding.provider = none")
+    with opened.database.read() as connection:
+        mismatch = model_mismatch(connection, provider)
+    if mismatch is not None:
+        _begin_rebuild(opened, mismatch, actor)
+        while not _forget_some_foreign(opened):
+            pass
+    opened.other_model = None
+    states = embeddings_status(opened).states
+    done, total = states["ready"] + states["failed"], sum(states.values())
+    progress("embeddings", done, total)
+
+    def tell(more: int) -> None:
+        nonlocal done
+        done += more
+        progress("embeddings", done, total)
+
+    drained = opened.worker.drain(progress=tell)
+    if mismatch is not None and drained.error_code is None:
+        with opened.transaction(actor) as transaction:
+            details = {"part": "embeddings", "ready": drained.ready, "failed": drained.failed}
+            transaction.tell([Entry("rebuild", None, details)])
+    return drained
+
+
+def _text(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+    with opened.transaction(actor) as transaction:
+        connection = transaction.connection
+        total = derived.memory_count(connection)
+        progress(Part.FTS, 0, total)
+        derived.rewrite_search_terms(connection)
+        text_index.rebuild(connection)
+        transaction.tell([Entry("rebuild", None, {"part": Part.FTS, "memories": total})])
+    progress(Part.FTS, total, total)
+    return {Part.FTS.value: total}
+
+
+def _vectors(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+    with opened.transaction(actor) as transaction:
+        connection = transaction.connection
+        ready = embeddings.state_counts(connection)["ready"]
+        progress(Part.VECTORS, 0, ready)
+        bad: list[int] = []
+        for batch in derived.ready_vectors(connection, BATCH):
+            places = damaged([(blob, dimensions) for _, blob, dimensions in batch])
+            bad.extend(batch[place][0] for place in places)
+        for start in range(0, len(bad), BATCH):
+            embeddings.reset(connection, bad[start : start + BATCH])
+        requeued = len(bad) + embeddings.enqueue_missing(connection)
+        number = vectors.rebuild(connection)
+        details = {"part": Part.VECTORS, "vectors": number, "requeued": requeued}
+        transaction.tell([Entry("rebuild", None, details)])
+    progress(Part.VECTORS, number, number)
+    return {Part.VECTORS.value: number, "requeued": requeued}
+
+
+def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+    with opened.database.read() as connection:
+        total = derived.memory_count(connection)
+    done, after = 0, 0
+    while True:
+        progress(Part.ENTITIES, done, total)
+        with opened.database.read() as connection:
+            batch = derived.contents(connection, after, BATCH)
+        if not batch:
+            break
+        # Names are looked for outside of the transaction: it may take longer than writers wait.
+        found = [(pk, tuple(opened.find_names(content))) for pk, content in batch]
+        with opened.transaction(actor) as transaction:
+            touched = derived.unlink(transaction.connection, [pk for pk, _ in batch])
+            opened.writer.link_entities(transaction.connection, found, transaction.at)
+            derived.recount(transaction.connection, touched, [pk for pk, _ in batch])
+        done, after = done + len(batch), batch[-1][0]
+    with opened.transaction(actor) as transaction:
+        derived.recount_all(transaction.connection)
+        removed = derived.remove_unnamed(transaction.connection)
+        number = derived.entity_count(transaction.connection)
+        details = {"part": Part.ENTITIES, "entities": number, "removed": removed}
+        transaction.tell([Entry("rebuild", None, details)])
+    return {Part.ENTITIES.value: number}
+
+
+def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:
+    """Empty the index for the new dimensions, and mark it as neither model's.
+
+    The mark keeps workers of the old model and of the new one from writing until no vector of
+    the old one is left.
+    """
+    provider = opened.embedding
+    if provider is None:
+        return
+    mark = f"rebuilding for {provider.model} with {provider.dimensions} dimensions"
+    with opened.transaction(actor) as transaction:
+        connection = transaction.connection
+        if metadata.get(connection, MODEL_KEY) == mark:
+            return
+        old = metadata.get(connection, DIMENSIONS_KEY)
+        vectors.recreate_index(connection, provider.dimensions)
+        metadata.put(connection, MODEL_KEY, mark)
+        details = {
+            "part": "embeddings",
+            "from": {"model": mismatch, "dimensions": old},
+            "to": {"model": provider.model, "dimensions": provider.dimensions},
+        }
+        transaction.tell([Entry("rebuild", None, details)])
+
+
+def _forget_some_foreign(opened: Opened) -> bool:
+    """One batch of the old model's vectors becomes pending; whether none was left."""
+    provider = opened.embedding
+    if provider is None:
+        return True
+    with opened.database.write() as connection:
+        left = embeddings.reset_foreign(connection, provider.model, provider.dimensions, BATCH)
+        if not left:
+            _reindex_own(connection)
+            metadata.put(connection, MODEL_KEY, provider.model)
+    return not left
+
+
+def _reindex_own(connection: sa.Connection) -> None:
+    """Vectors that are the new model's already are put back into the emptied index."""
+    if embeddings.state_counts(connection)["ready"]:
+        vectors.rebuild(connection)

@@ -1,0 +1,310 @@
+"""Indexes are made anew from what they are derived from; a changed model is mended online."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from working import NAME, filled, tampering, working
+
+from memgraph import MemoryService
+from memgraph.errors import InvalidInput, MemoryDisabled, ProviderUnavailable
+from memgraph.providers.fake import FakeEmbedding
+from memgraph.service import maintenance, rebuilding
+from memgraph.service.opened import Opened
+from memgraph.service.rebuilding import Part
+from memgraph.storage import embeddings, integrity, vectors
+from memgraph.storage.entities import EntityName
+
+
+@pytest.fixture
+def alive(tmp_path: Path) -> Iterator[tuple[MemoryService, Opened, dict[str, str]]]:
+    with filled(tmp_path) as found:
+        yield found
+
+
+def rows(opened: Opened, statement: str) -> list[tuple[Any, ...]]:
+    with integrity.snapshot(opened.database.path) as connection:
+        return list(integrity.rows(connection, statement))
+
+
+ENTITY_LINKS = (
+    "SELECT e.name_key, m.memory_id, e.mention_count FROM entities e"
+    " JOIN memory_entities l ON l.entity_pk = e.pk JOIN memories m ON m.pk = l.memory_pk"
+    " ORDER BY 1, 2"
+)
+
+
+@pytest.mark.parametrize(
+    ("part", "damage"),
+    [
+        ("fts", "INSERT INTO memory_fts (rowid, content) VALUES (700, 'stray')"),
+        ("fts", "INSERT INTO memory_fts (memory_fts) VALUES ('delete-all')"),
+        ("fts", "UPDATE memories SET search_terms = 'x' WHERE pk < 3"),
+        ("fts", "UPDATE memories SET search_terms = NULL"),
+        ("vectors", "DELETE FROM memory_vectors WHERE memory_pk = 2"),
+        ("vectors", "UPDATE memories SET sensitivity = 'Public' WHERE pk = 1"),
+        ("vectors", "UPDATE memory_embeddings SET vector = x'00000000' WHERE memory_pk = 2"),
+        ("vectors", "DELETE FROM memory_embeddings WHERE memory_pk = 2"),
+        ("entities", "UPDATE entities SET mention_count = 40"),
+    ],
+)
+def test_a_rebuild_mends_what_the_audit_finds(
+    alive: tuple[MemoryService, Opened, dict[str, str]], part: str, damage: str
+) -> None:
+    service, opened, _ = alive
+    with tampering(opened.database.path) as connection:
+        connection.execute(damage)
+    before = maintenance.verify(opened)
+    assert not before.ok
+    assert before.rebuildable
+    told = rebuilding.rebuild(opened, [part], actor="operator")
+    assert part in told
+    service.orchestrator(NAME).embed_pending()
+    assert maintenance.verify(opened).as_dict()["findings"] == []
+    ((actor, details),) = rows(
+        opened, "SELECT actor, details FROM audit_log WHERE action = 'rebuild'"
+    )
+    assert (actor, json.loads(details)["part"]) == ("operator", part)
+    states = rebuilding.embeddings_status(opened).states
+    assert states == {"pending": 0, "ready": 7, "failed": 0}
+
+
+def test_rebuilding_everything_leaves_a_sound_database_as_it_was(
+    alive: tuple[MemoryService, Opened, dict[str, str]],
+) -> None:
+    _, opened, _ = alive
+    before = rows(opened, ENTITY_LINKS)
+    stages: list[tuple[str, int, int]] = []
+    told = rebuilding.rebuild(opened, actor="a", progress=lambda *stage: stages.append(stage))
+    assert told == {"fts": 7, "vectors": 7, "requeued": 0, "entities": len({r[0] for r in before})}
+    assert rows(opened, ENTITY_LINKS) == before
+    assert maintenance.verify(opened).ok
+    assert {stage for stage, _, _ in stages} == {"fts", "vectors", "entities"}
+
+
+def test_entities_follow_the_rules_that_find_them_now(
+    alive: tuple[MemoryService, Opened, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, opened, ids = alive
+    monkeypatch.setattr(rebuilding, "BATCH", 2)
+    with opened.database.write() as connection:
+        connection.exec_driver_sql("UPDATE entities SET protected = 1 WHERE name_key = 'paris'")
+
+    def office(text: str) -> list[EntityName]:
+        return [EntityName("office", "office", "other")] if "office" in text else []  # type: ignore[arg-type]  # any name does
+
+    monkeypatch.setattr(opened, "find_names", office)
+    rebuilding.rebuild(opened, [Part.ENTITIES], actor="a")
+    assert rows(opened, ENTITY_LINKS) == sorted(
+        ("office", ids[name], 2) for name in ("berlin", "paris")
+    )
+    left = rows(opened, "SELECT name_key, mention_count FROM entities ORDER BY 1")
+    assert left == [("office", 2), ("paris", 0)]
+    assert maintenance.verify(opened).ok
+
+
+def test_an_entity_rebuild_that_was_stopped_leaves_a_sound_database(
+    alive: tuple[MemoryService, Opened, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, opened, _ = alive
+    before = rows(opened, ENTITY_LINKS)
+    monkeypatch.setattr(rebuilding, "BATCH", 2)
+
+    def stop(_part: str, done: int, _total: int) -> None:
+        if done >= 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rebuilding.rebuild(opened, [Part.ENTITIES], actor="a", progress=stop)
+    assert maintenance.verify(opened).ok
+    rebuilding.rebuild(opened, [Part.ENTITIES], actor="a")
+    assert rows(opened, ENTITY_LINKS) == before
+
+
+@pytest.mark.parametrize("parts", [[], ["everything"], ["fts", "nodes"]])
+def test_unknown_parts_are_refused(
+    alive: tuple[MemoryService, Opened, dict[str, str]], parts: list[str]
+) -> None:
+    with pytest.raises(InvalidInput):
+        rebuilding.rebuild(alive[1], parts, actor="a")
+
+
+class OtherModel(FakeEmbedding):
+    """The same length, another identity."""
+
+    def __init__(self, dimensions: int = 16) -> None:
+        super().__init__(dimensions)
+        self.model = f"other-{dimensions}@1"
+
+
+class Renamed(FakeEmbedding):
+    """Another length under the same identity."""
+
+    def __init__(self) -> None:
+        super().__init__(24)
+        self.model = FakeEmbedding(16).model
+
+
+@pytest.mark.parametrize("provider", [FakeEmbedding(40), OtherModel(), Renamed()])
+def test_a_changed_model_is_mended(tmp_path: Path, provider: FakeEmbedding) -> None:
+    with filled(tmp_path):
+        pass
+    with working(tmp_path, embedding=provider) as service, service.opened(NAME) as opened:
+        assert opened.other_model is not None
+        status = rebuilding.embeddings_status(opened)
+        assert status.mismatch is not None
+        assert status.states["ready"] == 7
+        service.orchestrator(NAME).remember("Stored in between")
+        seen: list[tuple[int, int]] = []
+        drained = rebuilding.embeddings_rebuild(
+            opened, actor="a", progress=lambda _part, done, total: seen.append((done, total))
+        )
+        assert (drained.ready, drained.error_code) == (8, None)
+        assert seen[0] == (0, 8)
+        assert seen[-1] == (8, 8)
+        assert opened.other_model is None
+        told = rebuilding.embeddings_status(opened)
+        assert told.as_dict() == {
+            "states": {"pending": 0, "ready": 8, "failed": 0},
+            "model": provider.model,
+            "dimensions": provider.dimensions,
+            "provider_model": provider.model,
+            "provider_dimensions": provider.dimensions,
+            "mismatch": None,
+            "oldest_pending": None,
+            "errors": {},
+        }
+        assert maintenance.verify(opened).ok
+        entries = rows(
+            opened, "SELECT details FROM audit_log WHERE action = 'rebuild' ORDER BY seq"
+        )
+        assert [sorted(json.loads(details)) for (details,) in entries] == [
+            ["from", "part", "to"],
+            ["failed", "part", "ready"],
+        ]
+        # Nothing is left to do, and nothing is done or journalled.
+        assert rebuilding.embeddings_rebuild(opened, actor="a").ready == 0
+        assert len(rows(opened, "SELECT 1 FROM audit_log WHERE action = 'rebuild'")) == 2
+
+
+def test_a_failing_provider_leaves_the_rest_in_the_outbox(tmp_path: Path) -> None:
+    with filled(tmp_path):
+        pass
+    provider = FakeEmbedding(40, fail_with=ProviderUnavailable("down"))
+    with working(tmp_path, embedding=provider) as service, service.opened(NAME) as opened:
+        drained = rebuilding.embeddings_rebuild(opened, actor="a")
+        assert drained.error_code == "provider.unavailable"
+        status = rebuilding.embeddings_status(opened)
+        assert status.states == {"pending": 7, "ready": 0, "failed": 0}
+        assert status.errors == {"provider.unavailable": 7}
+        assert status.oldest_pending is not None
+        provider.fail_with = None
+        assert rebuilding.embeddings_retry(opened, actor="a") == 7
+        assert rebuilding.embeddings_retry(opened, actor="a") == 0
+        assert rebuilding.embeddings_rebuild(opened, actor="a").ready == 7
+        assert maintenance.verify(opened).ok
+
+
+def test_a_worker_of_the_old_model_cannot_write_into_the_new_index(tmp_path: Path) -> None:
+    """Its batch is embedded when the rebuild begins, and written back afterwards."""
+
+    class Slow(FakeEmbedding):
+        def embed(self, texts: Any) -> Any:
+            found = super().embed(texts)
+            with (
+                working(tmp_path, embedding=FakeEmbedding(40)) as service,
+                service.opened(NAME) as opened,
+            ):
+                rebuilding.embeddings_rebuild(opened, actor="a")
+            return found
+
+    with filled(tmp_path) as (service, _, _):
+        service.orchestrator(NAME).remember("Not embedded yet")
+    with working(tmp_path, embedding=Slow(16)) as service:
+        drained = service.orchestrator(NAME).embed_pending()
+        assert (drained.ready, drained.error_code) == (0, "embedding.model_changed")
+        with service.opened(NAME) as opened:
+            assert maintenance.verify(opened).ok
+            assert rebuilding.embeddings_status(opened).model == FakeEmbedding(40).model
+
+
+def test_without_a_provider_there_is_nothing_to_rebuild_with(tmp_path: Path) -> None:
+    config = {"memory.embedding.provider": "none"}
+    with (
+        working(tmp_path, embedding=None, config=config) as service,
+        service.orchestrator(NAME, create=True)._service.opened(NAME) as opened,
+    ):
+        with pytest.raises(MemoryDisabled):
+            rebuilding.embeddings_rebuild(opened, actor="a")
+        assert rebuilding.embeddings_status(opened).provider_model is None
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from unittest.mock import patch
+from memgraph.providers.fake import FakeEmbedding
+from memgraph.service import rebuilding
+from memgraph.service import embedding
+sys.path.insert(0, sys.argv[2])
+from working import NAME, working
+
+class Slow(FakeEmbedding):
+    def embed(self, texts):
+        print("embedding", flush=True)
+        time.sleep(0.05)
+        return super().embed(texts)
+
+rebuilding.BATCH = 5
+embedding.BATCH = 5
+real = rebuilding._forget_some_foreign
+def slowly(opened):
+    print("forgetting", flush=True)
+    time.sleep(0.05)
+    return real(opened)
+rebuilding._forget_some_foreign = slowly
+with working(Path(sys.argv[1]), embedding=Slow(40)) as service, service.opened(NAME) as opened:
+    rebuilding.embeddings_rebuild(opened, actor="a")
+print("finished", flush=True)
+"""
+
+
+def test_a_killed_rebuild_is_finished_by_the_next_one(tmp_path: Path) -> None:
+    with working(tmp_path) as service:
+        orchestrator = service.orchestrator(NAME, create=True)
+        orchestrator.remember_many([{"content": f"memory number {n}"} for n in range(40)])
+        orchestrator.embed_pending()
+    # The first dies while old vectors are forgotten, the second while new ones are made.
+    for stage, lines in (("forgetting", 3), ("embedding", 3)):
+        with subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parents[1])],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            seen = 0
+            for line in process.stdout:
+                assert line != "finished\n"
+                seen += line == f"{stage}\n"
+                if seen == lines:
+                    break
+            os.kill(process.pid, signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+    with working(tmp_path, embedding=FakeEmbedding(40)) as service, service.opened(NAME) as opened:
+        before = rebuilding.embeddings_status(opened)
+        assert 0 < before.states["ready"] < 40
+        # Whoever opens it meanwhile is told by text alone, or by what is embedded already.
+        drained = rebuilding.embeddings_rebuild(opened, actor="a")
+        assert drained.ready == 40 - before.states["ready"]
+        assert maintenance.verify(opened).ok
+        with opened.database.read() as connection:
+            assert vectors.count(connection) == 40
+            assert embeddings.state_counts(connection)["ready"] == 40
