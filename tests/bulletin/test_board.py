@@ -12,14 +12,21 @@ import pytest
 from filling import Filling, fresh_database
 
 from memgraph.bulletin import board as board_module
-from memgraph.bulletin.board import EMPTY, MAX_VIEWS, NO_SNAPSHOT, STALE, BulletinBoard
+from memgraph.bulletin.board import (
+    EMPTY,
+    MAX_VIEWS,
+    NO_SNAPSHOT,
+    STALE,
+    BulletinBoard,
+    without_database,
+)
 from memgraph.bulletin.document import Bulletin
 from memgraph.clock import FixedClock
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import DatabaseCorrupt, MemoryDisabled
 from memgraph.log import EventLog, MemorySink
 from memgraph.model.enums import Sensitivity
-from memgraph.policy.scope import Viewer
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage.database import Database
 
 SETTINGS = BulletinSettings()
@@ -228,3 +235,15 @@ def test_threads_agree(database: Database, filling: Filling, folder: Path) -> No
         thread.join()
     assert len(found) == 30
     assert {one.model_dump_json() for one in found} == {board.current().model_dump_json()}
+
+
+def test_a_database_that_does_not_open_still_has_its_snapshots(
+    database: Database, filling: Filling, folder: Path, tmp_path: Path
+) -> None:
+    good = BulletinBoard(database, SETTINGS, folder=folder).current()
+    broken = DatabaseCorrupt("cut short")
+    issued = without_database(folder, SETTINGS, DEFAULT_VIEWER, broken)
+    assert (issued.bulletin, issued.warning, issued.cause) == (good, STALE, "storage.corrupt")
+    for place, viewer in ((folder, OPEN_TO_ALL), (tmp_path / "nowhere", DEFAULT_VIEWER)):
+        issued = without_database(place, SETTINGS, viewer, broken)
+        assert (issued.warning, issued.bulletin.memory_ids) == (EMPTY, ())
