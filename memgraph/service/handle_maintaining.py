@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,9 @@ from memgraph.storage import embeddings
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport
     from memgraph.service.maintenance import BackupReport
+    from memgraph.service.rebuilding import EmbeddingsStatus
+
+Told = Callable[[str, int, int], None]
 
 
 class MaintainingHandle(Handle):
@@ -35,10 +38,46 @@ class MaintainingHandle(Handle):
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
             return embeddings.state_counts(connection)
 
+    def embeddings_status(self) -> EmbeddingsStatus:
+        """How embedding stands: states, models, whether they differ, what failed and why."""
+        from memgraph.service.rebuilding import embeddings_status
+
+        with self._service.opened(self.name) as opened:
+            return embeddings_status(opened)
+
     def retry_embeddings(self) -> int:
         """Make what failed or was put off due at once; gives how many there are."""
-        with self._write() as (_, transaction):
-            return embeddings.reset_failed(transaction.connection)
+        from memgraph.service.rebuilding import embeddings_retry
+
+        with self._service.opened(self.name) as opened:
+            return embeddings_retry(opened, actor=self.actor)
+
+    def rebuild_embeddings(self, *, progress: Told = lambda _part, _done, _total: None) -> Drained:
+        """Bring every vector to the configured model and dimensions, online and resumably.
+
+        Raises:
+            MemoryDisabled: no embedding provider is configured.
+        """
+        from memgraph.service.rebuilding import embeddings_rebuild
+
+        with self._service.opened(self.name) as opened:
+            return embeddings_rebuild(opened, actor=self.actor, progress=progress)
+
+    def rebuild(
+        self,
+        parts: Sequence[str] = ("fts", "vectors", "entities"),
+        *,
+        progress: Told = lambda _part, _done, _total: None,
+    ) -> dict[str, int]:
+        """Make indexes anew from what they are derived from; gives how many rows each holds.
+
+        Raises:
+            InvalidInput: no such part.
+        """
+        from memgraph.service.rebuilding import rebuild
+
+        with self._service.opened(self.name) as opened:
+            return rebuild(opened, parts, actor=self.actor, progress=progress)
 
     def verify(self, progress: Progress | None = None) -> VerifyReport:
         """Audit the database; what is wrong is in the report. Nothing is changed.

@@ -50,10 +50,11 @@ class Screen:
 
     def block(self, text: str, *, indent: int = 0) -> None:
         """Text of several lines, wrapped at words."""
-        from rich.padding import Padding
         from rich.text import Text
 
-        self._console.print(Padding(Text(plain(text, keep_lines=True)), (0, 0, 0, indent)))
+        width = max(self._console.width - indent, 20)
+        for line in Text(plain(text, keep_lines=True)).wrap(self._console, width):
+            self._console.print(" " * indent + line.plain.rstrip(), soft_wrap=True)
 
     def raw_lines(self, text: str) -> None:
         """Text of several lines as it is, but for what a terminal would obey."""

@@ -32,6 +32,7 @@ COMMANDS: dict[str, Listed] = {
     "show": Listed(f"{_HERE}.reading", "Show memories with all their fields."),
     "stats": Listed(f"{_HERE}.reading", "Count what is stored."),
     "verify": Listed(f"{_HERE}.operating", "Audit a database and its journal."),
+    "rebuild": Listed(f"{_HERE}.operating", "Make indexes anew."),
     "db": Listed(f"{_HERE}.operating", "Look after database schemas."),
     "embeddings": Listed(f"{_HERE}.operating", "Look after embeddings."),
     "backup": Listed(f"{_HERE}.operating", "Copy a database into one file."),

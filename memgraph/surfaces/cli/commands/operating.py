@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +15,22 @@ from memgraph.errors import (
     MemgraphError,
     ProviderError,
 )
-from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, make_group
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, progress, stages
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
+    from memgraph.service.embedding import Drained
+
+
+class IndexPart(StrEnum):
+    """What can be made anew."""
+
+    FTS = "fts"
+    VECTORS = "vectors"
+    ENTITIES = "entities"
+
 
 AcceptFindings = Annotated[
     bool,
@@ -176,21 +187,53 @@ def db_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
     return Report(data, lambda screen: screen.fields(rows))
 
 
+def rebuild(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    parts: Annotated[
+        list[IndexPart] | None,
+        choice(IndexPart, "--part", text="Only this; repeatable. [all of them]"),
+    ] = None,
+) -> Report:
+    """Make indexes anew: full text, vectors, entity links. No memory is touched."""
+    given = invocation(context)
+    with given.orchestrator(orchestrator) as handle:
+        with stages("rebuilding") as told:
+            chosen = [part.value for part in parts or IndexPart]
+            rows = handle.rebuild(chosen, progress=told)
+        embedding = given.after_writing(handle)
+    line = ", ".join(f"{name} {count}" for name, count in rows.items())
+    return Report(
+        {"rows": rows, "embedding": embedding}, lambda screen: screen.line(f"rebuilt: {line}")
+    )
+
+
 def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
     """Show how many memories are embedded, wait or failed, and with which model."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        states = handle.embedding_states()
-        provider = handle.settings.memory.embedding.provider
-        changed = bool(handle.stats()["embedding_model_changed"])
-    data = {"provider": provider, "states": states, "model_changed": changed}
-    rows = [("provider", provider), *((name, str(count)) for name, count in states.items())]
+        found = handle.embeddings_status()
+    rows = [
+        *((name, str(count)) for name, count in found.states.items()),
+        ("vectors of", _model(found.model, found.dimensions)),
+        ("provider", _model(found.provider_model, found.provider_dimensions)),
+        *((f"error {code}", str(count)) for code, count in found.errors.items()),
+    ]
 
     def show(screen: Screen) -> None:
         screen.fields(rows)
-        if changed:
+        if found.mismatch is not None:
             screen.line(f"the model changed; run: memgraph embeddings rebuild {orchestrator}")
 
-    return Report(data, show)
+    return Report(found.as_dict(), show)
+
+
+def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Bring every vector to the configured model, online; finishes one that was interrupted."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        with stages("rebuilding") as told:
+            drained = handle.rebuild_embeddings(progress=told)
+        states = handle.embedding_states()
+    return _drained(drained, states)
 
 
 def embeddings_drain(context: typer.Context, orchestrator: OrchestratorName) -> Report:
@@ -207,20 +250,30 @@ def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> Report:
     with invocation(context).orchestrator(orchestrator) as handle:
         if handle.settings.memory.embedding.provider == "none":
             raise InvalidInput("memory.embedding.provider is none: there is nothing to embed with")
-        again = handle.retry_embeddings() if retry else 0
+        if retry:
+            handle.retry_embeddings()
         waiting = handle.embedding_states()["pending"]
         with progress("embedding", waiting) as advance:
             drained = handle.embed_pending(progress=advance)
         states = handle.embedding_states()
+    return _drained(drained, states)
+
+
+def _drained(drained: Drained, states: dict[str, int]) -> Report:
     data = {
         "embedded": drained.ready,
         "failed": drained.failed,
-        "retried": again,
         "states": states,
         "code": drained.error_code,
     }
     told = f"embedded {drained.ready}, failed {drained.failed}, pending {states['pending']}"
     return Report(data, lambda screen: screen.line(told), _stopped(drained.error_code))
+
+
+def _model(name: str | None, dimensions: int | None) -> str:
+    if name is None:
+        return "none"
+    return name if dimensions is None else f"{name}, {dimensions} dimensions"
 
 
 def _stopped(code: str | None) -> MemgraphError | None:
@@ -245,6 +298,7 @@ def _error(told: dict[str, Any]) -> str:
 
 COMMANDS = {
     "verify": make_command(verify, "verify"),
+    "rebuild": make_command(rebuild, "rebuild"),
     "backup": make_command(backup, "backup"),
     "restore": make_command(restore, "restore"),
     "db": make_group(
@@ -255,6 +309,11 @@ COMMANDS = {
     "embeddings": make_group(
         "embeddings",
         "Look after embeddings.",
-        {"status": embeddings_status, "drain": embeddings_drain, "retry": embeddings_retry},
+        {
+            "status": embeddings_status,
+            "drain": embeddings_drain,
+            "retry": embeddings_retry,
+            "rebuild": embeddings_rebuild,
+        },
     ),
 }

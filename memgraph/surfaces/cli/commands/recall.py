@@ -159,22 +159,32 @@ def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
 
 
 def _show_explanation(screen: Screen, bundle: Bundle) -> None:
-    """Every leg and every modifier is a column; a leg that did not find it is empty."""
+    """Every leg and every modifier is a column; a leg that did not find a memory is empty."""
     legs = sorted({leg for item in bundle.items for leg in item.legs})
     modifiers = list(dict.fromkeys(name for item in bundle.items for name in item.modifiers))
-    rows = [
-        (
-            str(place),
-            item.memory.memory_id,
-            f"{item.score:.5f}",
-            *(str(item.legs.get(leg, "")) for leg in legs),
-            *(f"{item.modifiers.get(name, 1.0):.3f}" for name in modifiers),
-        )
-        for place, item in enumerate(bundle.items, start=1)
-    ]
-    columns = [name.replace("_", " ") for name in modifiers]
-    screen.heading("explanation: rank in each leg, factor of each modifier")
-    screen.table(("#", "id", "score", *legs, *columns), rows)
+    places = list(enumerate(bundle.items, start=1))
+    screen.line()
+    screen.heading("rank in each leg")
+    screen.table(
+        ("#", "score", *legs),
+        [
+            (str(place), f"{item.score:.5f}", *(str(item.legs.get(leg, "")) for leg in legs))
+            for place, item in places
+        ],
+    )
+    screen.line()
+    screen.heading("factor of each modifier")
+    screen.table(
+        ("#", *(name.replace("_", " ") for name in modifiers), "effective confidence"),
+        [
+            (
+                str(place),
+                *(f"{item.modifiers.get(name, 1.0):.3f}" for name in modifiers),
+                f"{item.effective_confidence:.3f}",
+            )
+            for place, item in places
+        ],
+    )
     screen.line(f"receipt {bundle.receipt_id}, about {bundle.token_cost} tokens")
 
 
