@@ -28,7 +28,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield opened
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(plans, viewers, st.sampled_from(STATES), st.integers(1, 3))
 def test_every_visible_pair_is_on_exactly_one_page(
     plan: Any, viewer: Viewer, state: State, limit: int

@@ -65,7 +65,7 @@ def expected(
     return distances, inside
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     plans,
     viewers,
@@ -93,7 +93,7 @@ def test_it_holds_exactly_what_the_reader_may_reach(
         assert {node.source_id for node in found.nodes} == {one.source_id for one in found.sources}
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(plans, viewers, st.integers(1, 3), st.integers(1, 4), st.integers(1, 3))
 def test_bounds_hold_and_cutting_is_told(
     plan: Any, viewer: Viewer, hops: int, max_nodes: int, max_degree: int

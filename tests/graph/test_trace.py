@@ -40,7 +40,7 @@ def upwards(world: World, *edge_types: str) -> set[tuple[str, str]]:
     return {(e["from"], e["to"]) for e in world.edges if e["type"] in edge_types}
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(plans, viewers)
 def test_chains_are_what_the_stored_rows_say_and_nothing_hidden_is_told(
     plan: Any, viewer: Viewer
@@ -72,7 +72,7 @@ def test_chains_are_what_the_stored_rows_say_and_nothing_hidden_is_told(
         assert {one.source_id for one in found.memories} == {one.source_id for one in found.sources}
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(plans)
 def test_what_stands_on_a_replaced_ground_is_told_however_it_is_reached(plan: Any) -> None:
     with stored(plan) as (database, world):

@@ -85,18 +85,13 @@ def test_a_memory_comes_back_as_it_was_validated(memory: Memory) -> None:
 
 @given(edges)
 def test_an_edge_comes_back_as_it_was_validated(edge: Edge) -> None:
-    row = (
-        edge.edge_id,
-        edge.from_id,
-        edge.to_id,
-        edge.edge_type.value,
-        edge.weight,
-        edge.reason,
-        edge.created_at,
-        edge.resolved_at,
-        None if edge.resolution is None else json.dumps(edge.resolution),
-    )
-    assert len(row) == len(rows.EDGE_FIELDS)
+    stored = edge.model_dump() | {
+        "from_memory_id": edge.from_id,
+        "to_memory_id": edge.to_id,
+        "partial": int(edge.partial),
+        "resolution": None if edge.resolution is None else json.dumps(edge.resolution),
+    }
+    row = [_plain(stored[name]) for name in rows.EDGE_FIELDS]
     assert rows.edge_from_row(row) == edge
 
 

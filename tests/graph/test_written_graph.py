@@ -1,0 +1,79 @@
+"""Reading what the write path itself has written: history, journal, contradictions, bulletin."""
+
+from __future__ import annotations
+
+from memgraph import Orchestrator
+from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.graph.trace import HIDDEN
+from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Sensitivity
+
+
+def test_a_corrected_decision_tells_its_whole_story(orc: Orchestrator, clock: FixedClock) -> None:
+    old = orc.remember("We use Postgres for the ledger.", type="Decision", key=None)
+    effect = orc.remember("Backups of the ledger run through pg_dump.")
+    orc.relate(effect, old, EdgeType.CAUSED_BY)
+    clock.advance(days=3)
+    new = orc.correct(old, "We use SQLite for the ledger.", reason="one machine is enough")
+    before = clock.now_ms() - MS_PER_DAY
+    found = orc.trace(old)
+    assert found.memory.status is MemoryStatus.SUPERSEDED
+    assert [period.status for period in found.status_history] == [
+        MemoryStatus.ACTIVE,
+        MemoryStatus.SUPERSEDED,
+    ]
+    assert [link.memory_id for link in found.replaced_by] == [new]
+    assert [link.memory_id for link in orc.trace(new).replaced] == [old]
+    assert found.stale_dependents == (effect,)
+    assert orc.trace(effect).stale_grounds == (old,)
+    assert found.journal
+    assert [note.seq for note in found.journal] == sorted(note.seq for note in found.journal)
+    now, then = orc.subgraph([effect], hops=2), orc.subgraph([effect], hops=2, as_of=before)
+    assert set(now.distances) == {effect, old, new}
+    assert set(then.distances) == {effect, old}
+    assert {node.status for node in then.nodes} == {MemoryStatus.ACTIVE}
+
+
+def test_a_contradiction_from_found_to_reopened(orc: Orchestrator, clock: FixedClock) -> None:
+    noon = orc.remember("The release is at noon.")
+    dusk = orc.remember("The release is at dusk.")
+    edge = orc.relate(noon, dusk, EdgeType.CONTRADICTS)
+    section = "conflicts_and_uncertainties"
+    first = orc.bulletin().bulletin
+    assert [line.memory_ids for line in first.sections[section]] == [(noon, dusk)]
+    (item,) = orc.contradictions().items
+    assert (item.first.memory_id, item.second.memory_id) == (noon, dusk)
+    edge_id = item.edge.edge_id
+    assert edge_id in str(edge)
+    clock.advance(days=2)
+    orc.resolve(edge_id, winner=dusk, reason="the calendar says so")
+    assert orc.contradictions().items == ()
+    (settled,) = orc.contradictions(resolved=True).items
+    assert settled.open_days == 2.0
+    assert settled.edge.resolution is not None
+    assert settled.edge.resolution["winner_id"] == dusk
+    assert orc.bulletin().bulletin.sections[section] == ()
+    orc.reopen(edge_id, reason="another calendar")
+    assert [one.edge_id for one in orc.trace(noon).open_contradictions] == [edge_id]
+    again = orc.bulletin().bulletin
+    assert again.change_seq > first.change_seq
+    assert again.sections == first.sections
+
+
+def test_reading_and_recalling_leave_the_bulletin_as_it_is(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    orc.remember("Ship the release.", type=MemoryType.GOAL)
+    first = orc.bulletin().bulletin
+    clock.advance(days=400)
+    orc.recall("release")
+    assert orc.bulletin().bulletin.model_dump_json() == first.model_dump_json()
+
+
+def test_a_journal_entry_does_not_name_what_is_hidden(orc: Orchestrator) -> None:
+    shown = orc.remember("The office is in Porto.")
+    secret = orc.remember("The lease ends in May.", sensitivity=Sensitivity.RESTRICTED)
+    orc.relate(shown, secret, EdgeType.RELATED_TO)
+    found = orc.trace(shown)
+    assert secret not in found.model_dump_json()
+    assert HIDDEN in found.model_dump_json()
+    assert orc.subgraph([shown], hops=4).edges == ()
