@@ -9,9 +9,9 @@ from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Sensitivity
 
 
 def test_a_corrected_decision_tells_its_whole_story(orc: Orchestrator, clock: FixedClock) -> None:
-    old = orc.remember("We use Postgres for the ledger.", type="Decision", key=None)
+    old = orc.remember("We use Postgres for the ledger.", type="Decision")
     effect = orc.remember("Backups of the ledger run through pg_dump.")
-    orc.relate(effect, old, EdgeType.CAUSED_BY)
+    orc.relate(effect, EdgeType.CAUSED_BY, old)
     clock.advance(days=3)
     new = orc.correct(old, "We use SQLite for the ledger.", reason="one machine is enough")
     before = clock.now_ms() - MS_PER_DAY
@@ -36,7 +36,7 @@ def test_a_corrected_decision_tells_its_whole_story(orc: Orchestrator, clock: Fi
 def test_a_contradiction_from_found_to_reopened(orc: Orchestrator, clock: FixedClock) -> None:
     noon = orc.remember("The release is at noon.")
     dusk = orc.remember("The release is at dusk.")
-    edge = orc.relate(noon, dusk, EdgeType.CONTRADICTS)
+    edge = orc.relate(noon, EdgeType.CONTRADICTS, dusk)
     section = "conflicts_and_uncertainties"
     first = orc.bulletin().bulletin
     assert [line.memory_ids for line in first.sections[section]] == [(noon, dusk)]
@@ -72,7 +72,7 @@ def test_reading_and_recalling_leave_the_bulletin_as_it_is(
 def test_a_journal_entry_does_not_name_what_is_hidden(orc: Orchestrator) -> None:
     shown = orc.remember("The office is in Porto.")
     secret = orc.remember("The lease ends in May.", sensitivity=Sensitivity.RESTRICTED)
-    orc.relate(shown, secret, EdgeType.RELATED_TO)
+    orc.relate(shown, EdgeType.RELATED_TO, secret)
     found = orc.trace(shown)
     assert secret not in found.model_dump_json()
     assert HIDDEN in found.model_dump_json()
