@@ -61,9 +61,7 @@ def citation(source: Source) -> str:
     """Where a memory came from, in one line: file and place in it, or conversation, or who."""
     parts = []
     if source.source_path is not None:
-        parts.append(source.source_path)
-    if source.locator is not None:
-        parts.append(source.locator)
+        parts.append(f"{source.source_path}#{source.locator or ''}".removesuffix("#"))
     for name, value in (
         ("conversation", source.conversation_id),
         ("run", source.workflow_run_id),

@@ -1,0 +1,78 @@
+"""A tour in one minute: a tool library's papers become a memory that can be asked and audited.
+
+Everything happens in .demo/, which is made anew each time. No key, no network.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from memgraph import MemoryService
+from memgraph.surfaces.cli import main
+
+PROJECT = Path(__file__).resolve().parent.parent
+STORY = Path("examples", "story")
+ROOT = Path(".demo")
+NAME = "tool-library"
+
+QUESTIONS = (
+    "Where do we keep the loan register, and why?",
+    "When does the workshop close on Fridays?",
+    "Who takes care of the nightly backup?",
+)
+
+
+def demo() -> int:
+    os.chdir(PROJECT)
+    shutil.rmtree(ROOT, ignore_errors=True)
+    say("One orchestrator is one database of its own.")
+    run("init", NAME)
+    say(
+        "Seven files of a tool library: two decision records, notes, prose, a transcript, a chat,",
+        "and a JSON document. They are copied into the drop zone and worked off.",
+    )
+    run("ingest", NAME, str(STORY))
+    for question in QUESTIONS:
+        say("Every answer says where it comes from: the file and the place in it.")
+        run("recall", NAME, question, "--top-n", "3")
+    say("The bulletin is what an orchestrator reads before each message.")
+    run("bulletin", NAME)
+    say("Two memories contradict each other. Neither is deleted; somebody has to decide.")
+    run("contradictions", NAME)
+    say("The trace of one side: its source, its history, and what was decided because of it.")
+    run("trace", NAME, contested())
+    say(
+        "Decide it with: memgraph resolve, see memgraph resolve --help.",
+        f"The memory stays in {ROOT}/ until the next demo.",
+    )
+    return 0
+
+
+def contested() -> str:
+    """The newer side of the open contradiction."""
+    with MemoryService(ROOT, background=False) as service:
+        return service.orchestrator(NAME).contradictions().items[0].second.memory_id
+
+
+def say(*lines: str) -> None:
+    """A remark between two commands."""
+    bold, normal = ("\x1b[1;36m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
+    print()
+    for line in lines:
+        print(f"{bold}# {line}{normal}")
+
+
+def run(*arguments: str) -> None:
+    """One command, shown as it is typed. The demo ends where one fails."""
+    shown = " ".join(f'"{each}"' if " " in each else each for each in arguments)
+    print(f"$ memgraph {shown} --root {ROOT}\n", flush=True)
+    code = main([*arguments, "--root", str(ROOT)])
+    if code != 0:
+        sys.exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(demo())
