@@ -1,0 +1,65 @@
+"""Lists of known names and of words that are none, read once from the data files."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_DATA: Final = Path(__file__).parent / "data"
+
+
+class Gazetteer(NamedTuple):
+    """Names as they are written, case included.
+
+    Attributes:
+        given: given names, ``ambiguous`` those among them that are also ordinary words.
+        lower_given: given names that may be recognised in lower case.
+        ordinary: capitalised words that name nothing here (tools, languages, sentence openers).
+        cues: cue words by category, lower case.
+    """
+
+    given: frozenset[str]
+    ambiguous: frozenset[str]
+    lower_given: frozenset[str]
+    surnames: frozenset[str]
+    places: frozenset[str]
+    organizations: frozenset[str]
+    ordinary: frozenset[str]
+    cues: dict[str, frozenset[str]]
+
+
+@cache
+def gazetteer() -> Gazetteer:
+    ordinary = frozenset(_words("not_entities.txt"))
+    ambiguous = frozenset(_words("ambiguous_names.txt"))
+    given = frozenset(_words("given_names.txt")) | ambiguous
+    lower = {name.lower() for name in given - ambiguous - ordinary if len(name) >= 4}
+    return Gazetteer(
+        given=given,
+        ambiguous=ambiguous | (given & ordinary),
+        lower_given=frozenset(lower - {word.lower() for word in ordinary | ambiguous}),
+        surnames=frozenset(_words("surnames.txt")),
+        places=frozenset(_phrases("places.txt")),
+        organizations=frozenset(_phrases("organizations.txt")),
+        ordinary=ordinary,
+        cues=_cues(),
+    )
+
+
+def _lines(name: str) -> list[str]:
+    lines = (_DATA / name).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _words(name: str) -> list[str]:
+    return [word for line in _lines(name) for word in line.split()]
+
+
+def _phrases(name: str) -> list[str]:
+    return [phrase for line in _lines(name) for phrase in line.split(" | ")]
+
+
+def _cues() -> dict[str, frozenset[str]]:
+    pairs = (line.partition(": ") for line in _lines("cues.txt"))
+    return {name: frozenset(words.split(" ")) for name, _, words in pairs}

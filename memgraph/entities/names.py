@@ -1,0 +1,195 @@
+"""Capitalised names of people, places, organizations and projects, by lists and cue words.
+
+A run of capitalised words is a candidate; what it names is told by known names in it, by words
+that mark a kind ("GmbH", "Lake", "Project"), and by the words around it. The confidence says
+which of these spoke: a mark, a list, or the surroundings alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from memgraph.entities.gazetteer import Gazetteer, gazetteer
+from memgraph.entities.name_types import guess_type
+from memgraph.entities.spans import EntitySpan
+from memgraph.entities.words import Sentence, Word, is_abbreviation, read_words
+from memgraph.model.enums import EntityType
+
+_JOINT = re.compile(r"[ \u00a0]|\. | & ")
+_LONGEST: Final = 6
+_LONGEST_PHRASE: Final = 4
+
+
+def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[EntitySpan]:
+    """Names in ``text`` outside the ``covered`` ranges, which are sorted by start."""
+    lists = gazetteer()
+    sentence = read_words(text, covered, lists)
+    at = 0
+    while at < len(sentence.words):
+        word = sentence.words[at]
+        length = 1
+        if word.capital:
+            length = _known_phrase(sentence, at, lists)
+            if length:
+                yield _phrase_span(sentence, at, length, lists)
+            else:
+                length = _run_length(sentence, at, lists)
+                yield from _name(sentence, at, length, lists)
+        else:
+            yield from _lower_cased(sentence, at, lists)
+        at += length
+
+
+def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
+    """How many words from ``at`` form a listed place or organization of two words or more."""
+    words = sentence.words
+    for length in range(min(_LONGEST_PHRASE, len(words) - at), 1, -1):
+        last = words[at + length - 1]
+        phrase = sentence.text[words[at].start : last.end]
+        if phrase in lists.organizations or phrase in lists.places:
+            longer = sentence.gap(at + length - 1) == " " and words[at + length].capital
+            # "New York Office Supplies GmbH" is decided as a run.
+            if not longer or words[at + length].text in lists.ordinary or last.possessive:
+                return length
+    return 0
+
+
+def _phrase_span(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> EntitySpan:
+    start, end = sentence.words[at].start, sentence.words[at + length - 1].end
+    phrase = sentence.text[start:end]
+    known = phrase in lists.organizations
+    kind = EntityType.ORGANIZATION if known else EntityType.LOCATION
+    return EntitySpan(phrase, start, end, kind, 0.9)
+
+
+def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
+    """Words of the run of capitalised words that begins at ``at``, particles included."""
+    words, cues = sentence.words, lists.cues
+    length = 1
+    heads = cues["org_head"] | cues["place_head"]
+    while length < _LONGEST and at + length < len(words):
+        last = words[at + length - 1]
+        if last.possessive or not _joined(sentence, at + length - 1):
+            break
+        following = words[at + length]
+        if following.capital and not following.first:
+            length += 1
+            continue
+        person = words[at].text in lists.given and words[at].lower not in heads
+        allowed = cues["person_particle"] if person else cues["phrase_particle"]
+        if not person and words[at].lower not in heads:
+            break
+        ahead = at + length
+        while ahead - at - length < 2 and sentence.lower(ahead) in allowed:
+            ahead += 1
+        skipped = ahead - at - length
+        beyond = words[ahead] if ahead < len(words) else None
+        plain = all(sentence.gap(i) == " " for i in range(at + length - 1, ahead))
+        if not skipped or beyond is None or not beyond.capital or not plain:
+            break
+        length += skipped + 1
+    return length
+
+
+def _joined(sentence: Sentence, at: int) -> bool:
+    gap = sentence.gap(at)
+    if gap == ". ":
+        return is_abbreviation(sentence.words[at]) and sentence.lower(at) != "al"
+    return bool(_JOINT.fullmatch(gap))
+
+
+def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterator[EntitySpan]:
+    """The names inside a run, after what is no part of a name was cut from its edges."""
+    begin, end = at, at + length
+    title = False
+    while begin < end:
+        word = sentence.words[begin]
+        if word.lower in lists.cues["title"] and word.capital and end - begin > 1:
+            title = True
+        elif not _cut_first(sentence, begin, end, lists):
+            break
+        begin += 1
+    while end > begin and _is_ordinary(sentence.words[end - 1], lists, end - begin):
+        end -= 1
+    if begin >= end:
+        return
+    split = _split_at(sentence, begin, end, lists)
+    for low, high in ((begin, split), (split, end)):
+        if low >= high:
+            continue
+        guess = guess_type(sentence, low, high, lists, title=title and low == begin)
+        if guess is not None:
+            start, stop = sentence.words[low].start, sentence.words[high - 1].end
+            yield EntitySpan(sentence.text[start:stop], start, stop, *guess)
+
+
+def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bool:
+    """Whether the run's first word is a sentence opener and not the beginning of the name."""
+    word = sentence.words[begin]
+    follower = sentence.words[begin + 1] if begin + 1 < end else None
+    if word.text in lists.ordinary:
+        if not word.first and sentence.words[end - 1].lower in lists.cues["org_word"]:
+            # "European Medicines Agency"; but "The Hollin Bank" after a colon.
+            return end - begin < 2 or word.lower in lists.cues["english"]
+        if follower is None:
+            return word.text not in lists.given
+        if word.lower == "project" or follower.lower in lists.cues["org_word"]:
+            return word.lower in ("the", "a", "an", "our", "der", "die", "das")
+        if word.lower in lists.cues["org_head"] | lists.cues["place_head"]:
+            return False
+        return not (word.text in lists.given and follower.text not in lists.given)
+    known = word.text in lists.given or word.text in lists.surnames
+    return bool(
+        word.first
+        and follower is not None
+        and follower.text in lists.given
+        and not known
+        and word.lower not in lists.cues["org_head"]
+    )
+
+
+def _is_ordinary(word: Word, lists: Gazetteer, remaining: int) -> bool:
+    if word.text not in lists.ordinary:
+        return False
+    if remaining == 1:
+        return word.text not in lists.given
+    marks = lists.cues["org_word"] | lists.cues["place_word"]
+    return word.lower not in marks and word.text not in lists.surnames
+
+
+def _split_at(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> int:
+    """Where a tool or a listed place ends and another name begins; ``end`` for one name."""
+    for at in range(begin, end - 1):
+        word = sentence.words[at]
+        if word.text in lists.ordinary and word.text not in lists.given and at > begin:
+            return at
+    return end
+
+
+def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[EntitySpan]:
+    """``ask priya``, ``TODO(jonas)``; ``the billing-gateway queue``."""
+    word = sentence.words[at]
+    before, after = sentence.lower(at - 1), sentence.lower(at + 1)
+    if "-" in word.text:
+        first, _, last = word.lower.rpartition("-")
+        generic = first.partition("-")[0] in lists.cues["generic"]
+        numbered = after[:1].isdigit() and sentence.gap(at) in (" ", " v")
+        component = last in lists.cues["component"] and not generic
+        if component or (numbered and not generic and not last.isdigit()):
+            yield _at(sentence, at, EntityType.PROJECT, 0.6)
+        return
+    if word.lower not in lists.lower_given:
+        return
+    opening = sentence.text[max(0, word.start - 1) : word.start]
+    marked = before in ("todo", "fixme", "xxx") and opening == "("
+    asked = before in lists.cues["person_before"] and sentence.gap(at - 1) in (" ", ": ")
+    speaks = word.first and after in lists.cues["person_after"] and sentence.gap(at) == " "
+    if marked or asked or speaks or word.possessive:
+        yield _at(sentence, at, EntityType.PERSON, 0.7)
+
+
+def _at(sentence: Sentence, at: int, kind: EntityType, confidence: float) -> EntitySpan:
+    word = sentence.words[at]
+    return EntitySpan(word.text, word.start, word.end, kind, confidence)

@@ -1,0 +1,99 @@
+"""The words of a text as the name rules see them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from memgraph.entities.gazetteer import Gazetteer, gazetteer
+
+_WORD = re.compile(r"\w+(?:[-'’]\w+)*")
+_SENTENCE_END: Final = frozenset(".!?\n…•")
+_MAX_WORD: Final = 40
+_LANGUAGE_WORDS: Final = 40
+
+
+class Word(NamedTuple):
+    """A word without elided article and possessive ending.
+
+    Attributes:
+        first: whether it opens a sentence, where a capital letter says nothing.
+        possessive: whether ``'s`` followed.
+    """
+
+    text: str
+    lower: str
+    start: int
+    end: int
+    capital: bool
+    first: bool
+    possessive: bool
+
+
+class Sentence(NamedTuple):
+    """All words of a text and what is known about it as a whole."""
+
+    text: str
+    words: list[Word]
+    german: bool
+
+    def lower(self, at: int) -> str:
+        """The lower-cased word at ``at``; empty outside the text."""
+        return self.words[at].lower if 0 <= at < len(self.words) else ""
+
+    def gap(self, at: int) -> str:
+        """What stands between the words ``at`` and ``at + 1`` (a possessive ending aside)."""
+        if not 0 <= at < len(self.words) - 1:
+            return ""
+        return self.text[self.words[at].end : self.words[at + 1].start].removeprefix("'s")
+
+
+def read_words(text: str, covered: Sequence[tuple[int, int]], lists: Gazetteer) -> Sentence:
+    """The words of ``text`` outside the ``covered`` ranges, which are sorted by start."""
+    words: list[Word] = []
+    ranges = iter(covered)
+    low, high = next(ranges, (len(text), len(text)))
+    previous_end = 0
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        while start >= high:
+            low, high = next(ranges, (len(text) + 1, len(text) + 1))
+        if end > low or end - start > _MAX_WORD:
+            continue
+        words.append(_word(text, start, end, previous_end, words))
+        previous_end = end
+    german = sum(w.lower in lists.cues["german"] for w in words[:_LANGUAGE_WORDS])
+    english = sum(w.lower in lists.cues["english"] for w in words[:_LANGUAGE_WORDS])
+    return Sentence(text, words, german > english)
+
+
+def _word(text: str, start: int, end: int, previous_end: int, words: list[Word]) -> Word:
+    gap = text[previous_end:start][-8:]
+    first = not words or not _SENTENCE_END.isdisjoint(gap)
+    if first and words and gap.startswith(".") and is_abbreviation(words[-1]):
+        first = False
+    raw = text[start:end]
+    head, mark, tail = raw.replace("’", "'").partition("'")
+    if (
+        mark
+        and tail
+        and head.lower() in gazetteer().cues["elision"]
+        and not (head.isupper() and tail[0].islower())
+    ):
+        # d'Anvers, l'Opéra; but O'Brien keeps its O.
+        start += len(head) + 1
+    raw = text[start:end]
+    possessive = raw.endswith(("'s", "’s")) and len(raw) > 2
+    if possessive:
+        end -= 2
+        raw = raw[:-2]
+    capital = raw[0].isupper() and "_" not in raw
+    return Word(raw, raw.lower(), start, end, capital, first, possessive)
+
+
+def is_abbreviation(word: Word) -> bool:
+    """Whether a full stop after ``word`` belongs to it and ends no sentence."""
+    if len(word.text) == 1 and word.capital:
+        return True
+    return word.lower in gazetteer().cues["title"] or word.lower in ("st", "nr", "no", "al", "bzw")
