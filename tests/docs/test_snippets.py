@@ -1,0 +1,70 @@
+"""Every snippet of the README and the guides runs: Python in order, and what stands behind ``$``.
+
+The blocks of one file share a namespace, a folder and a runtime root. A line that begins with
+``$ `` is run by the shell and has to succeed; a shell variable set in one lives on in the next.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+# The two commands of the README set up the very environment in which this runs.
+NOT_HERE = re.compile(r"^make |^git clone |^cd ")
+TOO_LONG_S = 120
+
+
+def blocks(path: Path) -> list[tuple[str, str]]:
+    text = path.read_text(encoding="utf-8")
+    return [(match["language"], match["body"]) for match in FENCE.finditer(text)]
+
+
+def commands(body: str) -> list[str]:
+    joined = body.replace("\\\n", " ")
+    found = [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+    return [line for line in found if not NOT_HERE.match(line)]
+
+
+def test_there_are_guides() -> None:
+    assert len(FILES) > 3
+    assert all(blocks(path) for path in FILES)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    environ = {
+        **os.environ,
+        "MEMGRAPH_ROOT": str(tmp_path / "root"),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "NO_COLOR": "1",
+    }
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMGRAPH_ROOT", environ["MEMGRAPH_ROOT"])
+    namespace: dict[str, object] = {"__name__": "__snippet__"}
+    script: list[str] = []
+    for language, body in blocks(path):
+        if language == "python":
+            exec(compile(body, str(path), "exec"), namespace)
+        elif language == "console":
+            script += commands(body)
+    if not script:
+        return
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(script)],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=TOO_LONG_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
