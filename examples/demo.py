@@ -2,6 +2,7 @@
 
 Everything happens in .demo/, which is made anew each time. No key, no network.
 """
+# ruff: noqa: T201 - it prints for a person
 
 from __future__ import annotations
 

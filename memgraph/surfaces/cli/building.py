@@ -30,6 +30,11 @@ def choice(kind: type[StrEnum], *names: str, text: str | None = None) -> Any:
     return typer.Option(*names, case_sensitive=False, metavar=values, help=text)
 
 
+def value(shown: str, text: str | None = None, *names: str) -> Any:
+    """An option that takes free text, shown as ``shown`` in the help."""
+    return typer.Option(*names, metavar=shown, help=text)
+
+
 def make_command(function: Function, name: str) -> TyperCommand:
     """A command that runs ``function`` and prints its report.
 

@@ -39,4 +39,5 @@ COMMANDS: dict[str, Listed] = {
     "restore": Listed(f"{_HERE}.operating", "Put a backup in a database's place."),
     "health": Listed(f"{_HERE}.setup", "Tell whether memories work."),
     "config": Listed(f"{_HERE}.setup", "Show the settings in force and their origins."),
+    "bench": Listed(f"{_HERE}.bench", "Measure quality and speed."),
 }

@@ -15,7 +15,7 @@ from memgraph.errors import (
     MemgraphError,
     ProviderError,
 )
-from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, make_group
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, make_group, value
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, progress, stages
 
@@ -92,7 +92,7 @@ def restore(
     context: typer.Context,
     orchestrator: OrchestratorName,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by backup.")],
-    reason: Annotated[str, typer.Option(help="Why, for the journal.")] = "restored a backup",
+    reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "restored a backup",
     rename: Annotated[
         bool, typer.Option("--rename", help="Take another orchestrator's backup, as a new one.")
     ] = False,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.commands.shaping import (
     MEMORY_COLUMNS,
     as_json,
@@ -33,11 +33,12 @@ def list_memories(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Of every status.")] = False,
     tags: Annotated[
-        list[str] | None, typer.Option("--tag", help="Having all of these; repeatable.")
+        list[str] | None,
+        value("TAG", "Having all of these; repeatable.", "--tag"),
     ] = None,
-    session_id: Annotated[str | None, typer.Option(help="Said in this session.")] = None,
+    session_id: Annotated[str | None, value("ID", "Said in this session.")] = None,
     before: Annotated[
-        str | None, typer.Option(metavar="ID", help="Go on after the last id of the page before.")
+        str | None, value("ID", "Go on after the last id of the page before.")
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
 ) -> Report:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memgraph.model.enums import MemoryKind, MemoryType, SourceType
-from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.commands.shaping import as_json, day, edge_line, short
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, note
@@ -26,6 +26,7 @@ def recall(
     query: Annotated[
         str,
         typer.Argument(
+            metavar="QUERY",
             help="A question or words; - reads it from standard input. May be left out when a "
             "filter says what to recall.",
             show_default=False,
@@ -41,28 +42,24 @@ def recall(
         list[MemoryKind] | None, choice(MemoryKind, "--kind", text="Any of these; repeatable.")
     ] = None,
     tags: Annotated[
-        list[str] | None, typer.Option("--tag", help="Having all of these; repeatable.")
+        list[str] | None,
+        value("TAG", "Having all of these; repeatable.", "--tag"),
     ] = None,
-    agent_id: Annotated[str | None, typer.Option(help="This agent's and nobody's.")] = None,
+    agent_id: Annotated[str | None, value("ID", "This agent's and nobody's.")] = None,
     source_types: Annotated[
         list[SourceType] | None,
         choice(SourceType, "--source-type", text="Any of these; repeatable."),
     ] = None,
     source_path: Annotated[
-        str | None, typer.Option(help="From this file, or below this folder (with a final /).")
+        str | None,
+        value("PATH", "From this file, or below this folder (with a final /)."),
     ] = None,
-    conversation_id: Annotated[str | None, typer.Option(help="From this conversation.")] = None,
-    session_id: Annotated[str | None, typer.Option(help="Said in this session.")] = None,
-    exclude_session_id: Annotated[str | None, typer.Option(help="Not said in this one.")] = None,
-    after: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Of this time or later, ISO 8601.")
-    ] = None,
-    before: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Before this time, ISO 8601.")
-    ] = None,
-    as_of: Annotated[
-        str | None, typer.Option(metavar="TIME", help="As the memory was then, ISO 8601.")
-    ] = None,
+    conversation_id: Annotated[str | None, value("ID", "From this conversation.")] = None,
+    session_id: Annotated[str | None, value("ID", "Said in this session.")] = None,
+    exclude_session_id: Annotated[str | None, value("ID", "Not said in this one.")] = None,
+    after: Annotated[str | None, value("TIME", "Of this time or later, ISO 8601.")] = None,
+    before: Annotated[str | None, value("TIME", "Before this time, ISO 8601.")] = None,
+    as_of: Annotated[str | None, value("TIME", "As the memory was then, ISO 8601.")] = None,
     include_superseded: Annotated[
         bool, typer.Option("--include-superseded", help="Replaced ones too.")
     ] = False,

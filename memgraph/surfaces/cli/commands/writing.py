@@ -18,7 +18,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.invocation import Report, invocation
 
 # Anything larger is refused by the model of a memory anyway.
@@ -34,8 +34,8 @@ Content = Annotated[
 Type = Annotated[MemoryType | None, choice(MemoryType, "--type")]
 Importance = Annotated[int | None, typer.Option(help="0 to 100.")]
 Confidence = Annotated[float | None, typer.Option(help="0 to 1.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="Repeatable.")]
-Why = Annotated[str, typer.Option(help="Why, for the history.", show_default=False)]
+Tags = Annotated[list[str] | None, value("TAG", "Repeatable.", "--tag")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.", show_default=False)]
 
 
 def remember(
@@ -47,27 +47,27 @@ def remember(
     importance: Importance = None,
     confidence: Confidence = None,
     tag: Tags = None,
-    summary: Annotated[str | None, typer.Option(help="Instead of one that is made.")] = None,
+    summary: Annotated[str | None, value("TEXT", "Instead of one that is made.")] = None,
     sensitivity: Annotated[Sensitivity | None, choice(Sensitivity)] = None,
     scope: Annotated[Scope | None, choice(Scope)] = None,
-    scope_id: Annotated[str | None, typer.Option(help="Of a session or project scope.")] = None,
-    agent_id: Annotated[str | None, typer.Option(help="Whose memory it is.")] = None,
-    session_id: Annotated[str | None, typer.Option(help="Where it was said.")] = None,
-    turn_id: Annotated[str | None, typer.Option(help="The turn in its conversation.")] = None,
-    role: Annotated[str | None, typer.Option(help="Who said it.")] = None,
-    event_time: Annotated[str | None, typer.Option(help="When it was so, ISO 8601.")] = None,
-    valid_until: Annotated[str | None, typer.Option(help="Until when, ISO 8601.")] = None,
+    scope_id: Annotated[str | None, value("ID", "Of a session or project scope.")] = None,
+    agent_id: Annotated[str | None, value("ID", "Whose memory it is.")] = None,
+    session_id: Annotated[str | None, value("ID", "Where it was said.")] = None,
+    turn_id: Annotated[str | None, value("ID", "The turn in its conversation.")] = None,
+    role: Annotated[str | None, value("NAME", "Who said it.")] = None,
+    event_time: Annotated[str | None, value("TIME", "When it was so, ISO 8601.")] = None,
+    valid_until: Annotated[str | None, value("TIME", "Until when, ISO 8601.")] = None,
     decay_rate: Annotated[float | None, typer.Option(help="Per day; 0 protects.")] = None,
-    attributes: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
+    attributes: Annotated[str | None, value("JSON", "A JSON object.")] = None,
     derived_from: Annotated[
-        list[str] | None, typer.Option(help="Id of a memory it follows from; repeatable.")
+        list[str] | None, value("ID", "A memory it follows from; repeatable.")
     ] = None,
     source_type: Annotated[SourceType | None, choice(SourceType)] = None,
-    source_path: Annotated[str | None, typer.Option(help="The file it comes from.")] = None,
-    locator: Annotated[str | None, typer.Option(help="The place in that file.")] = None,
-    conversation_id: Annotated[str | None, typer.Option()] = None,
-    workflow_run_id: Annotated[str | None, typer.Option()] = None,
-    step_id: Annotated[str | None, typer.Option()] = None,
+    source_path: Annotated[str | None, value("PATH", "The file it comes from.")] = None,
+    locator: Annotated[str | None, value("PLACE", "The place in that file.")] = None,
+    conversation_id: Annotated[str | None, value("ID")] = None,
+    workflow_run_id: Annotated[str | None, value("ID")] = None,
+    step_id: Annotated[str | None, value("ID")] = None,
     captured_by: Annotated[CapturedBy | None, choice(CapturedBy)] = None,
 ) -> Report:
     """Store one memory.
@@ -124,7 +124,7 @@ def relate(
     edge_type: Annotated[EdgeType, typer.Argument(metavar="TYPE", case_sensitive=False)],
     to_id: Annotated[str, typer.Argument(metavar="TO", help="The memory it points at.")],
     weight: Annotated[float, typer.Option(help="0 to 1.")] = 1.0,
-    reason: Annotated[str | None, typer.Option(help="Why they belong together.")] = None,
+    reason: Annotated[str | None, value("TEXT", "Why they belong together.")] = None,
     partial: Annotated[
         bool, typer.Option("--partial", help="Updates only a part: TO stays active.")
     ] = False,
@@ -206,7 +206,7 @@ def resolve(
     orchestrator: OrchestratorName,
     edge_id: Annotated[str, typer.Argument(metavar="EDGE", help="The Contradicts edge's id.")],
     reason: Why,
-    winner: Annotated[str | None, typer.Option(metavar="ID", help="The memory that holds.")] = None,
+    winner: Annotated[str | None, value("ID", "The memory that holds.")] = None,
     reopen: Annotated[
         bool, typer.Option("--reopen", help="Take the resolution back instead.")
     ] = False,

@@ -1,0 +1,72 @@
+"""Measuring: memgraph bench labels, locomo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from memgraph.surfaces.cli.building import make_group
+from memgraph.surfaces.cli.invocation import Report
+from memgraph.surfaces.cli.screen import Screen, stages
+
+
+def labels(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    data: Annotated[
+        Path,
+        typer.Option(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="Holds types*.jsonl, pairs*.jsonl, entities*.jsonl.",
+        ),
+    ],
+) -> Report:
+    """Score typing, relating and entities against labelled lines."""
+    from memgraph.service.bench import labels as bench
+
+    return _measured(bench.run(data))
+
+
+def locomo(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    data: Annotated[
+        Path,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's JSON."),
+    ],
+) -> Report:
+    """Measure recall on LoCoMo's conversations: share of the marked evidence that is found."""
+    from memgraph.service.bench import locomo as bench
+
+    with stages("measuring") as told:
+        return _measured(bench.run(data, lambda stage: told(stage, 0, 1)))
+
+
+def _measured(found: dict[str, Any]) -> Report:
+    def show(screen: Screen) -> None:
+        screen.fields(_flat(found, ""))
+
+    return Report(found, show)
+
+
+def _flat(found: Mapping[str, Any], prefix: str) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for name, value in found.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            rows.extend(_flat(value, f"{path}."))
+        else:
+            rows.append((path, f"{value:.4f}" if isinstance(value, float) else str(value)))
+    return rows
+
+
+COMMANDS = {
+    "bench": make_group(
+        "bench",
+        "Measure quality and speed.",
+        {"labels": labels, "locomo": locomo},
+    )
+}

@@ -1,0 +1,83 @@
+"""The reference of all commands as Markdown: ``python -m memgraph.surfaces.cli.reference``.
+
+docs/cli.md holds it; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import typer
+from typer.core import TyperGroup
+
+from memgraph.surfaces.cli.app import PROGRAM, load_command
+from memgraph.surfaces.cli.building import common_parameters
+from memgraph.surfaces.cli.table import COMMANDS
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context, Parameter
+
+WIDTH = 88
+
+
+def reference() -> str:
+    """A heading and the help text of every command, in the order of ``memgraph --help``."""
+    root = typer.Context(TyperGroup(name=PROGRAM), info_name=PROGRAM, terminal_width=WIDTH)
+    parts = ["## Options of every command\n", _block(_common_options())]
+    for name in COMMANDS:
+        parts.extend(_sections(load_command(name), name, root, 2))
+    return "\n".join(parts)
+
+
+def command_paths() -> list[str]:
+    """Every command that can be run, sub-commands with their group: ``db upgrade``."""
+    paths: list[str] = []
+    for name in COMMANDS:
+        command = load_command(name)
+        if isinstance(command, TyperGroup):
+            paths.extend(f"{name} {each}" for each in command.commands)
+        else:
+            paths.append(name)
+    return paths
+
+
+def _sections(command: Command, name: str, parent: Context | None, level: int) -> Iterator[str]:
+    context = typer.Context(command, info_name=name, parent=parent, terminal_width=WIDTH)
+    yield f"{'#' * level} {context.command_path}\n"
+    yield _block(_own_help(command, context))
+    if isinstance(command, TyperGroup):
+        for each, inner in command.commands.items():
+            yield from _sections(inner, each, context, level + 1)
+
+
+def _own_help(command: Command, context: Context) -> str:
+    """The help without the common options, which are told once."""
+    common = {each.name for each in common_parameters()}
+    every = command.params
+    command.params = [each for each in every if each.name not in common]
+    try:
+        return command.get_help(context)
+    finally:
+        command.params = every
+
+
+def _common_options() -> str:
+    context = typer.Context(load_command("stats"), info_name=PROGRAM, terminal_width=WIDTH)
+    formatter = context.make_formatter()
+    formatter.write_dl([row for each in common_parameters() if (row := _record(each, context))])
+    return formatter.getvalue()
+
+
+def _record(parameter: Parameter, context: Context) -> tuple[str, str] | None:
+    return parameter.get_help_record(context)
+
+
+def _block(text: str) -> str:
+    lines = "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+    return f"```text\n{lines}\n```\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())
