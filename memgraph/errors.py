@@ -29,6 +29,7 @@
     │   ├── ProviderRejected         provider.rejected
     │   └── ProviderAnswerInvalid    provider.answer_invalid
     ├── IngestRejected               ingest.rejected
+    ├── ImportRejected               import.rejected
     └── JournalBroken                journal.broken
 """
 
@@ -169,6 +170,12 @@ class IngestRejected(MemgraphError):
     """A dropped file that cannot be taken; ``details['reason']`` is its machine-readable reason."""
 
     code = "ingest.rejected"
+
+
+class ImportRejected(MemgraphError):
+    """An export that cannot be imported; ``details`` has ``reason`` and, mostly, ``line``."""
+
+    code = "import.rejected"
 
 
 class JournalBroken(MemgraphError):

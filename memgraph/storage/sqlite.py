@@ -92,7 +92,7 @@ def translate(error: Exception) -> Exception:
     name = getattr(cause, "sqlite_errorname", type(cause).__name__)
     if isinstance(cause, sqlite.IntegrityError):
         constraint = str(cause).rpartition(": ")[2]
-        if name in ("SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"):
+        if violated(cause) == "UNIQUE":
             return Conflict(f"already there: {constraint}", constraint=constraint)
         return InvalidInput(f"the database refuses it: {constraint}", constraint=constraint)
     if isinstance(cause, OverflowError):
@@ -101,6 +101,13 @@ def translate(error: Exception) -> Exception:
         kind, message = known
         return kind(f"{message} ({name})", sqlite=name)
     return StorageError(f"the database failed ({name})", sqlite=name)
+
+
+def violated(error: Exception) -> str:
+    """The kind of constraint: UNIQUE, FOREIGN KEY, CHECK, NOT NULL, or an empty text."""
+    # The driver does not switch on SQLite's extended codes; the text is SQLite's own and stable.
+    kind, found, _ = str(error).partition(" constraint failed")
+    return kind if found else ""
 
 
 @contextmanager

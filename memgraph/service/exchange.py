@@ -1,0 +1,129 @@
+"""Export to JSON Lines: everything that an orchestrator knows, whatever its sensitivity.
+
+First a header, then the records in the order of ``exchange_records.RECORDS``, last an ``end`` line
+with their number and the SHA-256 of their bytes. An import gives the same rows, ids and times back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.clock import iso
+from memgraph.errors import DatabaseCorrupt
+from memgraph.service.embedding import MODEL_KEY
+from memgraph.service.exchange_records import RECORDS, encode
+from memgraph.service.opened import Opened
+from memgraph.storage import backup as copying
+from memgraph.storage import integrity, metadata, provisioning, vectors
+
+FORMAT = "memgraph-export"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """A finished export. ``records``: how many lines of each kind."""
+
+    orchestrator: str
+    path: Path
+    records: dict[str, int]
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"path": str(self.path)}
+
+
+def export_lines(opened: Opened, *, with_vectors: bool = False) -> Iterator[bytes]:
+    """The lines of an export, each with its line end, from one snapshot.
+
+    The snapshot stays open until the last line was taken: take them without long pauses.
+
+    Args:
+        with_vectors: embeddings too; without them an import embeds everything anew.
+
+    Raises:
+        DatabaseCorrupt: a row holds what cannot be written down.
+    """
+    with opened.database.read() as connection:
+        yield _line(_header(opened, connection, with_vectors))
+        digest, number = hashlib.sha256(), 0
+        for line in _records(connection, with_vectors):
+            digest.update(line)
+            number += 1
+            yield line
+        yield _line({"record": "end", "records": number, "sha256": digest.hexdigest()})
+
+
+def export_file(
+    opened: Opened,
+    target: Path,
+    *,
+    force: bool = False,
+    with_vectors: bool = False,
+    progress: Callable[[int], None] = lambda _lines: None,
+) -> ExportReport:
+    """Write an export into a file of mode 600, whole or not at all.
+
+    Args:
+        force: replace a file that is there.
+        progress: called with the number of lines written, every thousand.
+
+    Raises:
+        Conflict: there is a file already.
+    """
+    target = target.expanduser().absolute()
+    counts: dict[str, int] = {}
+    digest = hashlib.sha256()
+    with copying.draft_beside(target) as draft:
+        with draft.open("wb") as file:
+            for place, line in enumerate(export_lines(opened, with_vectors=with_vectors)):
+                file.write(line)
+                digest.update(line)
+                kind = line[11 : line.index(b'"', 11)].decode()
+                counts[kind] = counts.get(kind, 0) + 1
+                if place % 1_000 == 0:
+                    progress(place)
+        copying.publish(draft, target, force=force)
+    for frame in ("header", "end"):
+        del counts[frame]
+    return ExportReport(opened.database.orchestrator_id, target, counts, digest.hexdigest())
+
+
+def _header(opened: Opened, connection: sa.Connection, with_vectors: bool) -> dict[str, Any]:
+    model = metadata.get(connection, MODEL_KEY)
+    dimensions = vectors.indexed_dimensions(connection)
+    embedding = {"model": model, "dimensions": dimensions} if with_vectors else None
+    return {
+        "record": "header",
+        "format": FORMAT,
+        "version": VERSION,
+        "orchestrator": opened.database.orchestrator_id,
+        "schema": provisioning.SCHEMA_HEAD,
+        "exported_at": iso(opened.clock.now_ms()),
+        "embedding": embedding,
+    }
+
+
+def _records(connection: sa.Connection, with_vectors: bool) -> Iterator[bytes]:
+    for record in RECORDS:
+        if record.name == "embedding" and not with_vectors:
+            continue
+        for row in integrity.rows(connection, record.select):
+            try:
+                yield record.write(row)
+            except ValueError as error:
+                raise DatabaseCorrupt(
+                    f"a stored {record.name} cannot be written down; run: memgraph verify",
+                    what=record.name,
+                    id=row[0],
+                ) from error
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return encode(value).encode() + b"\n"

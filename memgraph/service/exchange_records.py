@@ -1,0 +1,319 @@
+"""The records of an export: which columns a line has, how they are written and what is let in.
+
+A line is a JSON object: ``record`` names what it is, every other field is a column of its table.
+Times are integers, milliseconds since 1970. Keys that stay inside a database (``pk``) are left out:
+a line refers to memories and entities by their ids.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memgraph.clock import MAX_MS, MIN_MS
+from memgraph.errors import ImportRejected
+from memgraph.model.tables import metadata
+from memgraph.model.values import MAX_CONTENT_CHARS, MAX_SUMMARY_CHARS
+from memgraph.storage.encoding import json_text
+
+MAX_DEPTH: Final = 64
+MAX_INTEGER: Final = 2**63 - 1
+
+encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+_JSON_COLUMNS: Final[Mapping[str, type]] = {
+    "tags": list,
+    "attributes": dict,
+    "resolution": dict,
+    "manifest": dict,
+}
+_TIMES: Final = frozenset(
+    {"at", "since", "until", "event_time", "valid_until", "created_at", "updated_at"}
+    | {"last_accessed_at", "resolved_at", "first_seen_at", "last_seen_at", "consolidated_at"}
+    | {"recorded_at"}
+)
+_MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {
+    ("memories", "content"): MAX_CONTENT_CHARS,
+    ("memories", "summary"): MAX_SUMMARY_CHARS,
+}
+
+# An unknown id becomes a key that no row has: NULL would let SQLite choose one.
+_MEMORY_PK: Final = "coalesce((SELECT pk FROM memories WHERE memory_id = :memory_id), -1)"
+_ENTITY_PK: Final = "coalesce((SELECT pk FROM entities WHERE entity_id = :entity_id), -1)"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How one kind of line maps to one table.
+
+    Attributes:
+        fields: the columns in the order of the line.
+        select: the statement that reads them, in the order of the export.
+        insert: the statement that writes them back, by named values.
+    """
+
+    name: str
+    table: sa.Table
+    fields: tuple[str, ...]
+    select: str
+    insert: str
+
+    def write(self, row: tuple[Any, ...]) -> bytes:
+        """A row as a line.
+
+        Raises:
+            ValueError: it holds a number that JSON does not have.
+        """
+        line: dict[str, Any] = {"record": self.name}
+        for field, value in zip(self.fields, row, strict=True):
+            line[field] = self._shown(field, value)
+        return encode(line).encode() + b"\n"
+
+    def read(self, line: dict[str, Any]) -> dict[str, Any]:
+        """The values to store, checked one by one.
+
+        Raises:
+            ImportRejected: a field is missing, unknown or not what its column holds.
+        """
+        given = line.keys() - {"record"}
+        if given != set(self.fields):
+            odd = sorted(given ^ set(self.fields))
+            raise refused("fields", f"missing or unknown fields: {', '.join(odd)[:200]}")
+        return {field: self._stored(field, line[field]) for field in self.fields}
+
+    def _shown(self, field: str, value: Any) -> Any:
+        if isinstance(value, bytes):
+            return base64.b64encode(value).decode()
+        if value is not None and field in _JSON_COLUMNS:
+            parsed = json.loads(value)
+            # A text of another spelling is kept as it is, so that it comes back as it was.
+            return parsed if json_text(parsed) == value else value
+        if value is not None and isinstance(self._type(field), sa.Boolean):
+            return bool(value)
+        return value
+
+    def _type(self, field: str) -> sa.types.TypeEngine[Any]:
+        column = self.table.c.get(field)
+        return sa.Text() if column is None else column.type
+
+    def _stored(self, field: str, value: Any) -> Any:
+        column = self.table.c.get(field)
+        if value is None:
+            if column is None or not column.nullable or self.name == "embedding":
+                raise refused("value", f"{field} is missing")
+            return None
+        kind = self._type(field)
+        if field in _JSON_COLUMNS:
+            return _json_column(field, value)
+        if isinstance(kind, sa.Enum):
+            if value not in kind.enums:
+                raise refused("value", f"{field} is none of: {', '.join(kind.enums)}")
+            return value
+        limit = _MAX_CHARS.get((self.table.name, field))
+        if limit is not None and isinstance(value, str) and len(value) > limit:
+            raise refused("value", f"{field} is longer than {limit} characters")
+        return _plain(field, kind, value)
+
+
+def refused(reason: str, message: str) -> ImportRejected:
+    return ImportRejected(message, reason=reason)
+
+
+def loads(text: str) -> dict[str, Any]:
+    """A JSON object without duplicate keys, NaN, huge numbers, deep nesting or bad characters.
+
+    Raises:
+        ImportRejected: saying which of these it is.
+    """
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer
+        )
+    except RecursionError:
+        raise refused("nesting", "nested too deeply") from None
+    except ValueError:
+        raise refused("syntax", "not a JSON object") from None
+    if not isinstance(value, dict):
+        raise refused("syntax", "not a JSON object")
+    _check(value, MAX_DEPTH)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise refused("duplicate_key", "an object names the same field twice")
+    return found
+
+
+def _no_constant(_name: str) -> float:
+    raise refused("number", "NaN and Infinity are no JSON numbers")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 20 or not -MAX_INTEGER - 1 <= int(digits) <= MAX_INTEGER:
+        raise refused("number", "an integer beyond 64 bits")
+    return int(digits)
+
+
+def _check(value: Any, depth: int) -> None:
+    if depth == 0:
+        raise refused("nesting", "nested too deeply")
+    if isinstance(value, str):
+        _check_text(value)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise refused("number", "a number that is too large")
+    elif isinstance(value, list):
+        for each in value:
+            _check(each, depth - 1)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            _check_text(key)
+            _check(each, depth - 1)
+
+
+def _check_text(text: str) -> None:
+    if "\x00" in text:
+        raise refused("value", "a NUL character")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise refused("value", "a lone surrogate") from None
+
+
+def _json_column(field: str, value: Any) -> str:
+    wanted = _JSON_COLUMNS[field]
+    text = json_text(value)
+    if isinstance(value, str):
+        text, value = value, _loaded(value)
+    if not isinstance(value, wanted):
+        raise refused("value", f"{field} is not a JSON {wanted.__name__}")
+    if isinstance(value, list) and not all(isinstance(tag, str) for tag in value):
+        raise refused("value", "a tag is not a text")
+    return text
+
+
+def _loaded(text: str) -> Any:
+    # Wrapped, so that lists are read by the same strict rules as objects.
+    return loads(f'{{"value":{text}}}')["value"]
+
+
+def _plain(field: str, kind: sa.types.TypeEngine[Any], value: Any) -> Any:
+    expected: dict[type, Callable[[Any], bool]] = {
+        sa.Boolean: lambda one: isinstance(one, bool),
+        sa.Integer: lambda one: isinstance(one, int) and not isinstance(one, bool),
+        sa.Float: lambda one: isinstance(one, (int, float)) and not isinstance(one, bool),
+        sa.Text: lambda one: isinstance(one, str),
+        sa.LargeBinary: lambda one: isinstance(one, str),
+    }
+    fits = next(check for base, check in expected.items() if isinstance(kind, base))
+    if not fits(value):
+        raise refused("value", f"{field} is not of its type")
+    if field in _TIMES and not MIN_MS <= value <= MAX_MS:
+        raise refused("value", f"{field} lies outside of the years 0001 to 9999")
+    if isinstance(kind, sa.LargeBinary):
+        try:
+            return base64.b64decode(value, validate=True)
+        except binascii.Error:
+            raise refused("value", f"{field} is not base64") from None
+    return value
+
+
+def _record(
+    name: str,
+    table: str,
+    order: str,
+    *,
+    without: tuple[str, ...] = (),
+    refers: Mapping[str, str] | None = None,
+    where: str = "1",
+    extra: Mapping[str, str] | None = None,
+) -> Record:
+    """A record made from its table.
+
+    Args:
+        order: the columns that sort the lines.
+        without: columns that are left out.
+        refers: columns that hold a key, each with the field that says it by id.
+        extra: columns that are not in the line, each with the expression that fills it.
+    """
+    refers, extra = refers or {}, extra or {}
+    found = metadata.tables[table]
+    columns = [column.name for column in found.c if column.name not in (*without, *extra)]
+    fields = tuple(refers.get(column, column) for column in columns)
+    joins = {"memory_id": "memories", "entity_id": "entities"}
+    read = ", ".join(
+        f"{joins[field]}.{field}" if field != column else f"t.{column}"
+        for column, field in zip(columns, fields, strict=True)
+    )
+    tables = f"{table} t" + "".join(
+        f" JOIN {joins[field]} ON {joins[field]}.pk = t.{column}"
+        for column, field in refers.items()
+    )
+    values = [
+        {"memory_id": _MEMORY_PK, "entity_id": _ENTITY_PK}[field]
+        if field != column
+        else f":{column}"
+        for column, field in zip(columns, fields, strict=True)
+    ]
+    return Record(
+        name=name,
+        table=found,
+        fields=fields,
+        select=f"SELECT {read} FROM {tables} WHERE {where} ORDER BY {order}",
+        insert=f"INSERT INTO {table} ({', '.join([*columns, *extra])})"
+        f" VALUES ({', '.join([*values, *extra.values()])})",
+    )
+
+
+# In an order in which nothing refers to what comes later.
+RECORDS: Final[tuple[Record, ...]] = (
+    _record("source", "memory_sources", "t.source_id"),
+    _record(
+        "memory",
+        "memories",
+        "t.pk",
+        extra={"pk": ":pk", "orchestrator_id": ":orchestrator_id", "search_terms": ":search_terms"},
+    ),
+    _record("edge", "memory_edges", "t.edge_id"),
+    _record("derivation", "memory_derivations", "t.memory_id, t.derived_from_id"),
+    _record("status", "memory_status", "t.status_id", without=("status_id",)),
+    _record("entity", "entities", "t.pk", without=("pk",)),
+    _record(
+        "alias",
+        "entity_aliases",
+        "t.alias_key, t.entity_pk",
+        refers={"entity_pk": "entity_id"},
+    ),
+    _record(
+        "mention",
+        "memory_entities",
+        "t.memory_pk, t.entity_pk",
+        refers={"entity_pk": "entity_id", "memory_pk": "memory_id"},
+    ),
+    _record("session", "sessions", "t.session_id"),
+    _record("ingest_file", "ingest_files", "t.sha256"),
+    _record("document_key", "ingest_document_keys", "t.document_key, t.memory_id"),
+    _record("pending_link", "ingest_pending_links", "t.link_id", without=("link_id",)),
+    _record("recall", "recalls", "t.recall_id"),
+    _record("recall_item", "recall_items", "t.recall_id, t.rank"),
+    _record("bulletin", "bulletins", "t.bulletin_id"),
+    _record("journal", "audit_log", "t.seq"),
+    _record(
+        "embedding",
+        "memory_embeddings",
+        "t.memory_pk",
+        without=("attempts", "next_attempt_at", "error_code"),
+        refers={"memory_pk": "memory_id"},
+        where="t.state = 'ready'",
+        extra={"state": "'ready'"},
+    ),
+)

@@ -1,0 +1,318 @@
+"""Import of an export: every line is checked like input from a stranger, all or nothing is stored.
+
+Into an orchestrator that is new or still empty. Ids, times and the journal come back as they were;
+the same name gives the same bytes at the next export. Under another name ``orchestrator_id`` is the
+new one, and the journal says so with an ``import`` entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+
+import pysqlite3.dbapi2 as driver
+import sqlalchemy as sa
+
+from memgraph.audit import anchor, journal
+from memgraph.audit.journal import Entry, Head, chain_hash
+from memgraph.audit.vectors import damaged
+from memgraph.audit.verify import check_copy
+from memgraph.clock import Clock, iso
+from memgraph.errors import Conflict, ImportRejected, OrchestratorExists
+from memgraph.paths import OrchestratorPaths
+from memgraph.policy.dedup import content_hash
+from memgraph.service.embedding import MODEL_KEY
+from memgraph.service.exchange import FORMAT, VERSION
+from memgraph.service.exchange_records import RECORDS, Record, loads, refused
+from memgraph.service.opened import Opened
+from memgraph.storage import backup as copying
+from memgraph.storage import embeddings, integrity, metadata, provisioning, sqlite, vectors
+from memgraph.storage.encoding import compact_json
+from memgraph.storage.journal import head as journal_head
+from memgraph.storage.text_index import search_terms
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+MAX_DIMENSIONS = 65_536
+BATCH = 500
+IMPORTED_KEY = "imported"
+
+_BY_NAME = {record.name: (place, record) for place, record in enumerate(RECORDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """A finished import. ``renamed_from``: the name in the export, when it is another one."""
+
+    orchestrator: str
+    renamed_from: str | None
+    records: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def import_into(
+    opened: Opened,
+    source: BinaryIO,
+    *,
+    actor: str,
+    progress: Callable[[int], None] = lambda _lines: None,
+) -> ImportReport:
+    """Import into an orchestrator that is open and holds nothing yet, in one transaction.
+
+    Raises:
+        ImportRejected: with ``details["reason"]`` and the ``line``; nothing was written.
+        Conflict: the orchestrator holds something.
+    """
+    heads: list[Head] = []
+
+    def after_commit(_connection: sa.Connection) -> None:
+        anchor.write(anchor.anchor_path(opened.database.path), heads[-1])
+
+    with opened.database.write(after_commit) as connection:
+        loader = Loader(connection, opened.database.orchestrator_id, progress)
+        report = loader.load(source, at=opened.clock.now_ms(), actor=actor)
+        heads.append(Head(*journal_head(connection)))
+    return report
+
+
+def import_new(
+    paths: OrchestratorPaths,
+    source: BinaryIO,
+    *,
+    dimensions: int,
+    clock: Clock,
+    actor: str,
+    progress: Callable[[int], None] = lambda _lines: None,
+) -> ImportReport:
+    """Make an orchestrator from an export. When the export is rejected, nothing is made.
+
+    Args:
+        dimensions: of the vectors that will be made, where the export has none.
+
+    Raises:
+        ImportRejected: with ``details["reason"]`` and the ``line``.
+        OrchestratorExists: there is a database already.
+    """
+    if paths.database.exists():
+        raise OrchestratorExists(f"there is a database already: {paths.database}")
+    paths.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # A name that begins with a dot is no orchestrator's.
+    with TemporaryDirectory(prefix=".import-", dir=paths.root) as folder:
+        draft = Path(folder) / paths.database.name
+        provisioning.create(draft, paths.name, dimensions=dimensions, now_ms=clock.now_ms())
+        with integrity.alone(draft) as connection:
+            loader = Loader(connection, paths.name, progress)
+            report = loader.load(source, at=clock.now_ms(), actor=actor)
+            head = Head(*journal_head(connection))
+        for each in paths.folders:
+            each.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with provisioning.provisioning_lock(paths.database):
+            try:
+                copying.publish(draft, paths.database, force=False)
+            except Conflict as error:
+                raise OrchestratorExists(error.message) from error
+            anchor.write(anchor.anchor_path(paths.database), head)
+    return report
+
+
+@dataclass(slots=True)
+class Loader:
+    """Reads lines into one open transaction; the caller rolls back when it raises."""
+
+    connection: sa.Connection
+    name: str
+    progress: Callable[[int], None]
+    line: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    _place: int = 0
+    _pending: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    _head: Head = field(default_factory=lambda: Head(0, ""))
+    _dimensions: int = 0
+
+    def load(self, source: BinaryIO, *, at: int, actor: str) -> ImportReport:
+        self._require_empty()
+        try:
+            with sqlite.translated_errors():
+                header, digest = self._read(source)
+        except ImportRejected as error:
+            told = {"line": self.line} | error.details
+            raise ImportRejected(
+                f"line {told['line']}: {error.message} ({told['reason']})", **told
+            ) from error
+        self._finish_vectors(header)
+        self._audit()
+        origin = str(header["orchestrator"])
+        told = {"at": iso(at), "from_orchestrator": origin, "sha256": digest}
+        metadata.put(self.connection, IMPORTED_KEY, compact_json(told))
+        if origin != self.name:
+            journal.append(
+                self.connection, [Entry("import", None, {**told, "at": at})], at=at, actor=actor
+            )
+        return ImportReport(self.name, origin if origin != self.name else None, self.counts)
+
+    def _require_empty(self) -> None:
+        for table in ("memories", "audit_log", "ingest_files"):
+            if integrity.count(self.connection, table):
+                raise Conflict("an import needs an orchestrator that holds nothing yet")
+
+    def _read(self, source: BinaryIO) -> tuple[dict[str, Any], str]:
+        lines = self._lines(source)
+        header = self._header(next(lines, b""))
+        digest = hashlib.sha256()
+        for number, raw in enumerate(lines):
+            line = self._parsed(raw)
+            if line.get("record") == "end":
+                self._flush()
+                self._end(line, number, digest.hexdigest(), next(lines, None))
+                return header, digest.hexdigest()
+            digest.update(raw)
+            self._take(line, header)
+            if number % 1_000 == 0:
+                self.progress(number)
+        raise refused("truncated", "the file ends before its end line")
+
+    def _lines(self, source: BinaryIO) -> Iterator[bytes]:
+        while raw := source.readline(MAX_LINE_BYTES + 1):
+            self.line += 1
+            if len(raw) > MAX_LINE_BYTES:
+                raise refused("line_too_long", f"longer than {MAX_LINE_BYTES} bytes")
+            yield raw
+
+    def _parsed(self, raw: bytes) -> dict[str, Any]:
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise refused("encoding", "not UTF-8") from None
+        return loads(text)
+
+    def _header(self, raw: bytes) -> dict[str, Any]:
+        if not raw:
+            raise refused("header", "the file is empty")
+        header = self._parsed(raw)
+        if header.get("record") != "header" or header.get("format") != FORMAT:
+            raise refused("header", "not an export of memgraph")
+        if header.get("version") != VERSION:
+            raise refused("version", f"this memgraph reads version {VERSION}")
+        wanted = {"record", "format", "version", "orchestrator", "schema", "exported_at"}
+        if header.keys() != wanted | {"embedding"}:
+            raise refused("fields", "missing or unknown fields")
+        if not isinstance(header["orchestrator"], str) or not header["orchestrator"]:
+            raise refused("value", "orchestrator is not a name")
+        self._check_embedding(header["embedding"])
+        return header
+
+    def _check_embedding(self, embedding: Any) -> None:
+        if embedding is None:
+            return
+        if not isinstance(embedding, dict) or embedding.keys() != {"model", "dimensions"}:
+            raise refused("fields", "embedding has a model and dimensions")
+        model, dimensions = embedding["model"], embedding["dimensions"]
+        if not (model is None or isinstance(model, str)) or type(dimensions) is not int:
+            raise refused("value", "embedding is a name and a number")
+        if not 1 <= dimensions <= MAX_DIMENSIONS:
+            raise refused("value", f"dimensions lie between 1 and {MAX_DIMENSIONS}")
+        self._dimensions = dimensions
+
+    def _take(self, line: dict[str, Any], header: Mapping[str, Any]) -> None:
+        name = line.get("record")
+        known = _BY_NAME.get(name) if isinstance(name, str) else None
+        if known is None or (name == "embedding" and header["embedding"] is None):
+            raise refused("record", "an unknown kind of record")
+        place, record = known
+        if place < self._place:
+            raise refused("order", f"a {name} may not come here")
+        if place > self._place:
+            self._flush()
+            self._place = place
+        values = record.read(line)
+        self._check(record, values)
+        self.counts[record.name] = self.counts.get(record.name, 0) + 1
+        self._pending.append((self.line, values))
+        if len(self._pending) >= BATCH:
+            self._flush()
+
+    def _check(self, record: Record, values: dict[str, Any]) -> None:
+        """What a line must fulfil beyond its types, and what it is completed with."""
+        if record.name == "memory":
+            content = values["content"]
+            if content and content_hash(content) != values["content_hash"]:
+                raise refused("content_hash", "the content does not fit its hash")
+            values["pk"] = self.counts.get("memory", 0) + 1
+            values["orchestrator_id"] = self.name
+            values["search_terms"] = search_terms(content)
+        elif record.name == "journal":
+            seq, sealed = values["seq"], values["hash"]
+            rest = [values[name] for name in ("at", "actor", "action", "subject", "details")]
+            if seq != self._head.seq + 1 or chain_hash(self._head.hash, seq, *rest) != sealed:
+                raise refused("journal", "the journal's chain breaks here")
+            self._head = Head(seq, sealed)
+        elif record.name == "embedding":
+            whole = len(values["vector"]) == 4 * values["dimensions"]
+            if not whole or values["dimensions"] != self._dimensions:
+                raise refused("value", "a vector of other dimensions than the header says")
+            if damaged([(values["vector"], values["dimensions"])]):
+                raise refused("value", "a vector that is not finite or not of norm 1")
+
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, []
+        if not pending:
+            return
+        statement = RECORDS[self._place].insert
+        raw: Any = self.connection.connection.driver_connection
+        raw.execute("SAVEPOINT batch")
+        try:
+            raw.executemany(statement, [values for _, values in pending])
+        except driver.IntegrityError:
+            # One of them; which one, only one after the other can tell.
+            raw.execute("ROLLBACK TO batch")
+            for line, values in pending:
+                self._insert_one(raw, statement, line, values)
+        raw.execute("RELEASE batch")
+
+    def _insert_one(self, raw: Any, statement: str, line: int, values: dict[str, Any]) -> None:
+        try:
+            raw.execute(statement, values)
+        except driver.IntegrityError as error:
+            reason, told = _CONSTRAINTS.get(sqlite.violated(error), _OUT_OF_BOUNDS)
+            raise ImportRejected(told, reason=reason, line=line) from error
+
+    def _end(self, line: dict[str, Any], number: int, digest: str, more: bytes | None) -> None:
+        if line.keys() != {"record", "records", "sha256"}:
+            raise refused("fields", "missing or unknown fields")
+        if line["records"] != number:
+            raise refused("truncated", f"{number} records where there should be others")
+        if line["sha256"] != digest:
+            raise refused("digest", "the records are not those that were exported")
+        if more is not None:
+            raise refused("trailing", "something follows the end line")
+
+    def _finish_vectors(self, header: Mapping[str, Any]) -> None:
+        embedding = header["embedding"]
+        if embedding is not None:
+            vectors.recreate_index(self.connection, embedding["dimensions"])
+            if embedding["model"] is not None:
+                metadata.put(self.connection, MODEL_KEY, embedding["model"])
+            vectors.rebuild(self.connection)
+        embeddings.enqueue_missing(self.connection)
+
+    def _audit(self) -> None:
+        report = check_copy(self.connection)
+        if not report.ok:
+            told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+            raise ImportRejected(
+                f"what the export says does not fit its journal: {told} (audit)",
+                reason="audit",
+                findings=dict(report.totals),
+            )
+
+
+_OUT_OF_BOUNDS = ("constraint", "a value out of its bounds")
+_CONSTRAINTS = {
+    "FOREIGN KEY": ("dangling", "refers to what is not there"),
+    "UNIQUE": ("duplicate", "is there twice"),
+}
