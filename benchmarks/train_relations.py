@@ -21,20 +21,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
-from sklearn.neural_network import MLPClassifier
 
 from memgraph.classification.relation_features import pair_features, read_batch
 from memgraph.classification.relation_frame import Statement
-from memgraph.classification.relation_model import _CLIP, RelationModel
+from memgraph.classification.relation_model import CLIP, RelationModel
 from memgraph.model.enums import Relation
 from memgraph.providers.embedding import embedding_provider
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus" / "relations.jsonl"
+DOCUMENTS = HERE / "corpus" / "relations-documents.jsonl"
 TARGET = HERE.parent / "memgraph" / "classification" / "data" / "relations.npz"
 LABELS = [relation.value for relation in Relation]
 SYMMETRIC = {"contradicts", "duplicate", "compatible"}
-NETWORKS, HIDDEN, SHARE = 8, 24, 0.5
+RELATED = 0.25
+TEXT_WEIGHT = 0.03
 THRESHOLD = {
     "contradicts": 0.8,
     "updates": 0.0,
@@ -83,31 +84,45 @@ def closure(rows: Sequence[Row], seed: int = 0) -> list[Row]:
     return more
 
 
+def neighbours(documents: Sequence[Row], nearest: int = 5) -> list[Row]:
+    """Sentences of one text don't contradict or replace one another: each with its nearest ones."""
+    embed = embedding_provider("local").embed
+    pairs = []
+    for number, document in enumerate(documents):
+        texts = document["sentences"]
+        vectors = embed(texts)
+        likeness = vectors @ vectors.T
+        for i, row in enumerate(likeness):
+            for j in [int(j) for j in np.argsort(-row) if j != i][:nearest]:
+                stamp = {"a_time": "2026-01-05T09:00:00Z", "b_time": "2026-01-05T09:00:00Z"}
+                label = "compatible" if row[j] >= RELATED else "unrelated"
+                pairs.append({"a": texts[i], "b": texts[j], "label": label,
+                              "group": -1 - number, **stamp})  # fmt: skip
+    return pairs
+
+
 def features(rows: Sequence[Row]) -> list[dict[str, float]]:
     frames, vectors = read_batch(statements(rows), embedding_provider("local").embed)
     return [pair_features(a, b, vectors) for a, b in frames]
 
 
-def fit(rows: Sequence[dict[str, float]], labels: Sequence[str]) -> RelationModel:
-    """A linear model and several small networks on standardised features."""
+def fit(rows: Sequence[dict[str, float]], labels: Sequence[str], texts: int) -> RelationModel:
+    """Both regressions on standardised features; the last ``texts`` rows are of running text."""
     names = tuple(rows[0])
     table = np.array([[row[name] for name in names] for row in rows])
-    mean, scale = table.mean(axis=0), table.std(axis=0)
+    own = table[: len(table) - texts]
+    mean, scale = own.mean(axis=0), own.std(axis=0)
     scale[scale < 1e-6] = 1.0
-    table = np.clip((table - mean) / scale, -_CLIP, _CLIP)
+    table = np.clip((table - mean) / scale, -CLIP, CLIP)
     target = np.array([LABELS.index(label) for label in labels])
-    linear = LogisticRegression(C=0.05, max_iter=4000).fit(table, target)
-    hidden, output = [], []
-    for seed in range(NETWORKS):
-        net = MLPClassifier(
-            (HIDDEN,), alpha=3.0, max_iter=60, random_state=seed, learning_rate_init=2e-3
-        ).fit(table, target)
-        hidden.append(np.vstack([net.coefs_[0], net.intercepts_[0]]))
-        output.append(np.vstack([net.coefs_[1], net.intercepts_[1]]))
+    is_text = np.arange(len(table)) >= len(own)
+    weight = np.where(is_text, TEXT_WEIGHT, 1.0)
+    linear = LogisticRegression(C=0.05, max_iter=4000).fit(table, target, sample_weight=weight)
+    prose = LogisticRegression(C=0.02, max_iter=4000).fit(table, is_text)
     return RelationModel(
         features=names, mean=_f32(mean), scale=_f32(scale),
         linear=_f32(np.vstack([linear.coef_.T, linear.intercept_])),
-        hidden=_f32(np.array(hidden)), output=_f32(np.array(output)), share=SHARE,
+        prose=_f32(np.append(prose.coef_[0], prose.intercept_[0])),
         threshold={relation: THRESHOLD[relation.value] for relation in Relation},
     )  # fmt: skip
 
@@ -119,50 +134,50 @@ def _f32(array: NDArray[np.float64]) -> NDArray[np.float32]:
 def save(model: RelationModel, path: Path) -> None:
     np.savez_compressed(
         path, features=np.array(model.features), mean=model.mean, scale=model.scale,
-        linear=model.linear, hidden=model.hidden, output=model.output,
-        share=np.array(model.share), threshold=np.array([model.threshold[r] for r in Relation]),
+        linear=model.linear, prose=model.prose,
+        threshold=np.array([model.threshold[r] for r in Relation]),
     )  # fmt: skip
 
 
-def choose(model: RelationModel, line: NDArray[np.float32]) -> str:
-    order = np.argsort(-line)
-    relations = list(Relation)
-    allowed = (relations[i] for i in order if line[i] >= model.threshold[relations[i]])
-    return next(allowed, Relation.COMPATIBLE).value
+Judged = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
-def report(
-    name: str, model: RelationModel, table: NDArray[np.float32], gold: Sequence[str]
-) -> None:
+def report(name: str, model: RelationModel, judged: Judged, gold: Sequence[str]) -> None:
     """Counts for each label, and precision of contradicts along its recall."""
-    guessed = [choose(model, line) for line in table]
-    print(f"{name}: accuracy {np.mean([g == w for g, w in zip(guessed, gold, strict=True)]):.3f}")
+    table, prose = judged
+    guessed = [
+        model.choose(dict(zip(Relation, map(float, line), strict=True)), float(p)).value
+        for line, p in zip(table, prose, strict=True)
+    ]
+    right = sum(g == w for g, w in zip(guessed, gold, strict=True))
+    print(f"{name}: accuracy {right}/{len(gold)} = {right / len(gold):.3f}")
     for label in LABELS:
         hits = sum(g == w == label for g, w in zip(guessed, gold, strict=True))
-        print(
-            f"  {label:12} precision {hits}/{guessed.count(label)} recall {hits}/{list(gold).count(label)}"
-        )
-    order = np.argsort(-table[:, 0])
-    right = np.cumsum([gold[i] == "contradicts" for i in order])
-    total = int(right[-1])
+        of = f"precision {hits}/{guessed.count(label)} recall {hits}/{list(gold).count(label)}"
+        print(f"  {label:12} {of}")
+    scores = np.where(prose >= model.prose_limit, 0.0, table[:, 0])
+    order = np.argsort(-scores)
+    found = np.cumsum([gold[i] == "contradicts" for i in order])
     for share in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7):
-        at = int(np.argmax(right >= share * total))
+        at = int(np.argmax(found >= share * found[-1]))
         print(
-            f"  contradicts recall {share:.0%}: precision {right[at]}/{at + 1} = "
-            f"{right[at] / (at + 1):.2f} at p >= {table[order[at], 0]:.3f}"
+            f"  contradicts recall {share:.0%}: precision {found[at]}/{at + 1} = "
+            f"{found[at] / (at + 1):.2f} at p >= {scores[order[at]]:.3f}"
         )
 
 
 def cross_validate(rows: Sequence[Row], folds: int = 5) -> None:
     groups = [r["group"] for r in rows]
     held = np.zeros((len(rows), len(LABELS)), dtype=np.float32)
+    prose = np.zeros(len(rows), dtype=np.float32)
     model = None
+    apart = neighbours(read(DOCUMENTS))
     for train, test in GroupKFold(folds).split(rows, groups=groups):
-        seen = closure([rows[i] for i in train])
-        model = fit(features(seen), [r["label"] for r in seen])
-        held[test] = model.probabilities(features([rows[i] for i in test]))
+        seen = closure([rows[i] for i in train]) + apart
+        model = fit(features(seen), [r["label"] for r in seen], len(apart))
+        held[test], prose[test] = model.evaluate(features([rows[i] for i in test]))
     if model is not None:
-        report("cross-validation", model, held, [r["label"] for r in rows])
+        report("cross-validation", model, (held, prose), [r["label"] for r in rows])
 
 
 def main() -> None:
@@ -174,14 +189,15 @@ def main() -> None:
     if args.cross_validate:
         cross_validate(rows)
         return
-    seen = closure(rows)
-    model = fit(features(seen), [r["label"] for r in seen])
+    apart = neighbours(read(DOCUMENTS))
+    seen = closure(rows) + apart
+    model = fit(features(seen), [r["label"] for r in seen], len(apart))
     if args.check:
         wanted = read(args.check)
         report(
             args.check.name,
             model,
-            model.probabilities(features(wanted)),
+            model.evaluate(features(wanted)),
             [r["label"] for r in wanted],
         )
         return

@@ -6,7 +6,7 @@ Every feature is told in ``FEATURE_NAMES``; order and meaning are part of the sh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -72,7 +72,7 @@ def _overlap(a: Frame, b: Frame, vectors: Vectors) -> dict[str, float]:
         "left_a": float(len(a.content)), "left_b": float(len(b.content)), "left_cosine": 0.0,
         "scope_flip": 0.0, "scope_agree": 0.0, "scope_flip_max": 0.0,
         "antonym": 0.0, "antonym_flip": 0.0, "head_a": 0.0, "head_b": 0.0,
-        "concept_hits": 0.0,
+        "concept_hits": 0.0, "left_alike": 0.0,
     }  # fmt: skip
     if not a.content or not b.content:
         return out
@@ -93,6 +93,10 @@ def _overlap(a: Frame, b: Frame, vectors: Vectors) -> dict[str, float]:
         vb = vectors.rows([t.low for t, r in zip(b.content, rest_b, strict=True) if r]).mean(axis=0)
         norm = float(np.linalg.norm(va) * np.linalg.norm(vb))
         out["left_cosine"] = float(va @ vb) / norm if norm else 0.0
+        between = vectors.rows([t.low for t, r in zip(a.content, rest_a, strict=True) if r]) @ (
+            vectors.rows([t.low for t, r in zip(b.content, rest_b, strict=True) if r]).T
+        )
+        out["left_alike"] = float(between.max())
     out |= _polarity(a, b, sims, wa)
     return out
 
@@ -162,6 +166,7 @@ def _compare(a: Values, b: Values) -> dict[str, float]:
                 ratio = max(ratio, _log_ratio(left.value, right.value))
             else:
                 loose += 1
+    dims_a, dims_b = ({q.dimension for q in v.quantities} for v in (a, b))
     clock_equal = sum(any(same_clock(x, y) for y in b.clocks) for x in a.clocks)
     date_equal = sum(any(same_date(x, y) for y in b.dates) for x in a.dates)
     shared_tags = sum(any(_same_tag(x, y) for y in b.tags) for x in a.tags)
@@ -170,6 +175,7 @@ def _compare(a: Values, b: Values) -> dict[str, float]:
     return {
         "value_equal": equal, "value_conflict": conflict, "value_loose": loose,
         "value_only_a": len(rest), "value_only_b": len(others), "value_ratio": ratio,
+        "dimension_differs": float(bool(dims_a and dims_b) and not dims_a & dims_b),
         "clock_equal": clock_equal,
         "clock_conflict": float(bool(a.clocks and b.clocks) and not clock_equal),
         "clock_one": float(bool(a.clocks) != bool(b.clocks)),
@@ -218,7 +224,16 @@ def _names(a: Frame, b: Frame) -> dict[str, float]:
     }  # fmt: skip
 
 
-_KINDS: Final = ("environment", "day_part", "weekday", "month", "ordinal", "language", "bound")
+_KINDS: Final = (
+    "environment",
+    "day_part",
+    "weekday",
+    "month",
+    "ordinal",
+    "language",
+    "bound",
+    "colour",
+)
 _EMPTY: Final[frozenset[str]] = frozenset()
 
 
@@ -253,7 +268,13 @@ def _markers(a: Frame, b: Frame) -> dict[str, float]:
 
 
 def _signs(a: Frame, b: Frame) -> dict[str, float]:
+    exclusive_a, exclusive_b = (has_any(f.low, lexicon.EXCLUSIVE) > 0 for f in (a, b))
+    negative_a, negative_b = (f.negators + f.negatives > 0 for f in (a, b))
     return {
+        "exclusive_both": float(exclusive_a and exclusive_b),
+        "exclusive_one": float(exclusive_a != exclusive_b),
+        "one_negative": float(negative_a != negative_b),
+        "sign_differs": float(a.negators % 2 != b.negators % 2),
         "negators_a": min(a.negators, 3), "negators_b": min(b.negators, 3),
         "negatives_a": min(a.negatives, 2), "negatives_b": min(b.negatives, 2),
         "one_negated": float((a.negators > 0) != (b.negators > 0)),
@@ -279,9 +300,44 @@ def pair_features(a: Frame, b: Frame, vectors: Vectors) -> dict[str, float]:
         _signs(a, b),
     ):
         out |= {name: float(value) for name, value in part.items()}
+    out |= _joint(out)
     out["cover_min"] = min(out["cover_a"], out["cover_b"])
     out["cover_max"] = max(out["cover_a"], out["cover_b"])
     return out
+
+
+def _joint(row: Mapping[str, float]) -> dict[str, float]:
+    """Features that mean something only together: a linear head cannot multiply."""
+    cover = min(row["cover_a"], row["cover_b"])
+    conflict = max(row["value_conflict"] > 0, row["clock_conflict"], row["date_conflict"])
+    kinds = (row["value_conflict"] > 0) + row["clock_conflict"] + row["date_conflict"]
+    kinds += row["year_conflict"]
+    other = max(row["subject_differs"], row["tag_conflict"], row["version_conflict"],
+                row["year_conflict"], row["qualifier_differs"] > 0)  # fmt: skip
+    flip = max(row["sign_differs"], row["antonym"] > 0, row["scope_flip"] > 0.8)
+    change = min(row["change_b"], 2.0) / 2.0
+    still = 1.0 - change
+    return {
+        "conflict_any": float(conflict), "conflict_kinds": float(kinds), "other_any": float(other),
+        "flip_any": float(flip),
+        "conflict_clean": conflict * (1.0 - other) * still, "conflict_other": conflict * other,
+        "conflict_cover": conflict * cover, "conflict_change": conflict * change,
+        "conflict_dated": conflict * float(row["date_equal"] + row["tag_equal"] > 0),
+        "flip_clean": flip * (1.0 - other) * still, "flip_other": flip * other,
+        "flip_cover": flip * cover, "flip_change": flip * change,
+        "flip_exclusive": flip * row["exclusive_both"],
+        "flip_equal": flip * float(row["value_equal"] + row["clock_equal"] > 0),
+        "flip_swap": flip * row["name_swap"],
+        "antonym_conflict": float(row["antonym"] > 0) * conflict,
+        "antonym_cover": float(row["antonym"] > 0) * cover,
+        "same_clean": (1.0 - conflict) * (1.0 - flip) * (1.0 - other) * cover,
+        "change_cover": change * cover, "change_subject": change * row["subject_in_b"],
+        "absolute_cover": row["absolute_one"] * cover,
+        "absolute_flip": row["absolute_one"] * flip,
+        "swap_cover": row["name_swap_beside"] * cover,
+        "swap_clean": row["name_swap_beside"] * still,
+        "only_cover": float(row["value_only_a"] > 0 and row["value_only_b"] > 0) * cover,
+    }  # fmt: skip
 
 
 def read_batch(

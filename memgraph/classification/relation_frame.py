@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from memgraph.classification import relation_lexicon as lexicon
@@ -12,16 +14,108 @@ from memgraph.classification.relation_values import ORDINALS, Values, read_value
 _SCOPE: Final = 6
 """A negator reaches this many content words, or to the end of its clause."""
 _NOT_NAMES: Final = frozenset(
-    ["i", "i'm", "i've", "i'd", "i'll", "todo", "ok", "utc", "cet", "am", "pm", "eur", "usd", "chf", "gbp", "mr", "mrs", "ms", "dr", "english", "french", "german", "italian", "spanish", "portuguese", "japanese", "european", "english-only", "tv", "pdf", "qa"]
+    [
+        "i",
+        "i'm",
+        "i've",
+        "i'd",
+        "i'll",
+        "todo",
+        "ok",
+        "utc",
+        "cet",
+        "am",
+        "pm",
+        "eur",
+        "usd",
+        "chf",
+        "gbp",
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "english",
+        "french",
+        "german",
+        "italian",
+        "spanish",
+        "portuguese",
+        "japanese",
+        "european",
+        "english-only",
+        "tv",
+        "pdf",
+        "qa",
+    ]
 )
 _LANGUAGES: Final = frozenset(
-    ["english", "french", "german", "italian", "spanish", "portuguese", "japanese", "dutch", "polish", "russian", "chinese", "latin", "finnish", "swedish", "danish", "korean", "arabic"]
+    [
+        "english",
+        "french",
+        "german",
+        "italian",
+        "spanish",
+        "portuguese",
+        "japanese",
+        "dutch",
+        "polish",
+        "russian",
+        "chinese",
+        "latin",
+        "finnish",
+        "swedish",
+        "danish",
+        "korean",
+        "arabic",
+    ]
 )
 _OPINION: Final = ("thinks", "opinion", "according to", "finds", "says", "believes", "if it were up",
                    "feels", "prefers", "against", "argues", "in favour")  # fmt: skip
-_GERMAN: Final = frozenset(["der", "die", "das", "ist", "und", "ein", "eine", "nicht", "wird", "im", "für", "mit", "auf", "wir", "den"])
+_GERMAN: Final = frozenset(
+    [
+        "der",
+        "die",
+        "das",
+        "ist",
+        "und",
+        "ein",
+        "eine",
+        "nicht",
+        "wird",
+        "im",
+        "für",
+        "mit",
+        "auf",
+        "wir",
+        "den",
+    ]
+)
 _ROMANCE: Final = frozenset(
-    ["le", "la", "les", "est", "une", "des", "dans", "pour", "avec", "el", "los", "es", "una", "con", "por", "en", "il", "elle", "du", "au", "se", "un", "d'après"]
+    [
+        "le",
+        "la",
+        "les",
+        "est",
+        "une",
+        "des",
+        "dans",
+        "pour",
+        "avec",
+        "el",
+        "los",
+        "es",
+        "una",
+        "con",
+        "por",
+        "en",
+        "il",
+        "elle",
+        "du",
+        "au",
+        "se",
+        "un",
+        "d'après",
+    ]
 )
 
 
@@ -57,20 +151,29 @@ class Frame:
         return (self.negators + self.negatives) % 2 == 1
 
 
+_PHRASE_WORD: Final = re.compile(r"[\w']+(?:-[\w]+)*")
+
+
+@lru_cache(maxsize=32)
+def _phrase_table(phrases: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...], int]:
+    """Phrases of spaced scripts, those of unspaced ones, and the most words in one of the former."""
+    spaced = frozenset(p for p in phrases if not is_cjk(p))
+    return spaced, tuple(p for p in phrases if is_cjk(p)), max(p.count(" ") + 1 for p in spaced)
+
+
+@lru_cache(maxsize=4_096)
+def _runs(low: str, longest: int) -> frozenset[str]:
+    """All runs of up to ``longest`` words of a lower-case text."""
+    words = _PHRASE_WORD.findall(low)
+    return frozenset(
+        " ".join(words[i : i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1)
+    )
+
+
 def has_any(low: str, phrases: tuple[str, ...]) -> int:
-    """How many of the phrases occur in a lower-case text, at word boundaries on the left."""
-    padded = f" {low} "
-    return sum(_occurs(padded, phrase) for phrase in phrases)
-
-
-def _occurs(padded: str, phrase: str) -> bool:
-    at = padded.find(phrase)
-    while at > 0:
-        after = padded[at + len(phrase)]
-        if is_cjk(phrase) or (not padded[at - 1].isalnum() and not after.isalnum()):
-            return True
-        at = padded.find(phrase, at + 1)
-    return False
+    """How many of the phrases occur in a lower-case text, as whole words."""
+    spaced, unspaced, longest = _phrase_table(phrases)
+    return len(_runs(low, longest) & spaced) + sum(p in low for p in unspaced)
 
 
 def _language(tokens: list[Token]) -> str:
@@ -113,10 +216,118 @@ def _names(tokens: list[Token], language: str, other: list[Token]) -> frozenset[
 
 
 _VERBISH: Final = frozenset(
-    ["is", "was", "has", "had", "will", "would", "can", "can't", "cannot", "doesn't", "isn't", "hasn't", "won't", "didn't", "does", "did", "wasn't", "lives", "works", "speaks", "likes", "loves", "hates", "says", "said", "thinks", "told", "wants", "prefers", "plays", "takes", "keeps", "never", "always", "and", "got", "gets", "wrote", "spent", "never"]
+    [
+        "is",
+        "was",
+        "has",
+        "had",
+        "will",
+        "would",
+        "can",
+        "can't",
+        "cannot",
+        "doesn't",
+        "isn't",
+        "hasn't",
+        "won't",
+        "didn't",
+        "does",
+        "did",
+        "wasn't",
+        "lives",
+        "works",
+        "speaks",
+        "likes",
+        "loves",
+        "hates",
+        "says",
+        "said",
+        "thinks",
+        "told",
+        "wants",
+        "prefers",
+        "plays",
+        "takes",
+        "keeps",
+        "never",
+        "always",
+        "and",
+        "got",
+        "gets",
+        "wrote",
+        "spent",
+        "never",
+    ]
 )
 _COMMON_START: Final = frozenset(
-    ["it", "this", "that", "there", "everyone", "nobody", "everything", "nothing", "someone", "somebody", "somewhere", "production", "staging", "server", "data", "code", "rent", "search", "mail", "prod", "release", "support", "goal", "hosting", "money", "access", "backup", "feature", "incident", "ticket", "table", "error", "work", "school", "breakfast", "dinner", "lunch", "water", "everybody", "he", "she", "they", "we", "you", "i", "who", "what", "one", "mother", "grandma", "father", "mum", "dad", "my", "our", "the", "a", "an", "each", "no", "all", "only", "every", "in", "on", "at"]
+    [
+        "it",
+        "this",
+        "that",
+        "there",
+        "everyone",
+        "nobody",
+        "everything",
+        "nothing",
+        "someone",
+        "somebody",
+        "somewhere",
+        "production",
+        "staging",
+        "server",
+        "data",
+        "code",
+        "rent",
+        "search",
+        "mail",
+        "prod",
+        "release",
+        "support",
+        "goal",
+        "hosting",
+        "money",
+        "access",
+        "backup",
+        "feature",
+        "incident",
+        "ticket",
+        "table",
+        "error",
+        "work",
+        "school",
+        "breakfast",
+        "dinner",
+        "lunch",
+        "water",
+        "everybody",
+        "he",
+        "she",
+        "they",
+        "we",
+        "you",
+        "i",
+        "who",
+        "what",
+        "one",
+        "mother",
+        "grandma",
+        "father",
+        "mum",
+        "dad",
+        "my",
+        "our",
+        "the",
+        "a",
+        "an",
+        "each",
+        "no",
+        "all",
+        "only",
+        "every",
+        "in",
+        "on",
+        "at",
+    ]
 )
 
 
@@ -134,24 +345,33 @@ def _bare_start(tokens: list[Token], token: Token) -> bool:
     return follows in _VERBISH and not plural and not token.low.endswith(("ing", "tion", "ment"))
 
 
+def _qualifier_table() -> dict[str, tuple[tuple[str, str], ...]]:
+    table: dict[str, list[tuple[str, str]]] = {}
+    named: list[tuple[str, dict[str, str]]] = [
+        ("environment", lexicon.ENVIRONMENTS),
+        ("day_part", lexicon.DAY_PARTS),
+        ("weekday", {w: str(n) for w, n in lexicon.WEEKDAYS.items()}),
+        ("weekday", {f"{w}s": str(n) for w, n in lexicon.WEEKDAYS.items()}),
+        ("month", {w: str(n) for w, n in lexicon.MONTHS.items() if len(w) > 3}),
+        ("ordinal", {w: str(n) for w, n in ORDINALS.items()}),
+        ("colour", {w: w for w in lexicon.COLOURS}),
+        ("language", {w: w for w in _LANGUAGES}),
+        *(("bound", dict.fromkeys(words, bound)) for bound, words in lexicon.BOUND.items()),
+    ]
+    for kind, words in named:
+        for word, value in words.items():
+            table.setdefault(word, []).append((kind, value))
+    return {word: tuple(values) for word, values in table.items()}
+
+
+_QUALIFIERS: Final = _qualifier_table()
+
+
 def _qualifiers(tokens: list[Token]) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for token in tokens:
-        word = token.low.removesuffix("'s")
-        for kind, table in (
-            ("environment", lexicon.ENVIRONMENTS), ("day_part", lexicon.DAY_PARTS),
-            ("weekday", lexicon.WEEKDAYS), ("month", lexicon.MONTHS), ("ordinal", ORDINALS),
-        ):  # fmt: skip
-            value = table.get(word) or table.get(token.stem)
-            if value is not None and not (kind == "month" and len(word) < 4 and word != token.text):
-                found.setdefault(kind, set()).add(str(value))
-        if word.endswith("s") and word[:-1] in lexicon.WEEKDAYS:
-            found.setdefault("weekday", set()).add(str(lexicon.WEEKDAYS[word[:-1]]))
-        if word in _LANGUAGES:
-            found.setdefault("language", set()).add(word)
-        for bound, words in lexicon.BOUND.items():
-            if word in words:
-                found.setdefault("bound", set()).add(bound)
+        for kind, value in _QUALIFIERS.get(token.low.removesuffix("'s"), ()):
+            found.setdefault(kind, set()).add(value)
     return {kind: frozenset(values) for kind, values in found.items()}
 
 

@@ -119,6 +119,19 @@ CHANGE_PHRASES: Final = (
     "になりました", "変更", "やめて", "今は", "もう", "今日から", "引っ越し", "来月から",
 )  # fmt: skip
 
+# "Only x" and "nobody but x" say one thing, whichever of them is negated.
+EXCLUSIVE: Final = (
+    "only", "nobody else", "no one else", "nothing else", "nothing but", "nobody but", "no one but",
+    "apart from", "other than", "except", "except for", "unless", "solely", "exclusively", "alone",
+    "without", "any but", "reserved", "no other", "nowhere else", "nur", "außer", "sauf",
+    "seulement", "solo", "excepto", "just", "by himself", "by herself", "by themselves", "sole",
+    "not more than", "no more than", "not until", "must", "has to", "have to", "needs", "always",
+)  # fmt: skip
+
+COLOURS: Final = _words(
+    "red green blue yellow black white brown grey gray orange purple pink silver gold"
+)
+
 # The strongest of them: each says by itself that something else held before.
 STRONG_CHANGE_PHRASES: Final = (
     "no longer", "any more", "anymore", "any longer", "by now", "from now on", "from here on",
@@ -218,7 +231,12 @@ ID_NOUNS: Final = _words(
     "aisle exit host worker node phase epoch version release case order contract paragraph section "
     "chapter page terminal platform zone rack port step sprint commit patch lot unit apartment "
     "flat house highway route track channel level grade class stage round q quarter halle raum "
-    "zimmer rechnung bus linie postmortem line no number nr # kapitel salle facture"
+    "zimmer rechnung bus linie postmortem line no number nr # kapitel salle facture clause article "
+    "batch lot sample rev revision lesson item figure appendix annex question option group run "
+    "experiment episode season volume tier bed locker box request job task story bug cluster shelf "
+    "bay dock pier pump tank lane cabin seat row layer block sensor meter unit site store camera "
+    "printer machine plot area grade part article cell switch firewall klausel artikel étage planta "
+    "article chapitre factura pedido habitación"
 )
 
 _ANTONYMS: Final = (

@@ -1,11 +1,13 @@
-"""The learned head: several small networks over the pair features, averaged; numpy only.
+"""The learned head: multinomial logistic regression over the pair features; numpy only.
 
-A member is a standardised linear model, or one with a hidden layer of rectified units in between.
-Training is ``benchmarks/train_relations.py``; the weights lie in ``data/relations.npz``.
+A second, binary one tells pairs that look like two sentences of one running text, in which hardly
+anything is contradicted or replaced. Training is ``benchmarks/train_relations.py``; the weights lie
+in ``data/relations.npz``.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WEIGHTS: Final = "relations.npz"
-_CLIP: Final = 4.0
+CLIP: Final = 4.0
 """Standardised features are held within this many standard deviations: rare counts stay rare."""
 
 
@@ -29,30 +31,39 @@ _CLIP: Final = 4.0
 class RelationModel:
     """Weights as they are stored.
 
-    ``features`` (n) names in order; ``mean``, ``scale`` (n); ``linear`` (n + 1, 5) with the
-    intercept last; ``hidden`` (m, n + 1, h) and ``output`` (m, h + 1, 5) for m networks;
-    ``threshold`` the least probability at which each relation may be said, by relation.
+    ``features`` (n) names in order; ``mean``, ``scale`` (n); ``linear`` (n + 1, 5) and ``prose``
+    (n + 1), each with its intercept last; ``threshold`` the least probability at which each
+    relation may be said; ``prose_limit`` the probability of running text from which on no
+    contradiction is said, and an update only at ``prose_update``.
     """
 
     features: tuple[str, ...]
     mean: NDArray[np.float32]
     scale: NDArray[np.float32]
     linear: NDArray[np.float32]
-    hidden: NDArray[np.float32]
-    output: NDArray[np.float32]
-    share: float
+    prose: NDArray[np.float32]
     threshold: Mapping[Relation, float]
+    prose_limit: float = 0.5
+    prose_update: float = 0.8
 
-    def probabilities(self, rows: Sequence[Mapping[str, float]]) -> NDArray[np.float32]:
-        """One row of five probabilities for each row of features, in the order of ``Relation``."""
+    def evaluate(
+        self, rows: Sequence[Mapping[str, float]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """For n rows of features: (n, 5) probabilities in the order of ``Relation``, and (n)
+        probabilities of running text."""
         table = np.array([[row[name] for name in self.features] for row in rows], dtype=np.float32)
         table = table.reshape(len(rows), len(self.features))
-        table = np.clip((table - self.mean) / self.scale, -_CLIP, _CLIP)
-        mixed = (1.0 - self.share) * _softmax(_affine(table, self.linear))
-        for first, second in zip(self.hidden, self.output, strict=True):
-            inner = np.maximum(_affine(table, first), 0.0)
-            mixed += self.share / len(self.hidden) * _softmax(_affine(inner, second))
-        return mixed
+        table = np.clip((table - self.mean) / self.scale, -CLIP, CLIP)
+        return _softmax(_affine(table, self.linear)), _logistic(_affine(table, self.prose))
+
+    def choose(self, probabilities: Mapping[Relation, float], prose: float) -> Relation:
+        """The likeliest relation that reaches its threshold; compatible where none does."""
+        least = dict(self.threshold)
+        if prose >= self.prose_limit:
+            least[Relation.CONTRADICTS] = math.inf
+            least[Relation.UPDATES] = max(least[Relation.UPDATES], self.prose_update)
+        ranked = sorted(Relation, key=lambda r: -probabilities[r])
+        return next((r for r in ranked if probabilities[r] >= least[r]), Relation.COMPATIBLE)
 
 
 def _affine(table: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -60,8 +71,13 @@ def _affine(table: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray
     return result
 
 
+def _logistic(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    result: NDArray[np.float32] = 1.0 / (1.0 + np.exp(-np.clip(scores, -30.0, 30.0)))
+    return result
+
+
 def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-1e9))
     result: NDArray[np.float32] = powers / powers.sum(axis=1, keepdims=True)
     return result
 
@@ -76,8 +92,6 @@ def load_model() -> RelationModel:
             mean=stored["mean"].astype(np.float32),
             scale=stored["scale"].astype(np.float32),
             linear=stored["linear"].astype(np.float32),
-            hidden=stored["hidden"].astype(np.float32),
-            output=stored["output"].astype(np.float32),
-            share=float(stored["share"]),
+            prose=stored["prose"].astype(np.float32),
             threshold=dict(zip(Relation, map(float, stored["threshold"]), strict=True)),
         )

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from memgraph.classification.relation_lexicon import ID_NOUNS, MONTHS
+from memgraph.classification.relation_lexicon import ID_NOUNS, MONTHS, STOP
 from memgraph.classification.relation_tokens import stem
 
 _UNITS: Final = {
@@ -59,7 +59,20 @@ _SCALE: Final = {"dozen": 12.0, "hundred": 100.0, "thousand": 1e3, "million": 1e
 ORDINALS: Final = {
     word: value
     for value, word in enumerate(
-        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"],
+        [
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "fifth",
+            "sixth",
+            "seventh",
+            "eighth",
+            "ninth",
+            "tenth",
+            "eleventh",
+            "twelfth",
+        ],
         1,
     )
 }
@@ -81,7 +94,9 @@ _SPOKEN: Final = re.compile(
     re.I,
 )
 _ISO: Final = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_DOTTED: Final = re.compile(r"\b(\d\d?)\.(\d\d?)\.(\d{4})?(?!\d)")
+_DOTTED: Final = re.compile(
+    r"\b(\d\d?)\.(\d\d?)\.(\d{4})\b|\b(?:am|bis|vom|zum|ab) (\d\d?)\.(\d\d?)\.(?!\d)", re.I
+)
 _MONTH: Final = "|".join(sorted((m for m in MONTHS if len(m) > 2), key=len, reverse=True))
 _DAY_MONTH: Final = re.compile(
     rf"\b(\d\d?)(?:st|nd|rd|th|er)?\.?\s(?:of\s|de\s|to\s\d+\s)?({_MONTH})\b\.?(?:\s(?:de\s)?(\d{{4}}))?"
@@ -93,6 +108,8 @@ _MONTH_YEAR: Final = re.compile(rf"\b({_MONTH})\s(\d{{4}})\b|\bend of (\d{{4}})\
 _VERSION: Final = re.compile(
     r"\bv?\d+(?:\.\d+){2,}\b|\bv\d+(?:\.\d+)*\b|\b\d+\.(?:x|\d+\.x)\b", re.I
 )
+_PRODUCT: Final = re.compile(r"\b([A-Z][a-z]\w*):? (\d+(?:\.\d+)+)\b(?! ?[%€])")
+_LETTERED: Final = re.compile(r"\b([A-Za-z]+) ([A-Z])\b(?!')")
 _HEX: Final = re.compile(r"\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{6,40}\b")
 _YEAR: Final = re.compile(
     r"(?<!EUR )(?<!USD )(?<!CHF )(?<![€$#])\b(?:19|20)\d\d\b(?! (?:EUR|USD|CHF|kg|ms))"
@@ -111,6 +128,13 @@ _FIXED: Final = (
     (re.compile(r"\bhalf (?:of|the|all)\b", re.I), ("share", 50.0)),
     (re.compile(r"\b(?:a|one) third of\b", re.I), ("share", 33.3)),
     (re.compile(r"\b(?:a|one) fifth\b", re.I), ("share", 20.0)),
+)  # fmt: skip
+
+
+_FIGURE: Final = re.compile(
+    r"\d|\b(?:half|quarter|third of|fifth|noon|midnight|"
+    + "|".join(sorted({*_SMALL, *_SCALE, *ORDINALS} - {"a", "k", "un"}, key=len, reverse=True))
+    + r")", re.I
 )  # fmt: skip
 
 
@@ -151,7 +175,8 @@ def _cut(pattern: re.Pattern[str], text: str) -> tuple[list[re.Match[str]], str]
     """The matches, and the text with blanks in their place (so that no number counts twice)."""
     found = list(pattern.finditer(text))
     for match in found:
-        text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]
+        start, end = match.span()
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
     return found, text
 
 
@@ -226,7 +251,8 @@ def _dates(text: str, time_ms: int | None) -> tuple[set[tuple[int, int, int]], s
     dates.update((int(y), int(m), int(d)) for y, m, d in (match.groups() for match in found))
     found, text = _cut(_DOTTED, text)
     for match in found:
-        day, month, year = match.groups()
+        day, month = (match.group(1) or match.group(4)), (match.group(2) or match.group(5))
+        year = match.group(3)
         if 1 <= int(month) <= 12 and 1 <= int(day) <= 31:
             dates.add((int(year or 0), int(month), int(day)))
     found, text = _cut(_DAY_MONTH, text)
@@ -283,7 +309,49 @@ def _counted(parts: list[str], i: int) -> str:
 
 
 _AFTER_NOUN: Final = frozenset(
-    ["of", "in", "on", "at", "per", "a", "an", "to", "for", "and", "or", "is", "are", "was", "with", "from", "the", "by", "each", "every", "than", "before", "after", "who", "that", "which", "we", "you", "it", "he", "she", "they", "so", "but", "as", "do", "does", "did", "has", "have", "can"]
+    [
+        "of",
+        "in",
+        "on",
+        "at",
+        "per",
+        "a",
+        "an",
+        "to",
+        "for",
+        "and",
+        "or",
+        "is",
+        "are",
+        "was",
+        "with",
+        "from",
+        "the",
+        "by",
+        "each",
+        "every",
+        "than",
+        "before",
+        "after",
+        "who",
+        "that",
+        "which",
+        "we",
+        "you",
+        "it",
+        "he",
+        "she",
+        "they",
+        "so",
+        "but",
+        "as",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+        "can",
+    ]
 )
 
 
@@ -328,17 +396,33 @@ def _quantities(text: str) -> tuple[list[Quantity], set[tuple[str, str]]]:
     return quantities, tags
 
 
+def _tags(text: str) -> frozenset[tuple[str, str]]:
+    """Things told apart by a letter: room B, sample A."""
+    return frozenset(
+        (stem(m.group(1).lower()), m.group(2))
+        for m in _LETTERED.finditer(text)
+        if m.group(1).lower() in ID_NOUNS or m.group(1).lower() in {"plan", "rev", "team"}
+    )
+
+
 def read_values(text: str, time_ms: int | None) -> Values:
     """All figures of a text; ``time_ms`` (milliseconds UTC) resolves "today" and the like."""
+    if not _FIGURE.search(text):
+        # Most statements hold no figure at all, and the patterns below cost more than the rest.
+        return Values((), frozenset(), frozenset(_relative(text, time_ms)), frozenset(), _tags(text),
+                      frozenset())  # fmt: skip
     found, rest = _cut(_HEX, text)
     hashes = {match.group() for match in found}
     dates, rest = _dates(rest, time_ms)
     clocks, rest = _clocks(rest)
     found, rest = _cut(_VERSION, rest)
     versions = {match.group().lower().lstrip("v") for match in found}
+    found, rest = _cut(_PRODUCT, rest)
+    versions |= {m.group(2) for m in found if m.group(1).lower() not in STOP}
     found, rest = _cut(_YEAR, rest)
     years = {int(match.group()) for match in found}
     quantities, tags = _quantities(rest)
+    tags |= _tags(text)
     tags |= {("hash", value[:7]) for value in hashes}
     return Values(
         tuple(quantities), frozenset(clocks), frozenset(dates), frozenset(versions),

@@ -67,18 +67,18 @@ class RelationClassifier:
         model = self._model or load_model()
         frames, vectors = read_batch(pairs, self._embed)
         rows = [pair_features(a, b, vectors) for a, b in frames]
-        table = model.probabilities(rows)
-        return [_guess(row, line, model) for row, line in zip(rows, table, strict=True)]
+        table, prose = model.evaluate(rows)
+        return [
+            _guess(row, line, float(text), model)
+            for row, line, text in zip(rows, table, prose, strict=True)
+        ]
 
 
 def _guess(
-    row: Mapping[str, float], line: NDArray[np.float32], model: RelationModel
+    row: Mapping[str, float], line: NDArray[np.float32], prose: float, model: RelationModel
 ) -> RelationGuess:
     probabilities = {relation: float(p) for relation, p in zip(Relation, line, strict=True)}
-    ranked = sorted(Relation, key=lambda r: -probabilities[r])
-    relation = next(
-        (r for r in ranked if probabilities[r] >= model.threshold[r]), Relation.COMPATIBLE
-    )
+    relation = model.choose(probabilities, prose)
     return RelationGuess(
         relation=relation,
         probability=probabilities[relation],
