@@ -234,8 +234,12 @@ def _adopt_one(zone: Path, name: str) -> Claim | None:
         return None
     try:
         lock = os.open(directory / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        # A claim has its lock from the first to the last: this one was being removed.
+        if not _exists(directory / _FILE):
+            shutil.rmtree(directory, ignore_errors=True)
+        return None
     except OSError:
-        # No claim of ours, or one that is being made or removed at this moment.
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

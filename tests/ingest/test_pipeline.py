@@ -110,7 +110,7 @@ def test_the_same_content_again_is_a_duplicate(orc: Orchestrator, drop: Drop) ->
         ("a.md", b"", Reason.EMPTY),
         ("a.txt", b"\x89PNG\r\n", Reason.BINARY),
         ("a.txt", b"a\x00b", Reason.NUL_BYTES),
-        ("a.txt", b"caf\xe9", Reason.NOT_UTF8),
+        ("a.txt", b"caf\xe9 au lait", Reason.NOT_UTF8),
         ("a.json", b'{"a": [1', Reason.JSON_TRUNCATED),
         ("a.json", b'{"a":1,"a":2}', Reason.JSON_DUPLICATE_KEY),
         ("a.json", b'{"memories":[{"content":"x","type":"Rumour"}]}', Reason.NO_VALID_ITEMS),
