@@ -102,11 +102,20 @@ class BulletinSettings(Group):
 
 class WeightSettings(Group):
     text: LegWeight = Field(
-        default=1.0, description="Weight of the full-text leg in the rank fusion."
+        default=0.5, description="Weight of the full-text leg in the rank fusion."
     )
-    vector: LegWeight = Field(default=0.5, description="Weight of the vector leg.")
-    entity: LegWeight = Field(default=0.5, description="Weight of the entity leg.")
-    graph: LegWeight = Field(default=0.5, description="Weight of the graph leg.")
+    vector: LegWeight = Field(default=0.25, description="Weight of the vector leg.")
+    entity: LegWeight = Field(default=0.25, description="Weight of the entity leg.")
+    graph: LegWeight = Field(
+        default=0.5, description="Weight of the graph leg: what edges join to good candidates."
+    )
+    succession: LegWeight = Field(
+        default=2.0, description="Weight of what replaced a superseded memory that was found."
+    )
+    context: LegWeight = Field(
+        default=20.0,
+        description="Weight of the context leg, which ranks what all other legs found.",
+    )
 
 
 class ModifierGroup(Group):

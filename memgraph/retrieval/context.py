@@ -2,7 +2,8 @@
 
 In a conversation the words of a question are spread over turns: one asks, the next answers, the
 session tells what it is about. Every candidate is scored by what it says itself, what its
-neighbours say, what its session says and who says it: a weighted sum of features between about
+neighbours say (turns beside it, memories joined to it by an edge), what its session says and who
+says it: a weighted sum of features between about
 0 and 1. The weights were fitted (a softmax over the candidates of a question, so that the sum is
 a logit) on conversations with marked evidence and tried on conversations left out of the fit;
 ``benchmarks/fit_context_leg.py`` does it again.
@@ -30,22 +31,22 @@ DISTANCE = 2
 """Turns before and after a candidate that are looked at."""
 
 WEIGHTS: Mapping[str, float] = {
-    "own_terms": 1.0,
-    "near_terms": 2.0,
-    "before_terms": 0.5,
-    "session_terms": 1.4,
-    "own_meaning": 2.7,
-    "near_meaning": 1.4,
-    "around_meaning": 0.9,
+    "own_terms": 0.75,
+    "near_terms": 2.4,
+    "before_terms": 0.9,
+    "session_terms": 1.5,
+    "own_meaning": 1.6,
+    "near_meaning": 0.9,
+    "around_meaning": 0.1,
     "feedback_meaning": 1.2,
     "best_of_session": 1.2,
-    "speaker": 1.1,
-    "length": 2.0,
-    "asks": -0.9,
+    "speaker": 0.9,
+    "length": 3.5,
+    "asks": -1.0,
     "answers": 0.5,
     "time_asked": 2.0,
-    "number_asked": 0.9,
-    "period": 1.0,
+    "number_asked": 0.8,
+    "period": 5.0,
 }
 
 # BM25's usual constants; a turn of a conversation has about so many words.
@@ -53,7 +54,8 @@ _K1, _B, _USUAL_WORDS = 1.2, 0.75, 30.0
 _NEAR = {1: 0.6, 2: 0.4}
 _AROUND_REACH, _AROUND_FADE = 6, 0.7
 _FEEDBACK_TOP = 5
-_LENGTH_SCALE = 12.0
+# A turn may be an "ok, thanks"; what is no turn was written down because it says something.
+_LENGTH_SCALE, _USUAL_LENGTH = 12.0, 0.75
 _TIME = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|recently"
     r"|since|morning|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may"
@@ -71,11 +73,13 @@ class Pool:
     """The candidates of one question, in the order of their sessions and turns.
 
     Attributes:
+        links: (one, other, weight 0..1) by key: what ``other`` says tells about ``one`` too.
         vectors: shape (n, dimensions), unit norm or zero; None: there are none to compare.
         query_vector: shape (dimensions,).
     """
 
     candidates: Sequence[Candidate]
+    links: Sequence[tuple[int, int, float]]
     vectors: NDArray[np.float32] | None
     query_vector: NDArray[np.float32] | None
 
@@ -101,7 +105,7 @@ def rank(pool: Pool, question: Question, terms: Terms) -> list[int]:
 def features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
     """Every feature by name, one number per candidate."""
     layout = _Layout(pool.candidates)
-    found = _term_features(pool.candidates, terms, layout)
+    found = _term_features(pool, terms, layout)
     found |= _plain_features(pool.candidates, question, layout)
     if pool.vectors is not None and pool.query_vector is not None:
         found |= _meaning_features(pool.vectors, pool.query_vector, found, layout)
@@ -125,6 +129,7 @@ class _Layout:
             ],
             dtype=np.int64,
         )
+        self.in_session = self.session >= 0
         self._place = np.array([each.sequence or 0 for each in candidates], dtype=np.int64)
         _, self.group = np.unique(self.session, return_inverse=True)
 
@@ -151,10 +156,8 @@ class _Layout:
         return best[self.group]
 
 
-def _term_features(
-    candidates: Sequence[Candidate], terms: Terms, layout: _Layout
-) -> dict[str, Floats]:
-    counts, lengths = _term_counts(candidates, terms)
+def _term_features(pool: Pool, terms: Terms, layout: _Layout) -> dict[str, Floats]:
+    counts, lengths = _term_counts(pool.candidates, terms)
     idf = np.array(terms.idf)
     damping = _K1 * (1 - _B + _B * lengths / _USUAL_WORDS)
     weighted = counts * (_K1 + 1) / (counts + damping[:, None]) * idf
@@ -163,6 +166,10 @@ def _term_features(
     for distance, share in _NEAR.items():
         for turns in (distance, -distance):
             np.maximum(near, share * layout.shifted(weighted, turns), out=near)
+    places = {each.pk: at for at, each in enumerate(pool.candidates)}
+    for one, other, weight in pool.links:
+        row = near[places[one]]
+        np.maximum(row, weight * weighted[places[other]], out=row)
     before = layout.shifted(own, -1) + 0.5 * layout.shifted(own, -2)
     session = layout.best_of_session(weighted).sum(axis=1)
     most = max(float(own.max(initial=0.0)), 1e-9)
@@ -171,7 +178,9 @@ def _term_features(
         "near_terms": near.sum(axis=1) / most,
         "before_terms": before / most,
         "session_terms": session / max(float(session.max(initial=0.0)), 1e-9),
-        "length": 1.0 - np.exp(-lengths / _LENGTH_SCALE),
+        "length": np.where(
+            layout.in_session, 1.0 - np.exp(-lengths / _LENGTH_SCALE), _USUAL_LENGTH
+        ),
     }
 
 
@@ -210,8 +219,11 @@ def _plain_features(
     if question.asks_how_many:
         found["number_asked"] = _flags(_NUMBER.search(text) is not None for text in contents)
     if question.periods:
-        found["period"] = _flags(
-            any(period.holds(_time_of(each)) for period in question.periods) for each in candidates
+        found["period"] = np.array(
+            [
+                max(period.agreement(_time_of(each)) for period in question.periods)
+                for each in candidates
+            ]
         )
     return found
 

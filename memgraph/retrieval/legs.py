@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from memgraph.config.schema import RetrievalSettings
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.recall import Degraded
+from memgraph.policy.ranking import reciprocal_rank_fusion
 from memgraph.retrieval import context
 from memgraph.retrieval.query import Question, Terms, choose_terms
 from memgraph.storage import graph_queries, recall_queries, vectors
@@ -29,17 +30,27 @@ ACTIVE = frozenset({MemoryStatus.ACTIVE})
 MAX_MENTIONS = 5_000
 MAX_SUCCESSION_STEPS = 5
 TOP_K_ENTITY = 50
+MAX_STEPS = 1_000
 SEEDS = 30
 EDGES_PER_SEED = 8
+# How much of what a memory says counts for one that is joined to it, and for one that replaced it.
+LINK_SHARE, SUCCESSOR_SHARE = 0.5, 0.9
 
 
 @dataclass(slots=True)
 class Legs:
-    """What the legs found: candidates by key, and the ranked keys of every leg."""
+    """What the legs found: candidates by key, and the ranked keys of every leg.
+
+    Attributes:
+        replaced: superseded memories that were found; not shown, they speak for their successors.
+        links: (one, other, weight) by key, see ``context.Pool``.
+    """
 
     candidates: dict[int, Candidate] = field(default_factory=dict)
     ranked: dict[str, list[int]] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
+    replaced: dict[int, Candidate] = field(default_factory=dict)
+    links: list[tuple[int, int, float]] = field(default_factory=list)
 
     def put(self, name: str, found: Sequence[Candidate]) -> None:
         """A leg's candidates, best first; a leg that found nothing is left out."""
@@ -57,13 +68,15 @@ class Search:
 
     Attributes:
         narrowing: what may be shown; its statuses are those of the answer.
-        with_replaced: replaced memories are looked at too: they stand for their successors.
+        with_replaced: superseded memories are looked at too, for the sake of their successors.
+        with_edges: there are edges to follow.
     """
 
     connection: sa.Connection
     narrowing: Narrowing
     settings: RetrievalSettings
     with_replaced: bool
+    with_edges: bool
 
     def gather(
         self,
@@ -71,30 +84,33 @@ class Search:
         query_vector: NDArray[np.float32] | None,
         name_keys: Collection[str],
     ) -> Legs:
-        """All legs that need no edges."""
+        """Run all legs."""
         legs = Legs()
         terms = self._terms(question, legs)
-        replaced: dict[int, Candidate] = {}
         if terms.stems:
-            self._leg(legs, replaced, "text", lambda limit, by: self._text(terms, limit, by))
+            self._leg(legs, "text", lambda limit, by: self._text(terms, limit, by))
         if query_vector is not None:
-            self._leg(
-                legs, replaced, "vector", lambda limit, by: self._vector(query_vector, limit, by)
-            )
+            self._leg(legs, "vector", lambda limit, by: self._vector(query_vector, limit, by))
         if name_keys:
-            self._leg(
-                legs, replaced, "entity", lambda limit, by: self._entity(name_keys, limit, by)
-            )
-        if replaced:
-            legs.put("succession", self._successors(list(replaced.values())))
+            self._leg(legs, "entity", lambda limit, by: self._entity(name_keys, limit, by))
+        found = list(legs.candidates)
+        if legs.replaced:
+            self._succession(legs)
+        if self.with_edges and legs.candidates:
+            self._graph(legs)
         if legs.candidates:
-            self._context(legs, question, terms, query_vector)
+            around = recall_queries.neighbours(
+                self.connection, found, self.narrowing, context.DISTANCE
+            )
+            self._context(legs, around, question, terms, query_vector)
         return legs
 
-    def graph(self, legs: Legs, seeds: Sequence[str]) -> None:
+    def _graph(self, legs: Legs) -> None:
         """What is joined by edges to the best candidates so far: the sum of weight / (k + rank)."""
+        fused = reciprocal_rank_fusion(legs.ranked, self.settings.rrf_k)[:SEEDS]
+        seeds = {legs.candidates[each.id].memory_id: each.id for each in fused}
         steps = graph_queries.strongest_neighbours(
-            self.connection, seeds, self.narrowing.view, None, EDGES_PER_SEED
+            self.connection, list(seeds), self.narrowing.view, None, EDGES_PER_SEED
         )
         places = {one: rank for rank, one in enumerate(seeds, start=1)}
         gains: dict[str, list[float]] = {}
@@ -103,10 +119,13 @@ class Search:
             gains.setdefault(step.memory_id, []).append(gain)
         score = {one: math.fsum(each) for one, each in gains.items()}
         order = sorted(score, key=lambda one: (-score[one], one))[: self.settings.top_k_text]
-        legs.put(
-            "graph",
-            recall_queries.candidates_by_id(self.connection, order, self.narrowing),
-        )
+        joined = recall_queries.candidates_by_id(self.connection, order, self.narrowing)
+        legs.put("graph", joined)
+        keys = {each.memory_id: each.pk for each in joined}
+        for step in steps:
+            if step.memory_id in keys:
+                one, other = keys[step.memory_id], seeds[step.origin_id]
+                legs.links.append((one, other, LINK_SHARE * step.weight))
 
     def _terms(self, question: Question, legs: Legs) -> Terms:
         if question.cut:
@@ -125,7 +144,6 @@ class Search:
     def _leg(
         self,
         legs: Legs,
-        replaced: dict[int, Candidate],
         name: str,
         run: Callable[[int, Narrowing], list[Candidate]],
     ) -> None:
@@ -139,7 +157,7 @@ class Search:
                     both = run(wide, self.narrowing.with_statuses(STANDING))
                     found = [each for each in both if each.status == MemoryStatus.ACTIVE.value]
                     gone = (each for each in both if each.status != MemoryStatus.ACTIVE.value)
-                    replaced.update((each.pk, each) for each in gone)
+                    legs.replaced.update((each.pk, each) for each in gone)
                     starved = len(found) < limit and len(both) == wide
                 if not self.with_replaced or starved:
                     found = run(limit, self.narrowing)
@@ -177,15 +195,32 @@ class Search:
         }
         return recall_queries.by_entities(self.connection, weights, narrowing, limit)
 
-    def _successors(self, replaced: Sequence[Candidate]) -> list[Candidate]:
-        """What replaced these memories, in their order, however often it was replaced again."""
-        ends: dict[str, list[str]] = {each.memory_id: [each.memory_id] for each in replaced}
+    def _succession(self, legs: Legs) -> None:
+        """What replaced the superseded ones that were found, in their order."""
+        ends = self._successors(list(legs.replaced.values()))
+        wanted = dict.fromkeys(one for at in ends.values() for one in at)
+        found = [
+            each
+            for each in recall_queries.candidates_by_id(
+                self.connection, list(wanted), self.narrowing
+            )
+            if each.status == MemoryStatus.ACTIVE.value
+        ]
+        legs.put("succession", found)
+        keys = {each.memory_id: each.pk for each in found}
+        for pk, each in legs.replaced.items():
+            for one in ends[each.memory_id]:
+                if one in keys:
+                    legs.links.append((keys[one], pk, SUCCESSOR_SHARE))
+
+    def _successors(self, replaced: Sequence[Candidate]) -> dict[str, list[str]]:
+        """The ends of the chains of whole replacements that begin at each of these."""
         view = self.narrowing.with_statuses(STANDING).view
+        ends = {each.memory_id: [each.memory_id] for each in replaced}
         frontier = set(ends)
-        arrived: list[str] = []
         for _ in range(MAX_SUCCESSION_STEPS):
             steps = graph_queries.linked(
-                self.connection, sorted(frontier), view, [EdgeType.UPDATES], Direction.IN, 1_000
+                self.connection, sorted(frontier), view, [EdgeType.UPDATES], Direction.IN, MAX_STEPS
             )
             following: dict[str, list[str]] = {}
             for step in steps:
@@ -193,34 +228,24 @@ class Search:
                     following.setdefault(step.origin_id, []).append(step.memory_id)
             if not following:
                 break
-            ends = {
-                start: [next_ for one in at for next_ in following.get(one, [one])]
-                for start, at in ends.items()
-            }
-            frontier = {one for at in ends.values() for one in at} & {
-                one for each in following.values() for one in each
-            }
-        for start, at in ends.items():
-            arrived.extend(one for one in at if one != start)
-        found = recall_queries.candidates_by_id(
-            self.connection, list(dict.fromkeys(arrived)), self.narrowing
-        )
-        return [each for each in found if each.status == MemoryStatus.ACTIVE.value]
+            for start, at in ends.items():
+                ends[start] = [after for one in at for after in following.get(one, [one])]
+            frontier = {one for each in following.values() for one in each}
+        return ends
 
     def _context(
         self,
         legs: Legs,
+        around: Sequence[Candidate],
         question: Question,
         terms: Terms,
         query_vector: NDArray[np.float32] | None,
     ) -> None:
-        found = list(legs.candidates)
-        around = recall_queries.neighbours(self.connection, found, self.narrowing, context.DISTANCE)
-        pool = context.in_order([*legs.candidates.values(), *around])
+        members = {**legs.replaced, **legs.candidates, **{each.pk: each for each in around}}
+        pool = context.in_order(list(members.values()))
         stored = None if query_vector is None else self._vectors_of(pool)
-        order = context.rank(context.Pool(pool, stored, query_vector), question, terms)
-        by_pk = {each.pk: each for each in pool}
-        legs.put("context", [by_pk[pk] for pk in order])
+        order = context.rank(context.Pool(pool, legs.links, stored, query_vector), question, terms)
+        legs.put("context", [members[pk] for pk in order if pk not in legs.replaced])
 
     def _vectors_of(self, pool: Sequence[Candidate]) -> NDArray[np.float32]:
         """A row for each candidate; zeros where its embedding is still to come."""

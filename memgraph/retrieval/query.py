@@ -64,14 +64,15 @@ class Period:
     month: int | None
     day: int | None
 
-    def holds(self, ms: int) -> bool:
-        """Whether a moment lies in it."""
+    def agreement(self, ms: int) -> float:
+        """The share of the named parts (year, month, day) that fit a moment, 0..1.
+
+        A year alone agrees by half: most of what is said in a year is not meant.
+        """
         at = datetime.fromtimestamp(ms / 1000, UTC)
-        return (
-            self.year in (None, at.year)
-            and self.month in (None, at.month)
-            and self.day in (None, at.day)
-        )
+        pairs = ((self.year, at.year), (self.month, at.month), (self.day, at.day))
+        named = [asked == there for asked, there in pairs if asked is not None]
+        return sum(named) / max(len(named), 2)
 
 
 @dataclass(frozen=True, slots=True)

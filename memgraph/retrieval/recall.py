@@ -31,7 +31,7 @@ from memgraph.policy.ranking import (
 from memgraph.policy.scope import Viewer, narrow
 from memgraph.retrieval import grounds, query
 from memgraph.retrieval.grounds import Standing
-from memgraph.retrieval.legs import ACTIVE, SEEDS, Legs, Search
+from memgraph.retrieval.legs import ACTIVE, Legs, Search
 from memgraph.storage import embeddings, graph_queries, recall_graph, recall_queries
 from memgraph.storage.database import Database
 from memgraph.storage.recall_queries import Candidate, Narrowing
@@ -48,7 +48,7 @@ RECEIPT_PREFIX = "rcl_"
 EDGES_PER_MEMORY = 10
 MAX_EDGES_PER_ITEM = 10
 # So many more than are asked for are modified and sorted: no modifier lifts one from below.
-MODIFIED_FACTOR = 3
+MODIFIED_FACTOR, LEAST_MODIFIED = 2, 20
 # What an embedding model is given of a query; the rest would hardly move its vector.
 MAX_EMBEDDED_CHARS = 8_192
 
@@ -120,7 +120,8 @@ class _Answer:
         told: list[Degraded],
         receipt_id: str,
     ) -> Bundle:
-        legs = self._legs(question, vector, name_keys)
+        any_edges = recall_graph.has_edges(self.connection)
+        legs = self._legs(question, vector, name_keys, any_edges)
         if vector is not None and embeddings.has_pending(self.connection):
             told.append(
                 Degraded(
@@ -131,9 +132,8 @@ class _Answer:
         fused = self._fused(legs)
         top_n = self.request.top_n or self.settings.retrieval.top_n
         view = self.narrowing.view
-        considered = fused[: max(top_n * MODIFIED_FACTOR, SEEDS)]
+        considered = fused[: top_n * MODIFIED_FACTOR + LEAST_MODIFIED]
         stand = Standing()
-        any_edges = recall_graph.has_edges(self.connection)
         if any_edges:
             names = [legs.candidates[each.id].memory_id for each in considered]
             stand = grounds.standing(self.connection, names, view)
@@ -177,12 +177,13 @@ class _Answer:
         question: query.Question,
         vector: NDArray[np.float32] | None,
         name_keys: Collection[str],
+        with_edges: bool,
     ) -> Legs:
         retrieval = self.settings.retrieval
         with_replaced = not self.request.include_superseded and (
             self.request.as_of is not None or recall_graph.has_replaced(self.connection)
         )
-        search = Search(self.connection, self.narrowing, retrieval, with_replaced)
+        search = Search(self.connection, self.narrowing, retrieval, with_replaced, with_edges)
         if not question.words and vector is None:
             legs = Legs()
             legs.put(
@@ -190,11 +191,7 @@ class _Answer:
                 recall_queries.by_filters(self.connection, self.narrowing, retrieval.top_k_text),
             )
             return legs
-        legs = search.gather(question, vector, name_keys)
-        if legs.candidates and recall_graph.has_edges(self.connection):
-            seeds = [legs.candidates[each.id].memory_id for each in self._fused(legs)[:SEEDS]]
-            search.graph(legs, seeds)
-        return legs
+        return search.gather(question, vector, name_keys)
 
     def _fused(self, legs: Legs) -> list[Fused[int]]:
         retrieval = self.settings.retrieval
