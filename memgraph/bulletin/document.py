@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import Field
@@ -33,7 +34,7 @@ class Bulletin(Value):
         view_key: of whom it was made for and how large; see ``view_key``.
         size: characters of ``text``.
         left_out: by section, lines that were at hand and did not fit. A section is offered one
-            line for every 200 characters of the limit, so this is not a count of what is stored.
+            line for every 300 characters of the limit, so this is not a count of what is stored.
     """
 
     sections: dict[str, tuple[BulletinLine, ...]]
@@ -59,12 +60,12 @@ def composed(
     change_seq: int,
     key: str,
 ) -> Bulletin:
-    """The bulletin of what is on offer; pure."""
+    """The bulletin of what is on offer; pure. Built without validation, being made of our own."""
     chosen = policy.compose(offered, settings.max_chars, settings.max_line_chars)
-    return Bulletin(
+    return Bulletin.model_construct(
         sections={
             section.value: tuple(
-                BulletinLine(text=line.text, memory_ids=line.memory_ids)
+                BulletinLine.model_construct(text=line.text, memory_ids=line.memory_ids)
                 for line in chosen.lines[section]
             )
             for section in policy.Section
@@ -82,5 +83,10 @@ def composed(
 
 def view_key(viewer: Viewer, settings: BulletinSettings) -> str:
     """16 hexadecimal digits that tell apart who sees what, and under which limits."""
-    seen = f"{predicate(viewer)!r} {settings.max_chars} {settings.max_line_chars}"
+    return _view_key(viewer, settings.max_chars, settings.max_line_chars)
+
+
+@lru_cache(maxsize=256)
+def _view_key(viewer: Viewer, max_chars: int, max_line_chars: int) -> str:
+    seen = f"{predicate(viewer)!r} {max_chars} {max_line_chars}"
     return hashlib.sha256(seen.encode()).hexdigest()[:16]

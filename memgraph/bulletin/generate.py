@@ -22,8 +22,8 @@ from memgraph.storage.bulletin_queries import ConflictExcerpt, Excerpt
 from memgraph.storage.database import Database
 from memgraph.storage.visibility import View
 
-# A line with its citation takes about 100 characters; at twice that no section runs dry.
-_CHARS_PER_OFFERED_LINE = 200
+# A line with its citation takes about 100 characters, and at least three sections share the room.
+_CHARS_PER_OFFERED_LINE = 300
 _FEWEST_LINES = 10
 _EPOCH = date(1970, 1, 1).toordinal()
 _MAX_STATUS_CHARS = 40
@@ -46,7 +46,8 @@ def generate_in(connection: sa.Connection, viewer: Viewer, settings: BulletinSet
     seq, at, _ = queries.journal_head(connection)
     view = View(viewer)
     most = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
-    conflicts = queries.open_conflicts(connection, view, most)
+    # A conflict takes two lines' room.
+    conflicts = queries.open_conflicts(connection, view, most // 2)
     doubts = queries.uncertain(connection, view, at, most - len(conflicts))
     offered = {
         Section.KNOWLEDGE_SUMMARY: [
