@@ -58,6 +58,8 @@ class BulletinBoard:
         folder: of the snapshots; None: none are written or read.
         plain_viewer: whose snapshots are named by ``change_seq`` alone.
         log: told of every fallback and every snapshot that could not be written.
+        deferred: snapshots wait for ``flush``, which spares a message about 1 ms; else they are
+            written as soon as a bulletin is made.
     """
 
     def __init__(
@@ -68,10 +70,13 @@ class BulletinBoard:
         folder: Path | None = None,
         plain_viewer: Viewer = DEFAULT_VIEWER,
         log: EventLog | None = None,
+        deferred: bool = False,
     ) -> None:
         self._database = database
         self._settings = settings
         self._log = log
+        self._deferred = deferred
+        self._waiting: dict[str, Bulletin] = {}
         self._lock = threading.Lock()
         self._kept: OrderedDict[Viewer, _Kept] = OrderedDict()
         self._snapshots: Snapshots | None = None
@@ -94,8 +99,18 @@ class BulletinBoard:
                 return kept.bulletin
             bulletin = generate_in(connection, viewer, self._settings)
         self._keep(viewer, _Kept(head, bulletin))
-        self._save(bulletin)
+        if self._snapshots is not None and not self._deferred:
+            self._save(self._snapshots, bulletin)
         return bulletin
+
+    def flush(self) -> int:
+        """Write the snapshots that wait, the last one of each view; gives their number."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        if self._snapshots is not None:
+            for bulletin in waiting.values():
+                self._save(self._snapshots, bulletin)
+        return len(waiting)
 
     def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> Issued:
         """The current bulletin, else the last good one of this viewer, else an empty one."""
@@ -116,6 +131,7 @@ class BulletinBoard:
         """
         with self._lock:
             self._kept.clear()
+            self._waiting.clear()
         if self._snapshots is not None:
             self._snapshots.clear()
 
@@ -126,12 +142,16 @@ class BulletinBoard:
             self._kept.move_to_end(viewer)
             while len(self._kept) > MAX_VIEWS:
                 self._kept.popitem(last=False)
+            if self._deferred and self._snapshots is not None:
+                # Anew at the end; the oldest views give way, so that what waits is bounded too.
+                self._waiting.pop(kept.bulletin.view_key, None)
+                self._waiting[kept.bulletin.view_key] = kept.bulletin
+                while len(self._waiting) > MAX_VIEWS:
+                    del self._waiting[next(iter(self._waiting))]
 
-    def _save(self, bulletin: Bulletin) -> None:
-        if self._snapshots is None:
-            return
+    def _save(self, snapshots: Snapshots, bulletin: Bulletin) -> None:
         try:
-            self._snapshots.save(bulletin)
+            snapshots.save(bulletin)
         except OSError as error:
             # The bulletin itself is good; only the next fallback will be older.
             self._tell(NO_SNAPSHOT, error)

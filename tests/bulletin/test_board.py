@@ -221,6 +221,26 @@ def test_forgetting_leaves_nothing_behind(
     assert board.bulletin_or_fallback().warning == EMPTY
 
 
+def test_deferred_snapshots_wait_and_only_the_last_of_a_view_is_written(
+    database: Database, filling: Filling, folder: Path
+) -> None:
+    board = BulletinBoard(database, SETTINGS, folder=folder, deferred=True)
+    board.current()
+    filling.journal("confirm")
+    last = board.current()
+    board.current(OPEN_TO_ALL)
+    assert not folder.exists()
+    assert board.flush() == 2
+    assert (folder / f"{last.change_seq}.md").read_text(encoding="utf-8") == last.text
+    assert len(list(folder.iterdir())) == 4
+    assert board.flush() == 0
+    filling.journal("confirm")
+    board.current()
+    board.forget()
+    assert board.flush() == 0
+    assert list(folder.iterdir()) == []
+
+
 def test_threads_agree(database: Database, filling: Filling, folder: Path) -> None:
     board = BulletinBoard(database, SETTINGS, folder=folder)
     found: list[Bulletin] = []
