@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -33,7 +34,8 @@ class Gazetteer(NamedTuple):
 def gazetteer() -> Gazetteer:
     ordinary = frozenset(_words("not_entities.txt"))
     ambiguous = frozenset(_words("ambiguous_names.txt"))
-    given = frozenset(_words("given_names.txt")) | ambiguous
+    written = frozenset(_words("given_names.txt")) | ambiguous
+    given = written | {without_accents(name) for name in written}
     lower = {name.lower() for name in given - ambiguous - ordinary if len(name) >= 4}
     return Gazetteer(
         given=given,
@@ -45,6 +47,14 @@ def gazetteer() -> Gazetteer:
         ordinary=ordinary,
         cues=_cues(),
     )
+
+
+def without_accents(word: str) -> str:
+    """``word`` with combining marks removed: "José" -> "Jose"."""
+    if word.isascii():
+        return word
+    parts = unicodedata.normalize("NFD", word)
+    return "".join(part for part in parts if not unicodedata.combining(part))
 
 
 def _lines(name: str) -> list[str]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from memgraph.entities.gazetteer import Gazetteer, without_accents
 from memgraph.model.enums import EntityType
 
 if TYPE_CHECKING:
-    from memgraph.entities.gazetteer import Gazetteer
     from memgraph.entities.words import Sentence
 
 Guess = tuple[EntityType, float]
 
 _CAMEL = re.compile(r"[A-Z][a-z]+[A-Z]\w*")
-_COMMON_ENDING = re.compile(r"(?:ing|tion|tions|ment|ments|ness|ity|ly|ed|ers|ies|ment's)$")
+_COMMON_ENDING = re.compile(
+    r"(?:ing|tion|sion|ment|ness|ity|ly|ed|ies|[ae]nce|[ae]ncy|age|ism|ship|hood|ware|cracy|logy)s?$"
+)
+_PEOPLE_ENDING = re.compile(r"(?:ese|ian|ish|ean|er-born|-born|-based|-style)s?$")
+_SHORTEST: Final = 4
 _LOOK_BACK: Final = 3
 
 
@@ -32,6 +36,8 @@ def guess_type(
     listed = _by_list(sentence, low, high, lists)
     if listed is not None:
         return listed
+    if high - low == 1 and sentence.words[low].text in lists.ambiguous:
+        return None
     if high - low > 1:
         return _several_unknown(sentence, low, high, lists)
     return _one_unknown(sentence, low, lists)
@@ -74,7 +80,7 @@ def _by_list(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess
     if phrase in lists.organizations:
         return EntityType.ORGANIZATION, 0.9
     place = phrase in lists.places
-    given = first in lists.given or first.partition("-")[0] in lists.given
+    given = is_given(first, lists)
     if place and given:
         if _person_around(sentence, low, lists) or not _place_around(sentence, low, lists):
             return EntityType.PERSON, 0.75
@@ -114,15 +120,20 @@ def _several_unknown(sentence: Sentence, low: int, high: int, lists: Gazetteer) 
 
 def _one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
     word = sentence.words[at]
-    if word.text.isupper() or not word.text[1:2] or word.text.isdigit():
+    if len(word.text) < _SHORTEST or word.text[:2].isupper():
+        return None
+    if _PEOPLE_ENDING.search(word.lower):
         return None
     if _CAMEL.fullmatch(word.text):
         return EntityType.PROJECT, 0.6
-    if word.text in lists.surnames and (_person_around(sentence, at, lists) or not word.first):
+    spoken_of = not word.first and not sentence.german
+    if word.text in lists.surnames and (spoken_of or _person_around(sentence, at, lists)):
         return EntityType.PERSON, 0.65
     if sentence.lower(at + 1) == "et" and sentence.lower(at + 2) == "al":
         return EntityType.PERSON, 0.9
-    _, hyphen, tail = word.text.partition("-")
+    head, hyphen, tail = word.text.partition("-")
+    if hyphen and (head in lists.ordinary or not tail[:1].isupper()):
+        return None
     if hyphen and tail[:1].isupper() and not sentence.german:
         return EntityType.PROJECT, 0.55
     if sentence.german or "'" in word.text or "’" in word.text:
@@ -132,11 +143,13 @@ def _one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
 
 def _by_surroundings(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
     word, before, after = sentence.words[at], sentence.lower(at - 1), sentence.lower(at + 1)
+    if word.first and (_COMMON_ENDING.search(word.lower) or word.lower.endswith("s")):
+        return None
     if _project_around(sentence, at, lists):
         return EntityType.PROJECT, 0.6
+    if before in ("called", "named", "name", "is") and _kin_before(sentence, at, lists):
+        return EntityType.PERSON, 0.5
     if word.first:
-        if _COMMON_ENDING.search(word.lower) or word.lower.endswith("s"):
-            return None
         coordinated = after == "and" and at + 2 < len(sentence.words)
         if coordinated and sentence.words[at + 2].capital:
             return EntityType.PROJECT, 0.45
@@ -163,13 +176,29 @@ def _project_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
     after = sentence.lower(at + 1) if sentence.gap(at) == " " else ""
     if sentence.words[at].possessive and after not in ("importer", "api", "backlog", "pipeline"):
         return False
-    if after in lists.cues["project_after"] or _VERSION.fullmatch(after):
+    version = _VERSION.match(sentence.text, sentence.words[at].end)
+    # A bare number after a word that opens a sentence is rather a number: "Room 12 is free".
+    versioned = version and (version["dotted"] or not sentence.words[at].first)
+    if after in lists.cues["project_after"] or versioned:
         return True
     before = sentence.lower(at - 1)
     return before in lists.cues["code_noun_before"] and sentence.gap(at - 1) == " "
 
 
-_VERSION = re.compile(r"v?\d{1,3}(?:\.\d+)*|v\d+")
+_VERSION = re.compile(
+    r" (?:(?P<dotted>v\d{1,3}|\d{1,3}(?=\.\d))(?:\.\d{1,4}){0,3}|\d{1,3})(?![\w%:])"
+)
+
+
+def is_given(word: str, lists: Gazetteer) -> bool:
+    """Whether ``word``, or the first part of a double name, is a listed given name."""
+    plain = without_accents(word)
+    return plain in lists.given or plain.partition("-")[0] in lists.given
+
+
+def _kin_before(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+    recent = {sentence.lower(i) for i in range(max(0, at - 5), at)}
+    return bool(recent & lists.cues["person_before"])
 
 
 def _person_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:

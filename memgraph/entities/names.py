@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from memgraph.entities.gazetteer import Gazetteer, gazetteer
-from memgraph.entities.name_types import guess_type
+from memgraph.entities.name_types import guess_type, is_given
 from memgraph.entities.spans import EntitySpan
 from memgraph.entities.words import Sentence, Word, is_abbreviation, read_words
 from memgraph.model.enums import EntityType
@@ -77,9 +77,10 @@ def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
         if following.capital and not following.first:
             length += 1
             continue
-        person = words[at].text in lists.given and words[at].lower not in heads
+        head = last.lower in heads
+        person = not head and any(is_given(w.text, lists) for w in words[at : at + length])
         allowed = cues["person_particle"] if person else cues["phrase_particle"]
-        if not person and words[at].lower not in heads:
+        if not person and not head:
             break
         ahead = at + length
         while ahead - at - length < 2 and sentence.lower(ahead) in allowed:
@@ -111,7 +112,10 @@ def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterato
         elif not _cut_first(sentence, begin, end, lists):
             break
         begin += 1
-    while end > begin and _is_ordinary(sentence.words[end - 1], lists, end - begin):
+    if _remnant(sentence, at, begin, end, lists):
+        return
+    headed = sentence.words[begin].lower in lists.cues["org_head"] if begin < end else False
+    while end > begin and not headed and _is_ordinary(sentence.words[end - 1], lists, end - begin):
         end -= 1
     if begin >= end:
         return
@@ -123,6 +127,16 @@ def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterato
         if guess is not None:
             start, stop = sentence.words[low].start, sentence.words[high - 1].end
             yield EntitySpan(sentence.text[start:stop], start, stop, *guess)
+
+
+def _remnant(sentence: Sentence, at: int, begin: int, end: int, lists: Gazetteer) -> bool:
+    """One word left of a compound whose head is ordinary: "Internet Explorer"."""
+    if begin == at or end - begin != 1 or sentence.words[begin - 1].first:
+        return False
+    word, cut = sentence.words[begin], sentence.words[begin - 1]
+    dated = cut.lower in lists.cues["weekday"] or cut.lower in lists.cues["title"]
+    known = word.text in lists.places or word.text in lists.organizations
+    return not dated and not known and word.text not in lists.given - lists.ambiguous
 
 
 def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bool:
@@ -140,7 +154,7 @@ def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bo
         if word.lower in lists.cues["org_head"] | lists.cues["place_head"]:
             return False
         return not (word.text in lists.given and follower.text not in lists.given)
-    known = word.text in lists.given or word.text in lists.surnames
+    known = is_given(word.text, lists) or word.text in lists.surnames
     return bool(
         word.first
         and follower is not None
@@ -161,6 +175,8 @@ def _is_ordinary(word: Word, lists: Gazetteer, remaining: int) -> bool:
 
 def _split_at(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> int:
     """Where a tool or a listed place ends and another name begins; ``end`` for one name."""
+    if sentence.words[end - 1].lower in lists.cues["org_word"] | lists.cues["place_word"]:
+        return end
     for at in range(begin, end - 1):
         word = sentence.words[at]
         if word.text in lists.ordinary and word.text not in lists.given and at > begin:
@@ -184,7 +200,8 @@ def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[Enti
         return
     opening = sentence.text[max(0, word.start - 1) : word.start]
     marked = before in ("todo", "fixme", "xxx") and opening == "("
-    asked = before in lists.cues["person_before"] and sentence.gap(at - 1) in (" ", ": ")
+    asking = lists.cues["person_before"] | lists.cues["lower_person_before"]
+    asked = before in asking and sentence.gap(at - 1) in (" ", ": ")
     speaks = word.first and after in lists.cues["person_after"] and sentence.gap(at) == " "
     if marked or asked or speaks or word.possessive:
         yield _at(sentence, at, EntityType.PERSON, 0.7)

@@ -7,6 +7,8 @@ around it, so hostile input costs no more than its length.
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -145,7 +147,8 @@ def _hashtags(text: str, code: list[tuple[int, int]]) -> Iterator[EntitySpan]:
 
 
 def _inside(at: int, ranges: list[tuple[int, int]]) -> bool:
-    return any(start <= at < end for start, end in ranges)
+    position = bisect_right(ranges, (at, sys.maxsize)) - 1
+    return position >= 0 and ranges[position][0] <= at < ranges[position][1]
 
 
 def _word(character: str) -> bool:

@@ -8,10 +8,14 @@ from typing import Final, NamedTuple
 
 from memgraph.entities.gazetteer import Gazetteer, gazetteer
 
-_WORD = re.compile(r"\w+(?:[-'’]\w+)*")
+# Japanese has its own rules; a Latin word inside it is a word of its own.
+_LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
+_WORD = re.compile(rf"{_LETTER}+(?:[-'’]{_LETTER}+)*")
 _SENTENCE_END: Final = frozenset(".!?\n…•")
+_UMLAUTS: Final = frozenset("äöüß")
 _MAX_WORD: Final = 40
 _LANGUAGE_WORDS: Final = 40
+_LANGUAGE_CHARACTERS: Final = 240
 
 
 class Word(NamedTuple):
@@ -65,6 +69,7 @@ def read_words(text: str, covered: Sequence[tuple[int, int]], lists: Gazetteer) 
         previous_end = end
     german = sum(w.lower in lists.cues["german"] for w in words[:_LANGUAGE_WORDS])
     english = sum(w.lower in lists.cues["english"] for w in words[:_LANGUAGE_WORDS])
+    german += not _UMLAUTS.isdisjoint(text[:_LANGUAGE_CHARACTERS])
     return Sentence(text, words, german > english)
 
 
@@ -73,23 +78,25 @@ def _word(text: str, start: int, end: int, previous_end: int, words: list[Word])
     first = not words or not _SENTENCE_END.isdisjoint(gap)
     if first and words and gap.startswith(".") and is_abbreviation(words[-1]):
         first = False
+    whole = end
+    start, end = _bare(text, start, end)
     raw = text[start:end]
-    head, mark, tail = raw.replace("’", "'").partition("'")
-    if (
-        mark
-        and tail
-        and head.lower() in gazetteer().cues["elision"]
-        and not (head.isupper() and tail[0].islower())
-    ):
+    capital = raw[0].isupper() and "_" not in raw
+    return Word(raw, raw.lower(), start, end, capital, first, possessive=end < whole)
+
+
+def _bare(text: str, start: int, end: int) -> tuple[int, int]:
+    """The word without an elided article before it and a possessive ending after it."""
+    raw = text[start:end].replace("’", "'")
+    if "'" not in raw:
+        return start, end
+    head, _, tail = raw.partition("'")
+    if head.lower() in gazetteer().cues["elision"] and not (head.isupper() and tail[0].islower()):
         # d'Anvers, l'Opéra; but O'Brien keeps its O.
         start += len(head) + 1
-    raw = text[start:end]
-    possessive = raw.endswith(("'s", "’s")) and len(raw) > 2
-    if possessive:
+    if raw.endswith("'s") and end - start > 2:
         end -= 2
-        raw = raw[:-2]
-    capital = raw[0].isupper() and "_" not in raw
-    return Word(raw, raw.lower(), start, end, capital, first, possessive)
+    return start, end
 
 
 def is_abbreviation(word: Word) -> bool:
