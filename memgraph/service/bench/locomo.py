@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
 from memgraph.model.values import MemoryInput, Source
@@ -152,9 +153,7 @@ def _conversation(name: str, sample: Mapping[str, Any]) -> Conversation:
     return Conversation(name, turns, tuple(questions))
 
 
-def _turn(
-    name: str, session: int, place: int, turn: Mapping[str, Any], at: datetime
-) -> MemoryInput:
+def _turn(name: str, session: int, place: int, turn: Mapping[str, Any], at: int) -> MemoryInput:
     content = str(turn["text"])
     if turn.get("blip_caption"):
         content += f" [shares {turn['blip_caption']}]"
@@ -175,8 +174,8 @@ def _turn(
     )
 
 
-def _time(told: str) -> datetime:
-    return datetime.strptime(told, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+def _time(told: str) -> int:
+    return parse_time(datetime.strptime(told, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC))
 
 
 def _means(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
