@@ -78,6 +78,9 @@ class BulletinBoard:
         self._deferred = deferred
         self._waiting: dict[str, Bulletin] = {}
         self._lock = threading.Lock()
+        # Taken before the other one, around writing and removing files.
+        self._files = threading.Lock()
+        self._epoch = 0
         self._kept: OrderedDict[Viewer, _Kept] = OrderedDict()
         self._snapshots: Snapshots | None = None
         if folder is not None:
@@ -91,6 +94,8 @@ class BulletinBoard:
             StorageError: the database cannot be read.
             MemoryDisabled: it was closed.
         """
+        with self._lock:
+            epoch = self._epoch
         with self._database.read() as connection:
             head = journal_head(connection)
             with self._lock:
@@ -98,18 +103,21 @@ class BulletinBoard:
             if kept is not None and kept.head == head:
                 return kept.bulletin
             bulletin = generate_in(connection, viewer, self._settings)
-        self._keep(viewer, _Kept(head, bulletin))
-        if self._snapshots is not None and not self._deferred:
-            self._save(self._snapshots, bulletin)
+        with self._lock:
+            # Read before an erasure: good for this answer, not for keeping.
+            if epoch == self._epoch:
+                self._keep(viewer, _Kept(head, bulletin))
+        if not self._deferred:
+            self.flush()
         return bulletin
 
     def flush(self) -> int:
         """Write the snapshots that wait, the last one of each view; gives their number."""
-        with self._lock:
-            waiting, self._waiting = self._waiting, {}
-        if self._snapshots is not None:
+        with self._files:
+            with self._lock:
+                waiting, self._waiting = self._waiting, {}
             for bulletin in waiting.values():
-                self._save(self._snapshots, bulletin)
+                self._save(bulletin)
         return len(waiting)
 
     def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> Issued:
@@ -129,29 +137,32 @@ class BulletinBoard:
         Raises:
             OSError: a snapshot cannot be removed.
         """
-        with self._lock:
-            self._kept.clear()
-            self._waiting.clear()
-        if self._snapshots is not None:
-            self._snapshots.clear()
+        with self._files:
+            with self._lock:
+                self._epoch += 1
+                self._kept.clear()
+                self._waiting.clear()
+            if self._snapshots is not None:
+                self._snapshots.clear()
 
     def _keep(self, viewer: Viewer, kept: _Kept) -> None:
-        with self._lock:
-            # A thread that read an earlier state and was slower does no harm: heads are compared.
-            self._kept[viewer] = kept
-            self._kept.move_to_end(viewer)
-            while len(self._kept) > MAX_VIEWS:
-                self._kept.popitem(last=False)
-            if self._deferred and self._snapshots is not None:
-                # Anew at the end; the oldest views give way, so that what waits is bounded too.
-                self._waiting.pop(kept.bulletin.view_key, None)
-                self._waiting[kept.bulletin.view_key] = kept.bulletin
-                while len(self._waiting) > MAX_VIEWS:
-                    del self._waiting[next(iter(self._waiting))]
+        # A thread that read an earlier state and was slower does no harm: heads are compared.
+        self._kept[viewer] = kept
+        self._kept.move_to_end(viewer)
+        while len(self._kept) > MAX_VIEWS:
+            self._kept.popitem(last=False)
+        if self._snapshots is not None:
+            # Anew at the end; the oldest views give way, so that what waits is bounded too.
+            self._waiting.pop(kept.bulletin.view_key, None)
+            self._waiting[kept.bulletin.view_key] = kept.bulletin
+            while len(self._waiting) > MAX_VIEWS:
+                del self._waiting[next(iter(self._waiting))]
 
-    def _save(self, snapshots: Snapshots, bulletin: Bulletin) -> None:
+    def _save(self, bulletin: Bulletin) -> None:
+        if self._snapshots is None:
+            return
         try:
-            snapshots.save(bulletin)
+            self._snapshots.save(bulletin)
         except OSError as error:
             # The bulletin itself is good; only the next fallback will be older.
             self._tell(NO_SNAPSHOT, error)

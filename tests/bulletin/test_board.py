@@ -221,6 +221,24 @@ def test_forgetting_leaves_nothing_behind(
     assert board.bulletin_or_fallback().warning == EMPTY
 
 
+def test_a_bulletin_made_while_text_was_erased_is_not_kept(
+    database: Database, filling: Filling, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = BulletinBoard(database, SETTINGS, folder=folder)
+    real = board_module.generate_in
+
+    def overtaken(*arguments: Any) -> Bulletin:
+        bulletin = real(*arguments)
+        board.forget()
+        return bulletin
+
+    monkeypatch.setattr(board_module, "generate_in", overtaken)
+    assert board.current().memory_ids
+    assert not folder.exists()
+    database.close()
+    assert board.bulletin_or_fallback().warning == EMPTY
+
+
 def test_deferred_snapshots_wait_and_only_the_last_of_a_view_is_written(
     database: Database, filling: Filling, folder: Path
 ) -> None:
