@@ -111,6 +111,11 @@ class BulletinBoard:
             self.flush()
         return bulletin
 
+    @property
+    def waiting(self) -> int:
+        """How many snapshots wait for ``flush``."""
+        return len(self._waiting)
+
     def flush(self) -> int:
         """Write the snapshots that wait, the last one of each view; gives their number."""
         with self._files:

@@ -157,7 +157,10 @@ class ReadingHandle(Handle):
 
         try:
             with self._service.opened(self.name) as opened:
-                return opened.board.bulletin_or_fallback(self.viewer)
+                issued = opened.board.bulletin_or_fallback(self.viewer)
+                if self._service.embeds_in_background and opened.board.waiting:
+                    opened.background.wake()
+                return issued
         except (StorageError, MemoryDisabled) as error:
             paths = self._service.paths(self.name)
             settings = self._service.settings(self.name).memory.bulletin

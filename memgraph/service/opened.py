@@ -84,11 +84,15 @@ class Opened:
         )
         self.receipts = ReceiptBook(database)
         self.background = Background(
-            (lambda stop: self.worker.drain(stop=stop), self.receipts.flush),
+            (
+                lambda stop: self.worker.drain(stop=stop),
+                self.receipts.flush,
+                lambda _: self.board.flush(),
+            ),
             lambda error: self.log.failure("background", error),
         )
         self.board = BulletinBoard(
-            database, settings.memory.bulletin, folder=paths.bulletins, log=self.log
+            database, settings.memory.bulletin, folder=paths.bulletins, log=self.log, deferred=True
         )
         with database.read() as connection:
             self.other_model = model_mismatch(connection, embedding)
@@ -124,6 +128,7 @@ class Opened:
 
     def close(self) -> None:
         self.background.stop()
+        self.board.flush()
         try:
             self.receipts.flush()
         except StorageError as error:

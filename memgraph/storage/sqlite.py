@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pysqlite3.dbapi2 as sqlite
 import sqlite_vec
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from memgraph.errors import (
     Conflict,
@@ -87,6 +88,8 @@ def connect(
 
 def translate(error: Exception) -> Exception:
     """Our own error for a driver's. The driver's text is not repeated: it may hold data."""
+    if isinstance(error, PoolTimeoutError):
+        return DatabaseBusy("too many readers at once; try again")
     cause = error.orig if isinstance(error, DBAPIError) else error
     code = getattr(cause, "sqlite_errorcode", None)
     name = getattr(cause, "sqlite_errorname", type(cause).__name__)
@@ -115,5 +118,5 @@ def translated_errors() -> Iterator[None]:
     """Everything the driver raises inside leaves as an error of memgraph.errors."""
     try:
         yield
-    except (DBAPIError, sqlite.Error) as error:
+    except (DBAPIError, PoolTimeoutError, sqlite.Error) as error:
         raise translate(error) from error
