@@ -176,9 +176,10 @@ def _system(invocation: Invocation, error: OSError) -> int:
     message = error.strerror or type(error).__name__
     if where:
         message = f"{message}: {where['path']}"
-    # Whatever could not be written out must not be tried once more when the interpreter ends.
-    with suppress(OSError):
-        sys.stdout.close()
+    else:
+        # Standard output: what it did not take must not be tried again when the process ends.
+        with suppress(OSError):
+            sys.stdout.close()
     return invocation.refuse({"code": SYSTEM_CODE, "message": message, "details": where})
 
 

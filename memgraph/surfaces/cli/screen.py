@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from memgraph.surfaces.cli.text import plain
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
 
-# Where the width is not known (a pipe, a file) lines may be as long as this.
-PIPED_WIDTH = 120
+# In a pipe or a file prose is wrapped here, and a row of a table is one line, however long.
+PIPED_WIDTH = 100
+_ENDLESS = 100_000
 
 STATUS_STYLE = {
     "active": "green",
@@ -70,8 +72,9 @@ class Screen:
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True
     ) -> None:
-        """A table whose cells are folded, never cut; ids stay whole where there is room."""
+        """A table whose cells are folded, never cut; ids stay whole."""
         from rich.box import SIMPLE_HEAD
+        from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
@@ -87,7 +90,13 @@ class Screen:
             table.add_column(Text(name), overflow="fold", no_wrap=name == "id")
         for row in rows:
             table.add_row(*(Text(plain(cell), STATUS_STYLE.get(cell, "")) for cell in row))
-        self._console.print(table)
+        if self._console.is_terminal:
+            self._console.print(table)
+            return
+        rows_of_text = StringIO()
+        Console(file=rows_of_text, markup=False, width=_ENDLESS).print(table)
+        for line in rows_of_text.getvalue().splitlines():
+            self._console.print(line.rstrip(), soft_wrap=True)
 
     def tree(self, root: Branch) -> None:
         """A tree with guide lines."""

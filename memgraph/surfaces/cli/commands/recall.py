@@ -110,7 +110,7 @@ def bulletin(context: typer.Context, orchestrator: OrchestratorName) -> Report:
     def show(screen: Screen) -> None:
         screen.raw_lines(issued.bulletin.text)
         if issued.warning is not None:
-            note(f"warning: {issued.warning}")
+            note(f"warning[{issued.warning}]: because of {issued.cause}")
 
     return Report(
         {
@@ -120,6 +120,7 @@ def bulletin(context: typer.Context, orchestrator: OrchestratorName) -> Report:
             "left_out": issued.bulletin.left_out,
             "change_seq": issued.bulletin.change_seq,
             "warning": issued.warning,
+            "cause": issued.cause,
         },
         show,
     )

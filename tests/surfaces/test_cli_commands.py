@@ -1,0 +1,413 @@
+"""What each command does, and the one shape of its JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memgraph.surfaces.cli.reference import command_paths
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+else:
+    CommandLine = object
+
+MakeContradiction = Callable[[], tuple[str, str, str]]
+DOCS = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def documented(command: str) -> set[str]:
+    """The keys of ``data`` as docs/cli.md has them; of variants, the first."""
+    row = re.search(rf"^\| `{re.escape(command)}` \| (.+?)(?:;.*)? \|$", DOCS, re.MULTILINE)
+    assert row is not None
+    return set(re.findall(r"`([^`]+)`", row[1]))
+
+
+def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[str, Sequence[str]]:
+    """Arguments with which each command succeeds."""
+    one, other, edge = make()
+    third = cli.remember("The shop sells bread.")
+    backup = str(folder / "orc-1.backup")
+    labels = folder / "labels"
+    labels.mkdir()
+    entity = {"start": 0, "end": 3, "type": "person"}
+    row = {"text": "Ada Okafor likes tea.", "type": "Preference", "entities": [entity]}
+    pair = {"a": "It is red.", "b": "It is blue.", "a_time": 1, "b_time": 2, "label": "contradicts"}
+    (labels / "types.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (labels / "entities.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (labels / "pairs.jsonl").write_text(json.dumps(pair) + "\n", encoding="utf-8")
+    locomo = folder / "locomo.json"
+    locomo.write_text(json.dumps([LOCOMO]), encoding="utf-8")
+    return {
+        "init": ["init", "orc-2"],
+        "ingest": ["ingest", "orc-1"],
+        "remember": ["remember", "orc-1", "something"],
+        "relate": ["relate", "orc-1", one, "relatedto", other],
+        "recall": ["recall", "orc-1", "when does the shop close?"],
+        "subgraph": ["subgraph", "orc-1", one],
+        "bulletin": ["bulletin", "orc-1"],
+        "contradictions": ["contradictions", "orc-1"],
+        "resolve": ["resolve", "orc-1", edge, "--winner", one, "--reason", "asked"],
+        "trace": ["trace", "orc-1", one],
+        "correct": ["correct", "orc-1", one, "The shop closes at 21:00.", "--reason", "asked"],
+        "confirm": ["confirm", "orc-1", third],
+        "retract": ["retract", "orc-1", third, "--reason", "wrong"],
+        "list": ["list", "orc-1"],
+        "show": ["show", "orc-1", one],
+        "stats": ["stats", "orc-1"],
+        "verify": ["verify", "orc-1"],
+        "rebuild": ["rebuild", "orc-1"],
+        "db upgrade": ["db", "upgrade", "--all"],
+        "db status": ["db", "status", "orc-1"],
+        "embeddings status": ["embeddings", "status", "orc-1"],
+        "embeddings drain": ["embeddings", "drain", "orc-1"],
+        "embeddings retry": ["embeddings", "retry", "orc-1"],
+        "embeddings rebuild": ["embeddings", "rebuild", "orc-1"],
+        "backup": ["backup", "orc-1", backup],
+        "restore": ["restore", "orc-1", backup],
+        "health": ["health"],
+        "config show": ["config", "show", "orc-1"],
+        "config check": ["config", "check"],
+        "bench labels": ["bench", "labels", "--data", str(labels)],
+        "bench locomo": ["bench", "locomo", "--data", str(locomo)],
+    }
+
+
+LOCOMO = {
+    "conversation": {
+        "speaker_a": "Ada",
+        "speaker_b": "Ben",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [
+            {"speaker": "Ada", "dia_id": "D1:1", "text": "I adopted a grey cat."},
+            {"speaker": "Ben", "dia_id": "D1:2", "text": "What is its name?"},
+        ],
+    },
+    "qa": [
+        {
+            "question": "Which animal did Ada adopt?",
+            "answer": "cat",
+            "evidence": ["D1:1"],
+            "category": 4,
+        }
+    ],
+}
+
+
+def test_every_command_prints_the_one_documented_shape(
+    cli: CommandLine, contradiction: MakeContradiction, tmp_path: Path
+) -> None:
+    given = examples(cli, contradiction, tmp_path)
+    assert list(given) == command_paths()
+    for command, arguments in given.items():
+        ran = cli(*arguments, "--json")
+        assert (ran.code, ran.err) == (0, ""), command
+        told = json.loads(ran.out)
+        assert list(told) == ["ok", "command", "data"]
+        assert (told["ok"], told["command"]) == (True, command)
+        assert set(told["data"]) == documented(command), command
+
+
+def test_every_command_prints_something_for_a_person(
+    cli: CommandLine, contradiction: MakeContradiction, tmp_path: Path
+) -> None:
+    for command, arguments in examples(cli, contradiction, tmp_path).items():
+        ran = cli(*arguments)
+        assert (ran.code, ran.err) == (0, ""), command
+        assert ran.out.strip(), command
+        assert "\x1b" not in ran.out, command
+
+
+def test_common_options_count_before_the_command_and_after_it_the_later_wins(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    assert cli("--root", str(other), "init", "orc-9", "--json").code == 0
+    assert (other / "orc-9" / "memory" / "memory.db").is_file()
+    ran = cli("--json", "--root", str(cli.root), "health", "--root", str(other))
+    assert [each["orchestrator"] for each in json.loads(ran.out)["data"]["orchestrators"]] == [
+        "orc-9"
+    ]
+
+
+def test_init_makes_the_folders_and_can_be_content_with_what_is_there(empty: CommandLine) -> None:
+    made = empty.json("init", "orc-1")
+    assert made["created"] is True
+    assert Path(made["ingest"]).is_dir()
+    assert empty.json("init", "orc-1", "--exist-ok")["created"] is False
+
+
+def test_a_memory_is_stored_once_and_shown_as_it_was_given(cli: CommandLine) -> None:
+    given = ("Backups are kept for 30 days.", "--type", "decision", "--importance", "80")
+    told = cli.json("remember", "orc-1", *given, "--tag", "ops", "--attributes", '{"n": 1}')
+    assert told["outcome"] == "stored"
+    assert told["embedding"] == {"embedded": 1, "pending": 0}
+    assert cli.json("remember", "orc-1", *given)["outcome"] == "duplicate"
+    (memory,) = cli.json("show", "orc-1", told["memory_id"])["memories"]
+    assert memory["content"] == "Backups are kept for 30 days."
+    assert (memory["type"], memory["importance"], memory["tags"]) == ("Decision", 80, ["ops"])
+    assert memory["attributes"] == {"n": 1}
+    shown = cli("show", "orc-1", told["memory_id"]).out
+    assert "Backups are kept for 30 days." in shown
+    assert "Decision, active" in shown
+
+
+def test_content_and_questions_come_from_standard_input_too(cli: CommandLine) -> None:
+    stored = cli.json("remember", "orc-1", "-", stdin="Two lines\nof text.\n")["memory_id"]
+    (memory,) = cli.json("show", "orc-1", stored)["memories"]
+    assert memory["content"] == "Two lines\nof text."
+    found = cli.json("recall", "orc-1", "-", stdin="which lines?")
+    assert [each["memory"]["memory_id"] for each in found["items"]] == [stored]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "x" * 100_000,
+        "word " * 100_000,
+        '"a" OR b NEAR c*',
+        "日本語の質問",
+        "\u202e\x1b[2J",
+        "'; --",
+    ],
+    ids=lambda each: each[:12].encode("ascii", "backslashreplace").decode(),
+)
+def test_any_question_is_answered(cli: CommandLine, query: str) -> None:
+    stored = cli.remember("Words and 日本語.")
+    found = cli.json("recall", "orc-1", "-", stdin=query)
+    assert {each["memory"]["memory_id"] for each in found["items"]} <= {stored}
+    assert found["query"] == query
+
+
+def test_recall_tells_sources_and_explains_every_leg_and_modifier(cli: CommandLine) -> None:
+    source = ("--source-path", "/srv/notes.md", "--locator", "L3-L4")
+    cli.remember("The shop closes at 20:00.", *source)
+    cli.remember("The shop sells bread.")
+    ran = cli("recall", "orc-1", "when does the shop close?", "--explain")
+    assert "from /srv/notes.md#L3-L4" in ran.out
+    (item, _) = cli.json("recall", "orc-1", "when does the shop close?")["items"]
+    headers = [line.split() for line in ran.out.splitlines() if line.startswith("#")]
+    assert set(item["legs"]) <= set(headers[0])
+    for modifier in item["modifiers"]:
+        assert modifier.replace("_", " ") in " ".join(headers[1])
+    assert f"{item['score']:.5f}" in ran.out
+
+
+def test_recall_over_text_alone_says_what_it_lacked(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.remember("The shop closes at 20:00.")
+    # Another model than the stored vectors are of.
+    monkeypatch.setenv("MEMGRAPH_MEMORY__EMBEDDING__PROVIDER", "fake")
+    found = cli.json("recall", "orc-1", "shop")
+    assert len(found["items"]) == 1
+    codes = [each["code"] for each in found["degraded"]]
+    assert codes
+    assert f"degraded[{codes[0]}]" in cli("recall", "orc-1", "shop").err
+
+
+def test_scope_and_clearance_decide_what_is_seen(cli: CommandLine) -> None:
+    secret = cli.remember("The safe opens with 4711.", "--sensitivity", "restricted")
+    project = cli.remember("Plan of atlas.", "--scope", "project", "--scope-id", "atlas")
+    plain = cli.remember("Open to all.")
+
+    def seen(*options: str) -> set[str]:
+        found = cli.json("list", "orc-1", *options)["memories"]
+        return {each["memory_id"] for each in found}
+
+    assert seen() == {plain}
+    assert seen("--clearance", "Restricted") == {plain, secret}
+    assert seen("--project", "other", "--project", "atlas") == {plain, project}
+    assert cli.error("show", "orc-1", secret)["code"] == "memory.not_found"
+
+
+def test_lists_are_filtered_and_paged(cli: CommandLine) -> None:
+    stored = [cli.remember(f"Fact number {number}.", "--tag", "n") for number in range(3)]
+    cli.remember("A goal.", "--type", "Goal")
+    first = cli.json("list", "orc-1", "--tag", "n", "--limit", "2")
+    second = cli.json("list", "orc-1", "--tag", "n", "--before", first["next_before"])
+    got = [each["memory_id"] for each in (*first["memories"], *second["memories"])]
+    assert got == stored[::-1]
+    assert second["next_before"] is None
+    assert "A goal." in cli("list", "orc-1", "--type", "goal").out
+
+
+def test_a_memory_is_corrected_confirmed_retracted_and_restored(cli: CommandLine) -> None:
+    old = cli.remember("The shop closes at 20:00.")
+    new = cli.json("correct", "orc-1", old, "It closes at 21:00.", "--reason", "sign")["memory_id"]
+    assert cli.json("show", "orc-1", old)["memories"][0]["status"] == "superseded"
+    cli.json("confirm", "orc-1", new)
+    assert cli.json("show", "orc-1", new)["memories"][0]["decay_rate"] == 0.0
+    assert cli.json("retract", "orc-1", new, "--reason", "no")["status"] == "retracted"
+    restored = cli.json("retract", "orc-1", new, "--restore", "--reason", "yes")
+    assert restored["status"] == "active"
+    trace = cli.json("trace", "orc-1", new, "--actor", "ada")
+    assert [each["status"] for each in trace["status_history"]] == [
+        "active",
+        "retracted",
+        "active",
+    ]
+    assert [link["memory_id"] for link in trace["replaced"]] == [old]
+    shown = cli("trace", "orc-1", new).out
+    assert f"Updates: {old}" in shown
+    assert "retracted" in shown
+
+
+def test_the_journal_names_the_actor(cli: CommandLine) -> None:
+    stored = cli.remember("Something.", "--actor", "ada")
+    cli.json("confirm", "orc-1", stored, "--actor", "ben")
+    journal = cli.json("trace", "orc-1", stored)["journal"]
+    assert [(each["action"], each["actor"]) for each in journal] == [
+        ("remember", "ada"),
+        ("confirm", "ben"),
+    ]
+
+
+def test_a_contradiction_is_listed_resolved_and_reopened(
+    cli: CommandLine, contradiction: MakeContradiction
+) -> None:
+    one, other, edge = contradiction()
+    shown = cli("contradictions", "orc-1").out
+    assert edge in shown
+    assert one in shown
+    assert other in shown
+    cli.json("resolve", "orc-1", edge, "--winner", one, "--reason", "asked the owner")
+    assert cli("contradictions", "orc-1").out == "no open contradiction\n"
+    assert "asked the owner" in cli("contradictions", "orc-1", "--resolved").out
+    assert cli.json("show", "orc-1", other)["memories"][0]["status"] == "superseded"
+    cli.json("resolve", "orc-1", edge, "--reopen", "--reason", "asked again")
+    assert len(cli.json("contradictions", "orc-1")["items"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "sign"),
+    [("json", '"nodes"'), ("graphml", "<graphml"), ("dot", "digraph"), ("mermaid", "flowchart")],
+)
+def test_a_subgraph_is_written_in_every_format(
+    cli: CommandLine, contradiction: MakeContradiction, tmp_path: Path, form: str, sign: str
+) -> None:
+    one, other, _ = contradiction()
+    target = tmp_path / "graph"
+    told = cli.json("subgraph", "orc-1", one, "--format", form, "-o", str(target))
+    assert (told["nodes"], told["edges"], told["path"]) == (2, 1, str(target))
+    written = target.read_text(encoding="utf-8")
+    assert sign in written
+    assert other.removeprefix("fact_") in written
+    assert cli("subgraph", "orc-1", one, "--format", form).out.rstrip() == written.rstrip()
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+def test_files_are_ingested_told_one_by_one_and_taken_once(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "papers"
+    (folder / "more").mkdir(parents=True)
+    (folder / "notes.md").write_text("# Notes\n\n- [ ] Water the plants\n", encoding="utf-8")
+    (folder / "more" / "talk.txt").write_text("Ada: Hello.\nBen: Hi.\n", encoding="utf-8")
+    (folder / "broken.json").write_text('{"a": 1,', encoding="utf-8")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    told = cli.json("ingest", "orc-1", str(folder))
+    outcomes = {each["path"]: each["outcome"] for each in told["files"]}
+    assert outcomes == {
+        "notes.md": "processed",
+        "more/talk.txt": "processed",
+        "broken.json": "rejected",
+    }
+    assert told["totals"] == {"processed": 2, "rejected": 1}
+    assert [Path(each["path"]).name for each in told["not_copied"]] == ["picture.png"]
+    assert told["embedding"]["pending"] == 0
+    again = cli("ingest", "orc-1", str(folder / "notes.md"))
+    assert "duplicate" in again.out
+    assert cli("ingest", "orc-1").out == "the drop zone is empty\n"
+    (todo,) = cli.json("list", "orc-1", "--type", "Todo")["memories"]
+    assert todo["content"] == "Water the plants"
+
+
+def test_a_strict_ingest_ends_with_1_when_a_file_is_rejected(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "broken.json"
+    file.write_text("{", encoding="utf-8")
+    error = cli.error("ingest", "orc-1", str(file), "--strict")
+    assert error["code"] == "ingest.rejected"
+    assert error["details"]["files"][0]["reason"] == "json_truncated"
+
+
+def test_what_is_stored_cannot_act_on_the_terminal(
+    cli: CommandLine, contradiction: MakeContradiction
+) -> None:
+    hostile = "\x1b]0;title\x07\x1b[2J[bold red]x[/bold red] \u202egnihtemos\u2066 \x9b31m"
+    one = cli.remember(hostile, "--tag", "[red]t\x1b", "--source-path", "/a\x1b[2J/[b]b")
+    other = cli.remember("plain")
+    cli.json("relate", "orc-1", other, "Contradicts", one, "--reason", hostile)
+    for command in (
+        ["show", one],
+        ["list"],
+        ["recall", "x"],
+        ["recall", "x", "--explain"],
+        ["trace", one],
+        ["contradictions"],
+        ["subgraph", one],
+        ["subgraph", one, "--format", "mermaid"],
+        ["bulletin"],
+    ):
+        for options in ([], ["--json"]):
+            ran = cli(command[0], "orc-1", *command[1:], *options)
+            assert ran.code == 0
+            for char in "\x1b\x07\x9b\u202e\u2066":
+                assert char not in ran.out, command
+    assert "[bold red]x[/bold red]" in cli("list", "orc-1").out
+
+
+def test_settings_are_shown_with_their_origins(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = cli.root / "orc-1" / "memory" / "config.toml"
+    file.write_text("[memory.retrieval]\ntop_n = 7\n", encoding="utf-8")
+    monkeypatch.setenv("MEMGRAPH_MEMORY__RETRIEVAL__RRF_K", "61")
+    shown = cli.json("config", "orc-1", "--changed")
+    assert shown["settings"] == [
+        {"key": "memory.retrieval.top_n", "value": 7, "origin": str(file)},
+        {
+            "key": "memory.retrieval.rrf_k",
+            "value": 61,
+            "origin": "MEMGRAPH_MEMORY__RETRIEVAL__RRF_K",
+        },
+    ]
+    everything = cli.json("config")["settings"]
+    assert {each["key"] for each in everything} > {
+        "memory.enabled",
+        "memory.scope.cross_orchestrator",
+    }
+    assert str(file) in cli("config", "orc-1").out
+
+
+def test_a_backup_is_restored_and_what_was_there_is_kept(cli: CommandLine, tmp_path: Path) -> None:
+    stored = cli.remember("Before the backup.")
+    backup = tmp_path / "backup.db"
+    assert cli.json("backup", "orc-1", str(backup))["memories"] == 1
+    assert cli.error("backup", "orc-1", str(backup))["code"] == "memory.conflict"
+    cli.remember("After the backup.")
+    told = cli.json("restore", "orc-1", str(backup))
+    assert Path(told["replaced"]).is_dir()
+    found = cli.json("list", "orc-1")["memories"]
+    assert [each["memory_id"] for each in found] == [stored]
+
+
+def test_verify_finds_what_was_changed_behind_the_journal(cli: CommandLine) -> None:
+    stored = cli.remember("True.")
+    import pysqlite3.dbapi2 as sqlite
+
+    with sqlite.connect(cli.database()) as connection:
+        connection.execute("UPDATE memories SET agent_id = 'x' WHERE memory_id = ?", (stored,))
+    connection.close()
+    error = cli.error("verify", "orc-1")
+    assert error["code"] == "storage.corrupt"
+    found: list[dict[str, Any]] = error["details"]["findings"]
+    assert [(each["code"], each["subject"]) for each in found] == [("memory.edited", stored)]
+    assert stored in cli("verify", "orc-1").out

@@ -1,0 +1,258 @@
+"""What goes wrong: codes, exit codes, where it is told, and that nothing is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+else:
+    CommandLine = object
+
+BAD_NAMES = ["..", "a/b", "a\nb", "", "x" * 65, "con", "-", "é", "a..b", "\x1b[31m"]
+
+NEEDING_A_DATABASE = [
+    ("list",),
+    ("stats",),
+    ("show", "fact_1"),
+    ("recall", "question"),
+    ("subgraph", "fact_1"),
+    ("contradictions",),
+    ("trace", "fact_1"),
+    ("remember", "text"),
+    ("confirm", "fact_1"),
+    ("verify",),
+    ("rebuild",),
+    ("db upgrade",),
+    ("db status",),
+    ("embeddings status",),
+    ("ingest",),
+]
+
+
+def with_name(command: tuple[str, ...], name: str) -> list[str]:
+    """The arguments, with the orchestrator's name behind the command's own."""
+    return [*command[0].split(), name, *command[1:]]
+
+
+def missing(database: Path) -> None:
+    database.unlink()
+
+
+def emptied(database: Path) -> None:
+    database.write_bytes(b"")
+
+
+def cut_short(database: Path) -> None:
+    database.write_bytes(database.read_bytes()[:9_000])
+
+
+def garbled(database: Path) -> None:
+    database.write_bytes(b"not a database, but as long as one. " * 400)
+
+
+def foreign(database: Path) -> None:
+    content = bytearray(database.read_bytes())
+    content[68:72] = b"\x00\x00\x00\x01"  # application_id
+    database.write_bytes(bytes(content))
+
+
+DAMAGE: list[tuple[Callable[[Path], None], str]] = [
+    (missing, "storage.missing"),
+    (emptied, "storage.empty"),
+    (cut_short, "storage.corrupt"),
+    (garbled, "storage.corrupt"),
+    (foreign, "storage.foreign"),
+]
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    """Every file below a folder but logs and locks, with a digest of its content."""
+    return {
+        str(each.relative_to(folder)): hashlib.sha256(each.read_bytes()).hexdigest()
+        for each in sorted(folder.rglob("*"))
+        if each.is_file() and each.suffix not in (".log", ".lock")
+    }
+
+
+@pytest.mark.parametrize("command", NEEDING_A_DATABASE, ids=" ".join)
+def test_an_unknown_orchestrator_is_named_and_not_made(
+    empty: CommandLine, command: tuple[str, ...]
+) -> None:
+    error = empty.error(*with_name(command, "nobody"))
+    assert error["code"] == "orchestrator.missing"
+    assert "memgraph init nobody" in error["message"]
+    assert not empty.root.exists()
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_bad_name_is_refused_before_anything_is_made(empty: CommandLine, name: str) -> None:
+    for command in (["init", "--", name], ["list", "--", name]):
+        ran = empty("--json", *command)
+        assert ran.code == 1
+        assert ran.error["code"] == "input.invalid"
+    assert not empty.root.exists()
+
+
+@pytest.mark.parametrize(("damage", "code"), DAMAGE, ids=lambda each: getattr(each, "__name__", ""))
+def test_damage_is_told_apart_and_left_alone(
+    cli: CommandLine, damage: Callable[[Path], None], code: str
+) -> None:
+    damage(cli.database())
+    before = fingerprint(cli.root)
+    for command in (("list",), ("recall", "question"), ("remember", "text"), ("verify",)):
+        ran = cli(*with_name(command, "orc-1"), "--json")
+        assert ran.code == 1
+        assert ran.error["code"] == code
+    assert fingerprint(cli.root) == before
+
+
+def test_no_command_touches_a_garbled_database(cli: CommandLine) -> None:
+    garbled(cli.database())
+    before = fingerprint(cli.root)
+    for command in NEEDING_A_DATABASE:
+        assert cli.error(*with_name(command, "orc-1"))["code"] == "storage.corrupt"
+    assert fingerprint(cli.root) == before
+
+
+def test_a_damaged_orchestrator_is_disabled_and_the_others_go_on(cli: CommandLine) -> None:
+    assert cli("init", "orc-2").code == 0
+    garbled(cli.database("orc-2"))
+    error = cli.error("health")
+    assert error["code"] == "memory.disabled"
+    states = {each["orchestrator"]: each["status"] for each in error["details"]["orchestrators"]}
+    assert states == {"orc-1": "ready", "orc-2": "disabled"}
+    assert cli.json("health", "orc-1")["orchestrators"][0]["status"] == "ready"
+
+
+def test_the_bulletin_of_a_damaged_orchestrator_is_empty_and_says_so(cli: CommandLine) -> None:
+    garbled(cli.database())
+    told = cli.json("bulletin", "orc-1")
+    assert (told["warning"], told["cause"]) == ("bulletin.empty", "storage.corrupt")
+    assert "bulletin.empty" in cli("bulletin", "orc-1").err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["no-such-command"],
+        ["recall"],
+        ["list", "orc-1", "--no-such-option"],
+        ["list", "orc-1", "--limit", "many"],
+        ["list", "orc-1", "--type", "Opinion"],
+        ["relate", "orc-1", "a", "Likes", "b"],
+        ["resolve", "orc-1", "edge_1", "--reason", "x"],
+        ["resolve", "orc-1", "edge_1", "--reason", "x", "--winner", "a", "--reopen"],
+        ["db"],
+        ["db", "upgrade"],
+        ["db", "upgrade", "orc-1", "--all"],
+        ["ingest", "orc-1", "no-such-file"],
+        ["bench", "locomo"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_2(cli: CommandLine, arguments: list[str]) -> None:
+    plain = cli(*arguments)
+    assert (plain.code, plain.out) == (2, "")
+    assert "Traceback" not in plain.err
+    ran = cli(*arguments, "--json")
+    assert ran.code == 2
+    assert ran.error["code"] == "cli.usage"
+
+
+def test_a_mistyped_command_is_answered_with_one_that_is_near(cli: CommandLine) -> None:
+    ran = cli("recal", "orc-1", "x")
+    assert ran.err == (
+        "error[cli.usage]: No such command 'recal'. Did you mean recall? Try: memgraph --help\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["remember", "orc-1", "x", "--importance", "101"], "input.invalid"),
+        (["remember", "orc-1", "x", "--confidence", "nan"], "input.invalid"),
+        (["remember", "orc-1", "x", "--attributes", "{"], "input.invalid"),
+        (["remember", "orc-1", "x", "--attributes", "[1]"], "input.invalid"),
+        (["remember", "orc-1", "x", "--attributes", "[" * 100_000], "input.invalid"),
+        (["remember", "orc-1", "x", "--event-time", "yesterday"], "input.invalid"),
+        (["remember", "orc-1", "x", "--scope", "session"], "input.invalid"),
+        (["remember", "orc-1", "x", "--derived-from", "fact_0"], "memory.not_found"),
+        (["remember", "orc-1", " "], "input.invalid"),
+        (["remember", "orc-1", "x" * 32_001], "input.invalid"),
+        (["remember", "orc-1", "a\x00b"], "input.invalid"),
+        (["remember", "orc-1", "\ud800"], "input.invalid"),
+        (["recall", "orc-1", ""], "input.invalid"),
+        (["recall", "orc-1", "x", "--top-n", "0"], "input.invalid"),
+        (["recall", "orc-1", "x", "--as-of", "soon"], "input.invalid"),
+        (["list", "orc-1", "--limit", "0"], "input.invalid"),
+        (["show", "orc-1", "fact_0"], "memory.not_found"),
+        (["trace", "orc-1", "../../etc"], "memory.not_found"),
+        (["subgraph", "orc-1", "fact_0", "--hops", "9"], "input.invalid"),
+        (["relate", "orc-1", "a", "Updates", "a"], "input.invalid"),
+        (["relate", "orc-1", "a", "Updates", "b"], "memory.not_found"),
+        (["confirm", "orc-1", "fact_0"], "memory.not_found"),
+        (["correct", "orc-1", "fact_0", "x", "--reason", "y"], "memory.not_found"),
+        (["retract", "orc-1", "fact_0", "--reason", "y"], "memory.not_found"),
+        (["resolve", "orc-1", "edge_0", "--reason", "x", "--winner", "a"], "memory.not_found"),
+        (["contradictions", "orc-1", "--limit", "0"], "input.invalid"),
+        (["init", "orc-1"], "orchestrator.exists"),
+        (["restore", "orc-1", "no-such-file"], "storage.missing"),
+        (["subgraph", "orc-1", "fact_0", "-o", "no-such-folder/x.json"], "cli.system"),
+    ],
+    ids=lambda each: " ".join(each)[:60] if isinstance(each, list) else "",
+)
+def test_what_the_domain_refuses_ends_with_1_and_its_code(
+    cli: CommandLine, arguments: list[str], code: str
+) -> None:
+    before = cli.json("stats", "orc-1")["journal_entries"]
+    ran = cli(*arguments, "--json")
+    assert ran.code == 1
+    assert ran.error["code"] == code
+    assert cli.json("stats", "orc-1")["journal_entries"] == before
+
+
+def test_an_error_for_a_person_is_one_line_that_cannot_act(cli: CommandLine) -> None:
+    ran = cli("show", "orc-1", "fact_\x1b[2J\u202e\nerror[storage.full]: no")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error[memory.not_found]: ")
+    assert ran.err.count("\n") == 1
+    assert "\x1b" not in ran.err
+    assert "\u202e" not in ran.err
+
+
+def test_input_that_is_not_text_is_refused(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source = tmp_path / "latin-1.txt"
+    source.write_bytes(b"Gr\xfc\xdfe")
+    with source.open(encoding="utf-8") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        from memgraph.surfaces.cli import main
+
+        assert main(["remember", "orc-1", "-"]) == 1
+
+
+def test_a_wrong_setting_is_named_by_every_command(cli: CommandLine) -> None:
+    file = cli.root / "orc-1" / "memory" / "config.toml"
+    file.write_text("[memory.retrieval]\ntop = 5\n", encoding="utf-8")
+    for command in (["list", "orc-1"], ["config", "orc-1"], ["recall", "orc-1", "x"]):
+        error = cli.error(*command)
+        assert error["code"] == "config.unknown_key"
+        assert error["details"]["key"] == "memory.retrieval.top"
+    checked = cli.error("config", "check")
+    assert checked["details"]["problems"][0]["orchestrator"] == "orc-1"
+
+
+def test_memory_that_is_switched_off_says_so(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMGRAPH_MEMORY__ENABLED", "false")
+    assert cli.error("list", "orc-1")["code"] == "memory.disabled"

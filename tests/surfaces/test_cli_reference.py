@@ -1,0 +1,91 @@
+"""The table of commands, what loading them costs, and their page in the docs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.core import TyperGroup
+
+from memgraph.surfaces.cli.app import load_command
+from memgraph.surfaces.cli.reference import command_paths, reference
+from memgraph.surfaces.cli.table import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+
+HEAVY = [
+    "sqlmodel",
+    "sqlalchemy",
+    "numpy",
+    "networkx",
+    "litellm",
+    "alembic",
+    "rich",
+    "ingest",
+    "memgraph.service",
+    "memgraph.storage",
+]
+# typer itself reads the arguments of a command with pydantic.
+HEAVY_FOR_HELP = [*HEAVY, "pydantic", "importlib.metadata"]
+
+
+def test_the_docs_hold_the_reference_as_it_is_generated() -> None:
+    assert DOCS.endswith("# Reference\n\n" + reference()), (
+        "python -m memgraph.surfaces.cli.reference prints what docs/cli.md has to end with"
+    )
+
+
+@pytest.mark.parametrize("path", command_paths())
+def test_every_command_has_a_heading_and_its_data_in_the_docs(path: str) -> None:
+    assert f"## memgraph {path}\n" in DOCS
+    assert f"| `{path}` |" in DOCS
+
+
+def test_the_docs_name_no_command_that_is_not_there() -> None:
+    groups = [name for name in COMMANDS if isinstance(load_command(name), TyperGroup)]
+    headings = re.findall(r"^#+ memgraph (.+)$", DOCS, re.MULTILINE)
+    assert sorted(headings) == sorted([*command_paths(), *groups])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_loads_under_its_name(name: str) -> None:
+    command = load_command(name)
+    assert command.name == name
+    assert command.help
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], HEAVY_FOR_HELP),
+        (["no-such-command"], HEAVY),
+        (["recall", "--help"], HEAVY),
+        (["recall"], HEAVY),
+    ],
+)
+def test_help_and_wrong_usage_load_nothing_heavy(arguments: list[str], heavy: list[str]) -> None:
+    program = (
+        "import sys; from memgraph.surfaces.cli import main; main(sys.argv[1:]);"
+        f"print([each for each in {heavy} if each in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_recall_loads_neither_migrations_nor_remote_models(tmp_path: Path) -> None:
+    program = (
+        "import sys; from memgraph.surfaces.cli import main; main(sys.argv[1:]);"
+        "print([each for each in ('alembic', 'litellm', 'ingest') if each in sys.modules])"
+    )
+    start = [sys.executable, "-c", program, "--root", str(tmp_path)]
+    subprocess.run([*start, "init", "orc-1"], capture_output=True, check=True)
+    done = subprocess.run(
+        [*start, "recall", "orc-1", "anything"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["nothing fits", "[]"]

@@ -1,0 +1,57 @@
+"""Text from outside on its way to a terminal."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.surfaces.cli.text import json_line, plain
+
+ANY_TEXT = st.text(st.characters(codec=None))
+HARMLESS = "\u200c\u200d\u00ad"
+ACTING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def acting(text: str) -> list[str]:
+    """Characters that a terminal could obey."""
+    return [one for one in text if one not in HARMLESS and unicodedata.category(one) in ACTING]
+
+
+@given(ANY_TEXT)
+def test_nothing_in_a_shown_text_acts_on_a_terminal(text: str) -> None:
+    assert acting(plain(text)) == []
+    assert set(acting(plain(text, keep_lines=True))) <= {"\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\x9b2J", "a\\x9b2J"),
+        ("\U000e0041", "\\U000e0041"),
+        ("two\nlines", "two lines"),
+        ("[bold]tags[/bold] :smile:", "[bold]tags[/bold] :smile:"),
+        ("Grüße, 日本語, 👩‍👩‍👧", "Grüße, 日本語, 👩‍👩‍👧"),
+    ],
+)
+def test_what_would_act_is_shown_as_an_escape(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+@given(st.recursive(st.text() | st.integers() | st.none(), st.lists), st.booleans())
+def test_json_is_one_line_without_acting_characters_and_comes_back(
+    value: object, ascii_only: bool
+) -> None:
+    line = json_line(value, ascii_only=ascii_only)
+    assert acting(line) == []
+    assert line.isascii() or not ascii_only
+    assert json.loads(line) == value
+
+
+def test_json_leaves_readable_text_readable() -> None:
+    assert json_line({"text": "Grüße 👋 \x9b"}) == '{"text": "Grüße 👋 \\u009b"}'
