@@ -1,0 +1,234 @@
+"""Writers of several threads and processes lose nothing; what goes wrong is named."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from database_workers import (
+    NAME,
+    NOW,
+    Workers,
+    increment,
+    open_database,
+    read_number,
+)
+from sqlalchemy.exc import OperationalError
+
+from memgraph.errors import (
+    DatabaseBusy,
+    DatabaseFull,
+    DatabaseMissing,
+    DatabaseReplaced,
+    MemoryDisabled,
+    StorageError,
+)
+from memgraph.storage import integrity, provisioning
+from memgraph.storage.database import Database, FileLock
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = tmp_path / "memory.db"
+    provisioning.create(made, NAME, dimensions=8, now_ms=NOW)
+    return made
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[Database]:
+    opened = open_database(path)
+    yield opened
+    opened.close()
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_eight_processes_lose_no_increment(path: Path, database: Database) -> None:
+    with Workers("increment_often", *[(str(path), 100)] * 8) as workers:
+        assert workers.wait() == [0] * 8
+    assert read_number(database) == 800
+
+
+def test_threads_of_one_process_lose_no_increment(database: Database) -> None:
+    threads = [
+        threading.Thread(target=lambda: [increment(database) for _ in range(25)]) for _ in range(6)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert read_number(database) == 150
+
+
+def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Path) -> None:
+    acknowledged = tmp_path / "acknowledged"
+    with Workers("increment_until_killed", *[(str(path), str(acknowledged))] * 3) as workers:
+        deadline = time.monotonic() + 30
+        while not acknowledged.exists() or acknowledged.stat().st_size < 300:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        for pid in workers.pids:
+            os.kill(pid, signal.SIGKILL)
+        assert workers.wait() == [signal.SIGKILL] * 3
+    told = [int(line) for line in acknowledged.read_text().split()]
+    assert len(told) == len(set(told))
+    database = open_database(path)
+    # Each may have died between its commit and the telling of it.
+    assert max(told) <= read_number(database) <= len(told) + 3
+    with integrity.snapshot(path) as connection:
+        assert integrity.quick_check(connection) == []
+    assert increment(database) == read_number(database)
+    database.close()
+
+
+def test_a_database_that_another_program_locks_is_busy_and_then_not(
+    path: Path, tmp_path: Path
+) -> None:
+    database = open_database(path, timeout_ms=50)
+    held, until = tmp_path / "held", tmp_path / "until"
+    with Workers("hold", (str(path), str(held), str(until))) as workers:
+        wait_for(held)
+        with pytest.raises(DatabaseBusy) as caught:
+            increment(database)
+        assert caught.value.code == "storage.busy"
+        with pytest.raises(DatabaseBusy), database.write():
+            pytest.fail("the lock is held")
+        # Readers are not in its way, nor it in theirs.
+        assert read_number(database) == 0
+        until.touch()
+        assert workers.wait() == [0]
+    assert increment(database) == 1
+    database.close()
+
+
+def _change_much(database: Database, then: str = "big") -> None:
+    with database.write() as connection:
+        connection.exec_driver_sql("INSERT OR REPLACE INTO memory_metadata VALUES ('n', '7')")
+        connection.exec_driver_sql(
+            "INSERT INTO memory_metadata (key, value) VALUES (?, ?)",
+            (then, {"big": "x" * 100_000}[then]),
+        )
+
+
+def test_a_full_disk_writes_nothing_and_the_connection_goes_on(database: Database) -> None:
+    increment(database)
+    with database.exclusive() as raw:
+        (pages,) = raw.execute("PRAGMA page_count").fetchone()
+        raw.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(DatabaseFull) as caught:
+        _change_much(database)
+    assert "disk is full" in caught.value.message
+    assert read_number(database) == 1
+    assert increment(database) == 2
+
+
+def test_a_block_that_fails_leaves_nothing(database: Database) -> None:
+    with pytest.raises(KeyError):
+        _change_much(database, then="no such key")
+    assert read_number(database) == 0
+    assert increment(database) == 1
+
+
+def test_after_commit_runs_when_it_is_durable_and_not_when_it_failed(database: Database) -> None:
+    seen: list[int] = []
+
+    def after(_connection: object) -> None:
+        seen.append(read_number(database))
+
+    with database.write(after) as connection:
+        connection.exec_driver_sql("INSERT INTO memory_metadata VALUES ('n', '5')")
+        assert read_number(database) == 0
+    assert seen == [5]
+    with pytest.raises(RuntimeError), database.write(after):
+        raise RuntimeError
+    assert seen == [5]
+
+
+def test_a_reader_sees_one_snapshot_while_others_write(database: Database) -> None:
+    increment(database)
+    with database.read() as connection:
+        query = "SELECT value FROM memory_metadata WHERE key = 'n'"
+        assert connection.exec_driver_sql(query).scalar() == "1"
+        increment(database)
+        assert connection.exec_driver_sql(query).scalar() == "1"
+    assert read_number(database) == 2
+
+
+def test_many_readers_at_once(database: Database) -> None:
+    together = threading.Barrier(12)
+    found: list[int] = []
+
+    def read() -> None:
+        with database.read() as connection:
+            together.wait(30)
+            found.append(connection.exec_driver_sql("SELECT 1").scalar_one())
+
+    threads = [threading.Thread(target=read) for _ in range(12)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == [1] * 12
+
+
+@pytest.mark.parametrize("replacement", [None, "copy"])
+def test_a_file_that_was_exchanged_takes_no_more_writes(
+    path: Path, database: Database, replacement: str | None
+) -> None:
+    increment(database)
+    aside = path.with_name("aside.db")
+    path.rename(aside)
+    if replacement is not None:
+        provisioning.create(path.with_name("new") / "memory.db", NAME, dimensions=8, now_ms=NOW)
+        path.with_name("new").joinpath("memory.db").rename(path)
+    error = DatabaseMissing if replacement is None else DatabaseReplaced
+    with pytest.raises(error):
+        increment(database)
+    with pytest.raises(error), database.exclusive():
+        pytest.fail("not the file that was opened")
+    aside.unlink()
+    with pytest.raises(error):
+        increment(database)
+
+
+def test_a_closed_database_says_so(database: Database) -> None:
+    database.close()
+    for block in (database.read, database.write, database.exclusive):
+        with pytest.raises(MemoryDisabled), block():
+            pytest.fail("closed")
+
+
+def test_errors_inside_a_block_leave_as_ours(database: Database) -> None:
+    with pytest.raises(StorageError) as caught, database.read() as connection:
+        connection.exec_driver_sql("SELECT nonsense")
+    assert isinstance(caught.value.__cause__, OperationalError)
+    assert "nonsense" not in caught.value.message
+
+
+def test_closing_folds_the_wal_into_the_file(path: Path, database: Database) -> None:
+    increment(database)
+    assert path.with_name("memory.db-wal").stat().st_size > 0
+    database.close()
+    assert not path.with_name("memory.db-wal").exists()
+
+
+def test_the_lock_file_is_private_and_no_link_is_followed(tmp_path: Path) -> None:
+    lock = tmp_path / "memory.lock"
+    with FileLock(lock).held():
+        assert lock.stat().st_mode & 0o777 == 0o600
+    lock.unlink()
+    elsewhere = tmp_path / "elsewhere"
+    lock.symlink_to(elsewhere)
+    with pytest.raises(OSError, match="symbolic"), FileLock(lock).held():
+        pytest.fail("a link")
+    assert not elsewhere.exists()
