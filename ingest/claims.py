@@ -19,7 +19,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -110,6 +110,10 @@ class Claim:
         """Give up a claim whose file is gone."""
         self._remove()
 
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Put the manifest beside the place where the file will lie."""
+        write_durably(self.manifest_file, dict(manifest), scratch=self.directory)
+
     def begin(self) -> None:
         """Count an attempt, durably, before the file is looked into."""
         self.attempts += 1
@@ -199,10 +203,14 @@ def zone_lock(zone: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def write_durably(path: Path, value: Any) -> None:
-    """JSON that is on disk as a whole or not at all, after a power cut too."""
+def write_durably(path: Path, value: Any, *, scratch: Path | None = None) -> None:
+    """JSON that is on disk as a whole or not at all, after a power cut too.
+
+    It is written in the folder ``scratch`` (of the same file system; by default the file's own),
+    where a writer that is killed leaves its half.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.parent / f".{secrets.token_hex(8)}.tmp"
+    fresh = (scratch or path.parent) / f".{secrets.token_hex(8)}.tmp"
     text = json.dumps(value, indent=2, sort_keys=True) + "\n"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

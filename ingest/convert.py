@@ -65,6 +65,7 @@ def to_document(
         links=tuple(_link(each) for each in parsed.links if len(each.target) <= MAX_NAME_CHARS),
         main=f"#{parsed.main_key}" if parsed.main_key in keys else None,
         document_keys=_short_enough(parsed.document_keys),
+        relate=parsed.format != "decision_record",
         manifest=dict(manifest),
     )
 

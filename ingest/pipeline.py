@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ingest.claims import Claim, adopt, claim, open_parent, write_durably
+from ingest.claims import Claim, adopt, claim, open_parent
 from ingest.convert import shortened, to_document, to_memories
 from ingest.discover import DropEntry, discover, display_path
 from ingest.extract import extract
@@ -270,7 +270,7 @@ class _Work:
     ) -> FileResult:
         """The manifest first, then the file: a file in its final place always has one."""
         manifest = {**known, "outcome": outcome, "resumed": resumed, **ended(self.now_ms())}
-        write_durably(self.claim.manifest_file, manifest)
+        self.claim.write_manifest(manifest)
         result = FileResult(
             self.shown,
             outcome,

@@ -11,26 +11,32 @@ import random
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService
 
+DEADLINE_SECONDS = 120
 
-def work(root: str) -> None:
+
+def work(root: str, parent: int) -> None:
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        while True:
+        while os.getppid() == parent:
             IngestPipeline(orc).run()
             time.sleep(0.01)
 
 
 def start(root: str) -> int:
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
-            work(root)
+            work(root, parent)
         finally:
+            # A worker has no business to end: what ended it is for the test to see.
+            traceback.print_exc()
             os._exit(1)
     return pid
 
@@ -45,9 +51,12 @@ def main(root: str, files: int, kills: int) -> None:
     processed = Path(root, "orc-1", "memory", "ingest", "processed")
     workers = [start(root) for _ in range(3)]
     done = 0
+    ends = time.monotonic() + DEADLINE_SECONDS
     for _ in range(kills):
         # Anywhere in the work on a file: a few milliseconds after some other file was finished.
         while len(list(processed.iterdir())) // 2 < min(done + 2, files):
+            if time.monotonic() > ends or any(os.waitpid(pid, os.WNOHANG)[0] for pid in workers):
+                sys.exit("a worker ended by itself, or none gets on")
             time.sleep(0.001)
         done = len(list(processed.iterdir())) // 2
         time.sleep(chance.random() * 0.03)

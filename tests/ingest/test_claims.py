@@ -94,7 +94,7 @@ def test_a_name_is_kept_and_made_to_fit(zone: Path) -> None:
         (zone / name).write_text("words")
         made = taken(zone, name)
         made.reserve("rejected")
-        write_durably(made.manifest_file, {"reason": "test"})
+        made.write_manifest({"reason": "test"})
         made.finish()
         place = made.stored_file
         assert place.read_text() == "words"
