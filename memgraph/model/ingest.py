@@ -33,7 +33,8 @@ class Link(Value):
 class Document(Value):
     """One dropped file, parsed: stored as a whole or not at all.
 
-    ``main`` is the memory (``#key``) that stands for it under its ``document_keys``.
+    ``main`` is the memory (``#key``) that stands for it under its ``document_keys``. ``relate``:
+    its statements are compared with stored ones; not worth it for a form that tells its relations.
     """
 
     sha256: Sha256
@@ -43,6 +44,7 @@ class Document(Value):
     links: tuple[Link, ...] = ()
     main: Name | None = None
     document_keys: tuple[Name, ...] = ()
+    relate: bool = True
     manifest: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -34,7 +34,7 @@ def store_document(opened: Opened, document: Document, actor: str) -> DocumentOu
         return DocumentOutcome(outcome="duplicate", manifest=previous[1])
     prepared = [opened.writer.prepare(each) for each in document.memories]
     # The classifier is a model: it looks before the transaction, its word is written inside.
-    relations = find_relations(opened, document.memories)
+    relations = find_relations(opened, document.memories if document.relate else ())
     with opened.transaction(actor) as transaction:
         connection = transaction.connection
         previous = ingest_files.status_of(connection, document.sha256)

@@ -7,6 +7,7 @@ short statements from different files are compared, within one scope.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,10 +27,11 @@ from memgraph.storage.recall_queries import Candidate, Narrowing
 from memgraph.storage.visibility import View
 
 # A paragraph holds several claims: what contradicts one of them does not contradict it.
-MAX_STATEMENT_CHARS = 400
+MAX_STATEMENT_CHARS = 240
+_ANOTHER_SENTENCE = re.compile(r"[.!?:]\s+\S|[。！？].|\n")
 CANDIDATES = 8
 MAX_PAIRS = 4_000
-# Below the classifier's own threshold and above this, two memories are related and not more.
+# Below the classifier's own threshold and above this it is told in the manifest, and no more.
 POSSIBLE = "possibly contradicts"
 POSSIBLE_FROM = 0.5
 
@@ -81,7 +83,8 @@ def find_relations(opened: Opened, given: Sequence[MemoryInput]) -> Relations:
         said = _said(guess)
         if said is not None:
             counts[said] += 1
-            edges.append(_edge(pair, guess, said))
+        if guess.relation in _EDGES:
+            edges.append(_edge(pair, guess))
     return Relations(tuple(edges), counts)
 
 
@@ -91,7 +94,7 @@ def _pairs(connection: sa.Connection, given: Sequence[MemoryInput], now: int) ->
             continue
         new = Statement(memory.content, memory.event_time or now)
         for stored in _candidates(connection, memory, now):
-            if len(stored.content) <= MAX_STATEMENT_CHARS and stored.content != memory.content:
+            if _is_one_claim(stored.content) and stored.content != memory.content:
                 yield _Pair(memory.key, new, stored)
 
 
@@ -99,8 +102,12 @@ def _is_statement(memory: MemoryInput) -> bool:
     return (
         memory.kind is MemoryKind.FACT
         and memory.status is MemoryStatus.ACTIVE
-        and len(memory.content) <= MAX_STATEMENT_CHARS
+        and _is_one_claim(memory.content)
     )
+
+
+def _is_one_claim(text: str) -> bool:
+    return len(text) <= MAX_STATEMENT_CHARS and not _ANOTHER_SENTENCE.search(text)
 
 
 def _candidates(connection: sa.Connection, memory: MemoryInput, now: int) -> list[Candidate]:
@@ -142,7 +149,7 @@ def _on_one_topic(pairs: Sequence[_Pair]) -> list[_Pair]:
 
 
 def _said(guess: RelationGuess) -> str | None:
-    """The relation to write, a contradiction that is likely but not sure among them."""
+    """What to count it as, a contradiction that is likely but not sure among them."""
     if guess.relation in _EDGES:
         return str(guess.relation)
     if guess.probabilities[Relation.CONTRADICTS] >= POSSIBLE_FROM:
@@ -150,20 +157,15 @@ def _said(guess: RelationGuess) -> str | None:
     return None
 
 
-def _edge(pair: _Pair, guess: RelationGuess, said: str) -> EdgeInput:
+def _edge(pair: _Pair, guess: RelationGuess) -> EdgeInput:
     later, earlier = f"#{pair.key}", pair.stored.memory_id
     if pair.new_is_earlier:
         later, earlier = earlier, later
     return EdgeInput(
         from_id=later,
         to_id=earlier,
-        edge_type=EdgeType.RELATED_TO if said == POSSIBLE else _EDGES[guess.relation],
-        weight=round(_probability(guess, said), 3),
-        reason=f"{said}, by rules: {', '.join(guess.reasons[:5])}",
+        edge_type=_EDGES[guess.relation],
+        weight=round(guess.probability, 3),
+        reason=f"{guess.relation}, by rules: {', '.join(guess.reasons[:5])}",
         partial=guess.relation is Relation.UPDATES,
     )
-
-
-def _probability(guess: RelationGuess, said: str) -> float:
-    relation = Relation.CONTRADICTS if said == POSSIBLE else guess.relation
-    return guess.probabilities[relation]
