@@ -8,9 +8,11 @@ snapshot from begin to end.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,9 +22,18 @@ import pysqlite3.dbapi2 as driver
 import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
-from memgraph.errors import DatabaseMissing, DatabaseReplaced, MemoryDisabled
+from memgraph.errors import (
+    DatabaseBusy,
+    DatabaseMissing,
+    DatabaseReplaced,
+    MemoryDisabled,
+    StorageError,
+)
 from memgraph.storage import sqlite
 
+LOCK_TIMEOUT_S = 60.0
+FIRST_PAUSE_S = 0.0002
+LONGEST_PAUSE_S = 0.005
 READERS = 4
 MORE_READERS = 12
 
@@ -34,13 +45,45 @@ class FileLock:
         self._path = path
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+        """Hold the lock for the block.
+
+        Raises:
+            DatabaseBusy: another process has held it for all of ``timeout_s``.
+            DatabaseMissing, StorageError: the folder is gone, or the file cannot be made.
+        """
+        handle = self._open()
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._acquire(handle, time.monotonic() + timeout_s)
             yield
         finally:
             os.close(handle)
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            return os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            raise DatabaseMissing(f"the folder of {self._path} is gone") from None
+        except OSError as error:
+            name = errno.errorcode.get(error.errno or 0, "unknown")
+            raise StorageError(f"{self._path} cannot be locked ({name})", errno=name) from error
+
+    def _acquire(self, handle: int, deadline: float) -> None:
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # A blocking flock has no timeout: a stopped process would stop all others.
+                if time.monotonic() >= deadline:
+                    raise DatabaseBusy(
+                        "another process holds the database; try again", lock=str(self._path)
+                    ) from None
+                time.sleep(pause)
+                pause = min(pause * 1.5, LONGEST_PAUSE_S)
+            else:
+                return
 
 
 def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: int) -> sa.Engine:
@@ -77,6 +120,7 @@ class Database:
         self._reader = _engine(connect, "BEGIN", READERS, MORE_READERS)
         self._lock = threading.Lock()
         self._file_lock = FileLock(path.with_name("memory.lock"))
+        self._busy_timeout_s = busy_timeout_ms / 1000
         self._identity = self._file_identity()
         self._closed = False
 
@@ -102,7 +146,7 @@ class Database:
         self._require_open()
         with (
             self._lock,
-            self._file_lock.held(),
+            self._file_lock.held(self._busy_timeout_s),
             sqlite.translated_errors(),
             self._writer.connect() as connection,
         ):
@@ -118,7 +162,7 @@ class Database:
         self._require_open()
         with (
             self._lock,
-            self._file_lock.held(),
+            self._file_lock.held(self._busy_timeout_s),
             sqlite.translated_errors(),
             self._writer.connect() as connection,
         ):

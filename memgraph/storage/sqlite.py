@@ -118,5 +118,6 @@ def translated_errors() -> Iterator[None]:
     """Everything the driver raises inside leaves as an error of memgraph.errors."""
     try:
         yield
-    except (DBAPIError, PoolTimeoutError, sqlite.Error) as error:
+    # An integer beyond 64 bits fails when it is bound, with Python's own error.
+    except (DBAPIError, PoolTimeoutError, sqlite.Error, OverflowError) as error:
         raise translate(error) from error

@@ -25,6 +25,7 @@ from memgraph.errors import (
     DatabaseFull,
     DatabaseMissing,
     DatabaseReplaced,
+    InvalidInput,
     MemoryDisabled,
     StorageError,
 )
@@ -118,6 +119,23 @@ def _change_much(database: Database, then: str = "big") -> None:
             "INSERT INTO memory_metadata (key, value) VALUES (?, ?)",
             (then, {"big": "x" * 100_000}[then]),
         )
+
+
+def test_a_process_that_was_stopped_with_the_lock_stops_no_other_for_ever(path: Path) -> None:
+    database = open_database(path, timeout_ms=50)
+    with FileLock(path.with_name("memory.lock")).held():
+        with pytest.raises(DatabaseBusy):
+            increment(database)
+        with pytest.raises(DatabaseBusy), FileLock(path.with_name("memory.lock")).held(0):
+            pytest.fail("held twice")
+        assert read_number(database) == 0
+    assert increment(database) == 1
+    database.close()
+
+
+def test_a_number_that_is_too_large_is_bad_input(database: Database) -> None:
+    with pytest.raises(InvalidInput), database.read() as connection:
+        connection.exec_driver_sql("SELECT ?", (2**63,))
 
 
 def test_a_full_disk_writes_nothing_and_the_connection_goes_on(database: Database) -> None:
@@ -229,6 +247,9 @@ def test_the_lock_file_is_private_and_no_link_is_followed(tmp_path: Path) -> Non
     lock.unlink()
     elsewhere = tmp_path / "elsewhere"
     lock.symlink_to(elsewhere)
-    with pytest.raises(OSError, match="symbolic"), FileLock(lock).held():
+    with pytest.raises(StorageError) as caught, FileLock(lock).held():
         pytest.fail("a link")
+    assert caught.value.details == {"errno": "ELOOP"}
     assert not elsewhere.exists()
+    with pytest.raises(DatabaseMissing), FileLock(tmp_path / "gone" / "memory.lock").held():
+        pytest.fail("no folder")
