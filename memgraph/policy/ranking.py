@@ -50,11 +50,11 @@ class ModifierSettings:
     """
 
     importance_weight: float = 0.1
-    recency_floor: float = 0.85
+    recency_floor: float = 0.92
     recency_half_life_days: float = 180.0
     confidence_floor: float = 0.7
-    contradiction_factor: float = 0.85
-    stale_basis_factor: float = 0.85
+    contradiction_factor: float = 0.95
+    stale_basis_factor: float = 0.9
     superseded_factor: float = 0.5
     retracted_factor: float = 0.25
 

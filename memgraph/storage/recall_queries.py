@@ -63,9 +63,12 @@ class Narrowing:
 
     def where(self, alias: str) -> str:
         """The condition on a row of ``memories``; it binds ``params``."""
-        terms = [self.view.where(alias), *self._filters(alias)]
-        if not self.request.include_superseded:
-            terms.append(f"({alias}.valid_until IS NULL OR {alias}.valid_until > :at)")
+        # What was replaced or retracted carries the time of that as its end; the view decides it.
+        holds = (
+            f"({alias}.valid_until IS NULL OR {alias}.valid_until > :at"
+            f" OR {alias}.status <> 'active')"
+        )
+        terms = [self.view.where(alias), holds, *self._filters(alias)]
         return " AND ".join(terms)
 
     @property

@@ -1,0 +1,314 @@
+"""What recall finds, why, and what it does without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.errors import InvalidInput, ProviderUnavailable
+from memgraph.ids import CountingIds
+from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.providers.fake import FakeEmbedding
+from memgraph.retrieval.recall import recall
+
+
+def remember(orc: Orchestrator, *contents: str, **fields: Any) -> list[str]:
+    found = [orc.remember(content, **fields) for content in contents]
+    orc.embed_pending()
+    return found
+
+
+def say(orc: Orchestrator, session: str, *turns: tuple[str, str], **fields: Any) -> list[str]:
+    """A conversation: pairs of speaker and text."""
+    found = [
+        orc.remember(text, kind="episode", session_id=session, source_role=who, **fields)
+        for who, text in turns
+    ]
+    orc.embed_pending()
+    return found
+
+
+def codes(bundle: Bundle) -> list[str]:
+    return [each.code for each in bundle.degraded]
+
+
+def test_words_and_meaning_find_a_memory(orc: Orchestrator) -> None:
+    cat, _, _ = remember(
+        orc,
+        "The cat of the neighbours sleeps on our porch.",
+        "Invoices are due on the last Friday of a month.",
+        "The deployment runs from the main branch.",
+    )
+    bundle = orc.recall("Whose cat is on the porch?")
+    first = bundle.items[0]
+    assert first.memory.memory_id == cat
+    assert {"text", "vector", "context"} <= first.legs.keys()
+    assert first.modifiers.keys() >= {"importance", "recency", "confidence", "contradiction"}
+    assert first.source in bundle.sources
+    assert first.citation == "manual"
+    assert not bundle.degraded
+
+
+def test_the_same_question_gives_the_same_bytes(service: MemoryService, orc: Orchestrator) -> None:
+    remember(orc, *(f"Note {number} about the harbour crane" for number in range(40)))
+    with service.opened("orc-1") as opened:
+        answers = {
+            recall(
+                opened.database,
+                RecallRequest(query="harbour crane"),
+                viewer=orc.viewer,
+                settings=opened.settings.memory,
+                embed=FakeEmbedding(256).embed,
+                name_keys=None,
+                now_ms=1_800_000_000_000,
+                ids=CountingIds(),
+            ).model_dump_json()
+            for _ in range(3)
+        }
+    assert len(answers) == 1
+
+
+def test_an_answer_without_the_words_is_found_beside_its_question(orc: Orchestrator) -> None:
+    _, asked, answer, _ = say(
+        orc,
+        "s1",
+        ("Ana", "Good morning!"),
+        ("Ana", "Which instrument did your brother learn in Lisbon?"),
+        ("Ben", "It was the accordion, he practised every evening for a year."),
+        ("Ana", "Lovely."),
+    )
+    for number in range(60):
+        say(orc, f"other-{number}", ("Cid", f"The weather report number {number} said rain."))
+    found = orc.recall("instrument brother learn Lisbon", top_n=3).ids
+    assert {asked, answer} <= set(found)
+
+
+def test_the_speaker_named_in_the_question_comes_first(orc: Orchestrator) -> None:
+    hers, his = say(
+        orc,
+        "s1",
+        ("Ana", "My favourite dish is the mushroom risotto from home."),
+        ("Ben", "My favourite dish is the mushroom risotto as well."),
+    )
+    assert orc.recall("What is Ben's favourite dish?").ids[0] == his
+    assert orc.recall("What is Ana's favourite dish?").ids[0] == hers
+
+
+def test_a_named_date_finds_what_happened_then(orc: Orchestrator) -> None:
+    early, late = (
+        orc.remember(f"We met at the lake and swam, visit {n}.", event_time=at)
+        for n, at in ((1, "2024-03-05"), (2, "2024-07-05"))
+    )
+    orc.embed_pending()
+    assert orc.recall("What happened at the lake in July 2024?").ids[0] == late
+    assert orc.recall("What happened at the lake in March 2024?").ids[0] == early
+
+
+def test_cjk_words_of_two_characters_are_found(orc: Orchestrator) -> None:
+    tokyo, _ = remember(orc, "彼女は東京都に住んでいます", "会議は火曜日です")
+    assert orc.recall("東京").ids[0] == tokyo
+
+
+def test_a_replaced_memory_speaks_for_its_successor(orc: Orchestrator) -> None:
+    old, *_ = remember(orc, "The standup is at nine in the morning in the blue room.")
+    new = orc.correct(old, "Moved to half past ten, upstairs.", reason="new schedule")
+    newest = orc.correct(new, "Now at eleven, online.", reason="again")
+    orc.embed_pending()
+    bundle = orc.recall("standup morning blue room")
+    assert bundle.ids == (newest,)
+    assert bundle.items[0].legs["succession"] == 1
+    shown = orc.recall("standup morning blue room", include_superseded=True)
+    assert set(shown.ids) == {old, new, newest}
+    assert {item.modifiers["status"] for item in shown.items} == {0.5, 1.0}
+
+
+def test_as_of_gives_back_what_held_then(orc: Orchestrator, clock: FixedClock) -> None:
+    [old] = remember(orc, "The release is planned for May.")
+    clock.advance(days=2)
+    before = clock.now_ms()
+    clock.advance(days=2)
+    new = orc.correct(old, "The release is planned for June.", reason="delay")
+    orc.embed_pending()
+    assert orc.recall("release planned").ids == (new,)
+    then = orc.recall("release planned", as_of=before)
+    assert then.ids == (old,)
+    assert then.items[0].memory.status == "active"
+    assert not then.edges
+    assert not orc.recall("release planned", as_of=before - 10 * 86_400_000).items
+
+
+def test_what_is_retracted_or_over_is_not_recalled(orc: Orchestrator, clock: FixedClock) -> None:
+    kept, gone, over = remember(orc, "The lamp is red.", "The lamp is green.", "The lamp is gold.")
+    orc.retract(gone, reason="wrong")
+    limited = orc.remember("The lamp is silver.", valid_until=clock.now_ms() + 1_000)
+    clock.advance(days=1)
+    found = orc.recall("lamp").ids
+    assert set(found) == {kept, over}
+    assert limited not in found
+
+
+def test_an_open_contradiction_brings_its_other_side(orc: Orchestrator) -> None:
+    one, other = remember(orc, "The office key is with Dora.", "Emil keeps it in his drawer.")
+    remember(orc, *(f"The office key number {n} was copied." for n in range(40)))
+    edge = orc.relate(one, "Contradicts", other, reason="two keepers")
+    bundle = orc.recall("Is the office key with Dora?", top_n=5)
+    assert {one, other} <= set(bundle.ids)
+    item = next(each for each in bundle.items if each.memory.memory_id == one)
+    assert item.contradicted_by == (other,)
+    assert item.modifiers["contradiction"] == 0.95
+    assert edge in {each.edge_id for each in bundle.edges}
+    orc.resolve(edge, winner=one, reason="asked them")
+    after = orc.recall("Is the office key with Dora?", top_n=5)
+    assert other not in after.ids
+    assert after.items[0].modifiers["contradiction"] == 1.0
+
+
+def test_what_stands_on_a_replaced_ground_is_lowered(orc: Orchestrator) -> None:
+    [ground] = remember(orc, "The budget is 900.")
+    derived = orc.remember("We can afford the large tent.", derived_from=(ground,))
+    caused = orc.remember("The large tent was ordered.")
+    orc.relate(caused, "CausedBy", ground)
+    remember(orc, "The large tent is green.")
+    orc.correct(ground, "The budget is 300.", reason="cut")
+    factors = {
+        item.memory.memory_id: item.modifiers["stale_basis"]
+        for item in orc.recall("large tent").items
+    }
+    assert factors[derived] == factors[caused] == 0.9
+    assert set(factors.values()) == {0.9, 1.0}
+
+
+def test_edges_bring_what_is_joined(orc: Orchestrator) -> None:
+    decision, ground = remember(
+        orc, "We chose the ferry for the trip to the island.", "Flights were sold out in April."
+    )
+    orc.relate(decision, "CausedBy", ground)
+    remember(orc, *(f"Unrelated remark number {n}." for n in range(80)))
+    bundle = orc.recall("ferry island trip", top_n=5)
+    joined = next(each for each in bundle.items if each.memory.memory_id == ground)
+    assert joined.legs["graph"] == 1
+    assert [(edge.from_id, edge.to_id) for edge in bundle.edges] == [(decision, ground)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"types": ["Decision"]}, {"b"}),
+        ({"kinds": ["episode"]}, {"c"}),
+        ({"tags": ["x", "y"]}, {"b"}),
+        ({"session_id": "s"}, {"c"}),
+        ({"exclude_session_id": "s"}, {"a", "b"}),
+        ({"source_path": "/files/a.md"}, {"a"}),
+        ({"source_path": "/files/"}, {"a", "b"}),
+        ({"source_types": ["channel_transcript"]}, {"c"}),
+        ({"conversation_id": "talk"}, {"c"}),
+        ({"event_after": "2024-02-01"}, {"b", "c"}),
+        ({"event_before": "2024-02-01"}, {"a"}),
+        ({"types": ["Decision"], "kinds": ["episode"]}, set()),
+    ],
+)
+@pytest.mark.parametrize("query", ["pelican", ""])
+def test_filters(orc: Orchestrator, fields: dict[str, Any], expected: set[str], query: str) -> None:
+    ids = {
+        orc.remember(
+            "A pelican, the first one.",
+            event_time="2024-01-01",
+            source={"source_type": "ingest_file", "source_path": "/files/a.md"},
+        ): "a",
+        orc.remember(
+            "A pelican, the second one.",
+            type="Decision",
+            tags=("x", "y", "z"),
+            event_time="2024-03-01",
+            source={"source_type": "ingest_file", "source_path": "/files/sub/b.md"},
+        ): "b",
+        orc.remember(
+            "A pelican, the third one.",
+            kind="episode",
+            session_id="s",
+            event_time="2024-03-02",
+            source={"source_type": "channel_transcript", "conversation_id": "talk"},
+        ): "c",
+    }
+    orc.embed_pending()
+    assert {ids[one] for one in orc.recall(query, **fields).ids} == expected
+
+
+def test_a_token_budget_is_kept(orc: Orchestrator) -> None:
+    remember(orc, *(f"Beacon {n} " + "shines over the water " * n for n in range(1, 12)))
+    free = orc.recall("beacon")
+    budget = free.token_cost // 2
+    bundle = orc.recall("beacon", token_budget=budget)
+    assert 0 < bundle.token_cost <= budget
+    assert bundle.cut_reasons == ("token_budget",)
+    assert not free.cut
+
+
+def test_top_n_says_that_it_cut(orc: Orchestrator) -> None:
+    remember(orc, *(f"Beacon {n}" for n in range(30)))
+    bundle = orc.recall("beacon", top_n=7)
+    assert len(bundle.items) == 7
+    assert bundle.cut_reasons == ("top_n",)
+
+
+@pytest.mark.parametrize("query", ["", "  \n", "\ud800", "a\x00b"])
+def test_a_query_that_cannot_be_asked(orc: Orchestrator, query: str) -> None:
+    with pytest.raises(InvalidInput):
+        orc.recall(query)
+
+
+@pytest.mark.parametrize(
+    "query", ["???", '"* NEAR(', "summary : x", "🦄", "word " * 100_000, "ß" * 999]
+)
+def test_any_other_query_is_answered(orc: Orchestrator, query: str) -> None:
+    remember(orc, "A word about unicorns.")
+    assert len(orc.recall(query).items) <= 1
+
+
+def test_filters_alone_give_the_most_important_first(orc: Orchestrator) -> None:
+    low, high, mid = (orc.remember(f"Todo {n}", type="Todo", importance=n) for n in (10, 90, 50))
+    assert orc.recall(types=["Todo"]).ids == (high, mid, low)
+
+
+def test_without_the_provider_words_are_searched(
+    service: MemoryService, tmp_path: Any, clock: FixedClock
+) -> None:
+    provider = FakeEmbedding(32)
+    with MemoryService(
+        tmp_path / "fake", clock=clock, embedding=provider, environ={}, background=False
+    ) as made:
+        memory = made.orchestrator("orc", create=True)
+        found = memory.remember("The kettle is broken.")
+        assert codes(memory.recall("kettle")) == ["vector.pending"]
+        memory.embed_pending()
+        provider.fail_with = ProviderUnavailable("down")
+        bundle = memory.recall("kettle")
+        assert codes(bundle) == ["vector.provider_failed"]
+        assert bundle.ids == (found,)
+        provider.fail_with = None
+        assert codes(memory.recall("kettle")) == []
+
+
+def test_a_hub_of_edges_stays_bounded(orc: Orchestrator) -> None:
+    [hub] = remember(orc, "The hub of all the spokes.")
+    outcomes = orc.remember_many([{"content": f"Spoke {n}."} for n in range(1_200)])
+    for outcome in outcomes[:300]:
+        orc.relate(hub, "RelatedTo", outcome.memory_id or "")
+    bundle = orc.recall("hub", top_n=20)
+    assert bundle.ids[0] == hub
+    assert len(bundle.items) <= 20
+    assert len(bundle.edges) <= 200
+
+
+def test_equal_texts_share_the_answer_in_a_stable_order(orc: Orchestrator) -> None:
+    turns = [
+        {"content": "ok", "kind": "episode", "session_id": f"s{n}", "sequence": 0}
+        for n in range(500)
+    ]
+    orc.remember_many(turns)
+    orc.embed_pending()
+    assert orc.recall("ok").ids == orc.recall("ok").ids
+    assert len(orc.recall("ok").items) == 20
