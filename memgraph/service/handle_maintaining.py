@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from memgraph.storage import embeddings
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport
+    from memgraph.service.exchange import ExportReport
     from memgraph.service.maintenance import BackupReport
     from memgraph.service.rebuilding import EmbeddingsStatus
 
@@ -125,4 +126,65 @@ class MaintainingHandle(Handle):
                 force=force,
                 accept_findings=accept_findings,
                 progress=progress,
+            )
+
+    def export(
+        self,
+        target: str | Path,
+        *,
+        force: bool = False,
+        with_vectors: bool = False,
+        progress: Callable[[int], None] = lambda _lines: None,
+    ) -> ExportReport:
+        """Write everything, whatever its sensitivity, as JSON Lines into a private file.
+
+        Args:
+            force: replace a file that is there.
+            with_vectors: embeddings too; without them an import embeds everything anew.
+            progress: called with the number of lines written.
+
+        Raises:
+            Conflict: there is a file already.
+        """
+        from memgraph.service.exchange import export_file
+
+        with self._service.opened(self.name) as opened:
+            return export_file(
+                opened, Path(target), force=force, with_vectors=with_vectors, progress=progress
+            )
+
+    def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
+        """Everything the orchestrator knows as JSON Lines, whatever its sensitivity, from one
+        snapshot; take the lines without long pauses.
+
+        Args:
+            with_vectors: embeddings too; without them an import embeds everything anew.
+        """
+        from memgraph.service.exchange import export_lines
+
+        with self._service.opened(self.name) as opened:
+            yield from export_lines(opened, with_vectors=with_vectors)
+
+    def export(
+        self,
+        target: str | Path,
+        *,
+        force: bool = False,
+        with_vectors: bool = False,
+        progress: Callable[[int], None] = lambda _lines: None,
+    ) -> ExportReport:
+        """Write ``export_lines`` into a file, whole or not at all.
+
+        Args:
+            force: replace a file that is there.
+            progress: called with the number of lines written.
+
+        Raises:
+            Conflict: there is a file already.
+        """
+        from memgraph.service.exchange import export_file
+
+        with self._service.opened(self.name) as opened:
+            return export_file(
+                opened, Path(target), force=force, with_vectors=with_vectors, progress=progress
             )

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memgraph.audit import anchor
 from memgraph.audit.journal import Head
 from memgraph.clock import Clock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings
-from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorMissing
+from memgraph.errors import MemgraphError, MemoryDisabled, NotFound, OrchestratorMissing
 from memgraph.ids import IdSource, UlidSource
 from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
@@ -26,6 +26,12 @@ from memgraph.service.naming import find_names
 from memgraph.service.opened import Opened
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.storage import provisioning
+
+if TYPE_CHECKING:
+    from memgraph.service.importing import ImportReport
+
+if TYPE_CHECKING:
+    from memgraph.service.importing import ImportReport
 
 DEFAULT_ACTOR = "user"
 
@@ -144,6 +150,38 @@ class MemoryService:
             return {"orchestrator": name, "status": "disabled", **error.as_dict()}
         return {"orchestrator": name, "status": "ready", "degraded": degraded}
 
+    def import_lines(
+        self,
+        name: str,
+        source: BinaryIO,
+        *,
+        actor: str = DEFAULT_ACTOR,
+        progress: Callable[[int], None] = lambda _lines: None,
+    ) -> ImportReport:
+        """Bring an export in, into a new orchestrator or one that holds nothing yet; all or none.
+
+        Args:
+            progress: called with the number of lines read.
+
+        Raises:
+            ImportRejected: with ``details["reason"]`` and the ``line``.
+            Conflict: the orchestrator holds something.
+        """
+        from memgraph.service.importing import import_into, import_new
+
+        paths = self.paths(name)
+        if paths.memory.exists():
+            with self.opened(name) as opened:
+                return import_into(opened, source, actor=actor, progress=progress)
+        return import_new(
+            paths,
+            source,
+            dimensions=self._dimensions(self.settings(name)),
+            clock=self.clock,
+            actor=actor,
+            progress=progress,
+        )
+
     @contextmanager
     def opened(self, name: str) -> Iterator[Opened]:
         """The open orchestrator for the time of one call; idle ones are closed, oldest first."""
@@ -152,6 +190,44 @@ class MemoryService:
             yield opened
         finally:
             self._release(opened)
+
+    def import_orchestrator(
+        self,
+        name: str,
+        file: str | Path,
+        *,
+        actor: str = DEFAULT_ACTOR,
+        progress: Callable[[int], None] = lambda _lines: None,
+    ) -> ImportReport:
+        """Fill an orchestrator that is new or still empty from an export: all of it or nothing.
+
+        Args:
+            progress: called with the number of lines read.
+
+        Raises:
+            ImportRejected: with ``details["reason"]`` and the ``line``.
+            Conflict: the orchestrator holds something already.
+            NotFound: there is no such file.
+        """
+        from memgraph.service.importing import import_into, import_new
+
+        paths = OrchestratorPaths(self.root, name)
+        try:
+            source = Path(file).expanduser().open("rb")
+        except OSError as error:
+            raise NotFound(f"{file} cannot be read", path=str(file)) from error
+        with source:
+            if paths.database.exists():
+                with self.opened(name) as opened:
+                    return import_into(opened, source, actor=actor, progress=progress)
+            return import_new(
+                paths,
+                source,
+                dimensions=self._dimensions(self.settings(name)),
+                clock=self.clock,
+                actor=actor,
+                progress=progress,
+            )
 
     def forget(self, name: str) -> None:
         """Close an orchestrator, so that its next use opens the file anew."""

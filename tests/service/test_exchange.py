@@ -18,7 +18,13 @@ from working import NAME, fill, filled, tampering, working
 
 from memgraph import MemoryService
 from memgraph.audit.journal import chain_hash
-from memgraph.errors import Conflict, DatabaseCorrupt, ImportRejected, OrchestratorExists
+from memgraph.errors import (
+    Conflict,
+    DatabaseCorrupt,
+    ImportRejected,
+    NotFound,
+    OrchestratorExists,
+)
 from memgraph.model.tables import metadata
 from memgraph.paths import OrchestratorPaths
 from memgraph.service import exchange, exchange_records, importing, maintenance, rebuilding
@@ -499,3 +505,23 @@ def test_any_flipped_byte_is_refused_or_without_meaning(
     with pytest.raises(ImportRejected):
         import_new(service, NAME, bytes(whole))
     assert list(service.root.iterdir()) == []
+
+
+def test_the_handle_writes_a_file_and_the_service_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "orc.jsonl"
+    with filled(tmp_path / "one") as (service, opened, _):
+        service.orchestrator(NAME).export(file, with_vectors=True)
+        lines = exported(opened, with_vectors=True)
+    with working(tmp_path / "two") as service:
+        service.create("orc-2")
+        seen: list[int] = []
+        assert service.import_orchestrator("orc-2", file).renamed_from == NAME
+        assert service.import_orchestrator(NAME, file, progress=seen.append).renamed_from is None
+        assert seen == [0]
+        with service.opened(NAME) as opened:
+            assert exported(opened, with_vectors=True)[1:] == lines[1:]
+        with pytest.raises(Conflict):
+            service.import_orchestrator("orc-2", file)
+        with pytest.raises(NotFound):
+            service.import_orchestrator("orc-3", tmp_path / "none.jsonl")
+        assert service.orchestrators() == [NAME, "orc-2"]
