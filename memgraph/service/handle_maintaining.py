@@ -128,31 +128,6 @@ class MaintainingHandle(Handle):
                 progress=progress,
             )
 
-    def export(
-        self,
-        target: str | Path,
-        *,
-        force: bool = False,
-        with_vectors: bool = False,
-        progress: Callable[[int], None] = lambda _lines: None,
-    ) -> ExportReport:
-        """Write everything, whatever its sensitivity, as JSON Lines into a private file.
-
-        Args:
-            force: replace a file that is there.
-            with_vectors: embeddings too; without them an import embeds everything anew.
-            progress: called with the number of lines written.
-
-        Raises:
-            Conflict: there is a file already.
-        """
-        from memgraph.service.exchange import export_file
-
-        with self._service.opened(self.name) as opened:
-            return export_file(
-                opened, Path(target), force=force, with_vectors=with_vectors, progress=progress
-            )
-
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
         """Everything the orchestrator knows as JSON Lines, whatever its sensitivity, from one
         snapshot; take the lines without long pauses.

@@ -16,7 +16,7 @@ from memgraph.audit.journal import Head
 from memgraph.clock import Clock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings
-from memgraph.errors import MemgraphError, MemoryDisabled, NotFound, OrchestratorMissing
+from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorMissing
 from memgraph.ids import IdSource, UlidSource
 from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
@@ -26,9 +26,6 @@ from memgraph.service.naming import find_names
 from memgraph.service.opened import Opened
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.storage import provisioning
-
-if TYPE_CHECKING:
-    from memgraph.service.importing import ImportReport
 
 if TYPE_CHECKING:
     from memgraph.service.importing import ImportReport
@@ -170,7 +167,7 @@ class MemoryService:
         from memgraph.service.importing import import_into, import_new
 
         paths = self.paths(name)
-        if paths.memory.exists():
+        if paths.database.exists():
             with self.opened(name) as opened:
                 return import_into(opened, source, actor=actor, progress=progress)
         return import_new(
@@ -190,44 +187,6 @@ class MemoryService:
             yield opened
         finally:
             self._release(opened)
-
-    def import_orchestrator(
-        self,
-        name: str,
-        file: str | Path,
-        *,
-        actor: str = DEFAULT_ACTOR,
-        progress: Callable[[int], None] = lambda _lines: None,
-    ) -> ImportReport:
-        """Fill an orchestrator that is new or still empty from an export: all of it or nothing.
-
-        Args:
-            progress: called with the number of lines read.
-
-        Raises:
-            ImportRejected: with ``details["reason"]`` and the ``line``.
-            Conflict: the orchestrator holds something already.
-            NotFound: there is no such file.
-        """
-        from memgraph.service.importing import import_into, import_new
-
-        paths = OrchestratorPaths(self.root, name)
-        try:
-            source = Path(file).expanduser().open("rb")
-        except OSError as error:
-            raise NotFound(f"{file} cannot be read", path=str(file)) from error
-        with source:
-            if paths.database.exists():
-                with self.opened(name) as opened:
-                    return import_into(opened, source, actor=actor, progress=progress)
-            return import_new(
-                paths,
-                source,
-                dimensions=self._dimensions(self.settings(name)),
-                clock=self.clock,
-                actor=actor,
-                progress=progress,
-            )
 
     def forget(self, name: str) -> None:
         """Close an orchestrator, so that its next use opens the file anew."""

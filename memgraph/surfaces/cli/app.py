@@ -140,7 +140,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return invocation.refuse(error.as_dict())
     except typer.TyperException as error:
         return _usage(invocation, error)
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         return _interrupted(invocation)
     except OSError as error:
         return _system(invocation, error)

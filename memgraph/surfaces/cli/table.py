@@ -35,6 +35,8 @@ COMMANDS: dict[str, Listed] = {
     "rebuild": Listed(f"{_HERE}.operating", "Make indexes anew."),
     "db": Listed(f"{_HERE}.operating", "Look after database schemas."),
     "embeddings": Listed(f"{_HERE}.operating", "Look after embeddings."),
+    "export": Listed(f"{_HERE}.exchanging", "Write everything as JSON Lines."),
+    "import": Listed(f"{_HERE}.exchanging", "Bring an export in."),
     "backup": Listed(f"{_HERE}.operating", "Copy a database into one file."),
     "restore": Listed(f"{_HERE}.operating", "Put a backup in a database's place."),
     "health": Listed(f"{_HERE}.setup", "Tell whether memories work."),

@@ -1,0 +1,102 @@
+"""Everything that an orchestrator knows, out as JSON Lines and in again: export, import."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from memgraph.surfaces.cli.building import OrchestratorName, make_command
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen, progress
+
+
+def export(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to. [standard output]"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    with_vectors: Annotated[
+        bool, typer.Option("--with-vectors", help="Embeddings too; else an import makes them.")
+    ] = False,
+) -> Report:
+    """Write everything that an orchestrator knows as JSON Lines, whatever its sensitivity."""
+    given = invocation(context)
+    if output is None and (given.as_json or sys.stdout.isatty()):
+        raise typer.BadParameter("name a file with --output, or redirect standard output")
+    with given.orchestrator(orchestrator) as handle:
+        if output is None:
+            for line in handle.export_lines(with_vectors=with_vectors):
+                sys.stdout.buffer.write(line)
+            return Report({}, _nothing_more)
+        with _counted("exporting") as told:
+            done = handle.export(output, force=force, with_vectors=with_vectors, progress=told)
+    line_of_text = f"wrote {_counts(done.records)} to {done.path}"
+    return Report(done.as_dict(), lambda screen: screen.line(line_of_text))
+
+
+def import_(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - reads standard input.")],
+) -> Report:
+    """Bring an export in: ids, times, history and journal come back as they were.
+
+    The orchestrator is made, or holds nothing yet. An export that is damaged or was cut short is
+    rejected as a whole.
+    """
+    given = invocation(context)
+    with given.service() as service, _source(file) as source:
+        with _counted("importing") as told:
+            done = service.import_lines(
+                orchestrator, source, actor=given.actor or "user", progress=told
+            )
+        embedding = given.after_writing(given.handle(service, orchestrator))
+    return Report(
+        {**done.as_dict(), "embedding": embedding},
+        lambda screen: screen.line(f"imported {_counts(done.records)} into {orchestrator}"),
+    )
+
+
+@contextmanager
+def _source(file: str) -> Iterator[BinaryIO]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    with Path(file).open("rb") as opened:
+        yield opened
+
+
+@contextmanager
+def _counted(title: str) -> Iterator[Callable[[int], None]]:
+    """A progress bar that is told totals so far."""
+    done = 0
+    with progress(title, None) as advance:
+
+        def told(lines: int) -> None:
+            nonlocal done
+            advance(lines - done)
+            done = lines
+
+        yield told
+
+
+def _counts(records: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in records.items()) or "nothing"
+
+
+def _nothing_more(_screen: Screen) -> None:
+    """The lines themselves were the answer."""
+
+
+COMMANDS = {
+    "export": make_command(export, "export"),
+    "import": make_command(import_, "import"),
+}

@@ -1,0 +1,187 @@
+"""The installed command as a process of its own: streams, exit codes, signals, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(sys.executable).with_name("memgraph")
+START = [str(PROGRAM)] if PROGRAM.exists() else [sys.executable, "-c"]
+if not PROGRAM.exists():
+    START.append("import sys; from memgraph.surfaces.cli import main; sys.exit(main())")
+
+
+def environment(root: Path, **more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
+    return {**kept, "MEMGRAPH_ROOT": str(root), **more}
+
+
+def run(root: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*START, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment(root, **more),
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root with orc-1 and one memory; the tests of this module only read it."""
+    made = tmp_path_factory.mktemp("process") / "root"
+    assert run(made, "init", "orc-1").returncode == 0
+    assert (
+        run(made, "remember", "orc-1", "Grüße from 日本, the shop closes at 20:00.").returncode == 0
+    )
+    return made
+
+
+def test_answers_and_errors_go_to_their_streams(root: Path) -> None:
+    good = run(root, "recall", "orc-1", "shop", "--json")
+    assert (good.returncode, good.stderr) == (0, "")
+    assert json.loads(good.stdout)["data"]["items"][0]["memory"]["content"].startswith("Grüße")
+    refused = run(root, "show", "orc-1", "fact_0")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == "error[memory.not_found]: no memory 'fact_0'\n"
+    wrong = run(root, "show", "orc-1")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("error[cli.usage]: ")
+
+
+def test_help_goes_to_standard_output_and_names_every_command(root: Path) -> None:
+    told = run(root, "--help")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "  recall " in told.stdout
+    assert "  ingest " in told.stdout
+    bare = run(root)
+    assert (bare.returncode, bare.stdout) == (2, "")
+    assert "  recall " in bare.stderr
+
+
+def test_an_encoding_that_cannot_show_a_memory_gets_escapes(root: Path) -> None:
+    shown = run(root, "list", "orc-1", PYTHONIOENCODING="ascii")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "Gr\\xfc\\xdfe" in shown.stdout
+    told = run(root, "list", "orc-1", "--json", PYTHONIOENCODING="ascii")
+    assert json.loads(told.stdout)["data"]["memories"][0]["content"].startswith("Grüße")
+
+
+def test_a_reader_that_goes_away_is_no_crash(root: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*START, "list", "orc-1"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(root),
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_under_the_output_is_told(root: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*START, "list", "orc-1"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(root),
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error[cli.system]: No space left on device\n"
+
+
+def test_a_followed_drop_zone_is_worked_off_until_it_is_interrupted(tmp_path: Path) -> None:
+    place = tmp_path / "root"
+    assert run(place, "init", "orc-1").returncode == 0
+    zone = place / "orc-1" / "memory" / "ingest"
+    with subprocess.Popen(
+        [*START, "ingest", "orc-1", "--watch", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(place),
+    ) as process:
+        fresh = zone / ".notes.md"
+        fresh.write_text("- [ ] Water the plants\n", encoding="utf-8")
+        fresh.rename(zone / "notes.md")
+        manifest = zone / "processed" / "notes.md.manifest.json"
+        deadline = time.monotonic() + 60
+        while not manifest.exists():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    told = json.loads(out)
+    assert [each["path"] for each in told["data"]["files"]] == ["notes.md"]
+
+
+def test_an_interrupted_command_says_so_and_ends_with_130(root: Path) -> None:
+    with subprocess.Popen(
+        [*START, "remember", "orc-1", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(root),
+    ) as process:
+        # Whatever is read first: the command waits for the end of standard input.
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert out == ""
+    if process.returncode == 130:
+        assert err == "error[cli.interrupted]: interrupted\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(root: Path, shell: str) -> None:
+    done = run(root, _MEMGRAPH_COMPLETE=f"source_{shell}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"complete_{shell}" in done.stdout
+    shown = run(root, "--show-completion", SHELL=f"/bin/{shell}")
+    assert shown.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("memgraph rec", {"recall"}),
+        ("memgraph embeddings ", {"status", "drain", "retry", "rebuild"}),
+        ("memgraph remember orc-1 x --kind ", {"episode", "fact", "reflection"}),
+        ("memgraph recall --exp", {"--explain"}),
+        ("memgraph ingest --w", {"--watch"}),
+    ],
+)
+def test_commands_options_and_values_are_completed(
+    root: Path, words: str, expected: set[str]
+) -> None:
+    bash = run(
+        root,
+        _MEMGRAPH_COMPLETE="complete_bash",
+        COMP_WORDS=words,
+        COMP_CWORD=str(len(words.split(" ")) - 1),
+    )
+    assert bash.returncode == 0
+    assert set(bash.stdout.split()) == expected
+    zsh = run(root, _MEMGRAPH_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS=words)
+    assert zsh.returncode == 0
+    for each in expected:
+        assert each in zsh.stdout
