@@ -22,7 +22,7 @@ from memgraph.audit.journal import Entry, Head, chain_hash
 from memgraph.audit.vectors import damaged
 from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
-from memgraph.errors import Conflict, ImportRejected, OrchestratorExists
+from memgraph.errors import Conflict, ImportRejected
 from memgraph.paths import OrchestratorPaths
 from memgraph.policy.dedup import content_hash
 from memgraph.service.embedding import MODEL_KEY
@@ -98,8 +98,7 @@ def import_new(
         ImportRejected: with ``details["reason"]`` and the ``line``.
         OrchestratorExists: there is a database already.
     """
-    if paths.database.exists():
-        raise OrchestratorExists(f"there is a database already: {paths.database}")
+    provisioning.require_free(paths.database)
     paths.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     # A name that begins with a dot is no orchestrator's.
     with TemporaryDirectory(prefix=".import-", dir=paths.root) as folder:
@@ -112,10 +111,8 @@ def import_new(
         for each in paths.folders:
             each.mkdir(parents=True, exist_ok=True, mode=0o700)
         with provisioning.provisioning_lock(paths.database):
-            try:
-                copying.publish(draft, paths.database, force=False)
-            except Conflict as error:
-                raise OrchestratorExists(error.message) from error
+            provisioning.require_free(paths.database)
+            copying.publish(draft, paths.database, force=False)
             anchor.write(anchor.anchor_path(paths.database), head)
     return report
 

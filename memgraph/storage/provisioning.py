@@ -43,10 +43,7 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
     sqlite.require_suitable_sqlite()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with provisioning_lock(path):
-        # A WAL without its database would be replayed into the new one.
-        for found in (path, path.with_name(path.name + "-wal")):
-            if os.path.lexists(found):
-                raise OrchestratorExists(f"there is a database already: {found}", path=str(found))
+        require_free(path)
         draft = path.with_name(path.name + ".new")
         _remove_draft(draft)
         draft.write_bytes(_template(dimensions).content)
@@ -62,6 +59,14 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
         draft.chmod(0o600)
         draft.rename(path)
         _fsync(path.parent)
+
+
+def require_free(path: Path) -> None:
+    """Raises OrchestratorExists: something lies where a new database is to be put."""
+    # A WAL without its database would be replayed into the new one.
+    for found in (path, path.with_name(path.name + "-wal")):
+        if os.path.lexists(found):
+            raise OrchestratorExists(f"there is a database already: {found}", path=str(found))
 
 
 def expected_schema(dimensions: int) -> dict[str, str]:

@@ -22,7 +22,6 @@ from memgraph.errors import (
     Conflict,
     DatabaseCorrupt,
     ImportRejected,
-    NotFound,
     OrchestratorExists,
 )
 from memgraph.model.tables import metadata
@@ -515,13 +514,25 @@ def test_the_handle_writes_a_file_and_the_service_reads_it(tmp_path: Path) -> No
     with working(tmp_path / "two") as service:
         service.create("orc-2")
         seen: list[int] = []
-        assert service.import_orchestrator("orc-2", file).renamed_from == NAME
-        assert service.import_orchestrator(NAME, file, progress=seen.append).renamed_from is None
-        assert seen == [0]
+        for name, origin in (("orc-2", NAME), (NAME, None)):
+            with file.open("rb") as source:
+                report = service.import_lines(name, source, progress=seen.append)
+            assert report.renamed_from == origin
+        assert seen == [0, 0]
         with service.opened(NAME) as opened:
             assert exported(opened, with_vectors=True)[1:] == lines[1:]
-        with pytest.raises(Conflict):
-            service.import_orchestrator("orc-2", file)
-        with pytest.raises(NotFound):
-            service.import_orchestrator("orc-3", tmp_path / "none.jsonl")
-        assert service.orchestrators() == [NAME, "orc-2"]
+        with file.open("rb") as source, pytest.raises(Conflict):
+            service.import_lines("orc-2", source)
+
+
+def test_a_wal_without_its_database_is_not_replayed_into_an_import(
+    export: list[bytes], service: MemoryService
+) -> None:
+    paths = OrchestratorPaths(service.root, NAME)
+    paths.memory.mkdir(parents=True)
+    stale = paths.memory / "memory.db-wal"
+    stale.write_bytes(b"frames of another")
+    with pytest.raises(OrchestratorExists):
+        import_new(service, NAME, b"".join(export))
+    assert not paths.database.exists()
+    assert stale.read_bytes() == b"frames of another"
