@@ -68,6 +68,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "embeddings drain": ["embeddings", "drain", "orc-1"],
         "embeddings retry": ["embeddings", "retry", "orc-1"],
         "embeddings rebuild": ["embeddings", "rebuild", "orc-1"],
+        "export": ["export", "orc-1", "-o", str(folder / "export.jsonl")],
+        "import": ["import", "orc-3", str(folder / "export.jsonl")],
         "backup": ["backup", "orc-1", backup],
         "restore": ["restore", "orc-1", backup],
         "health": ["health"],
@@ -397,6 +399,28 @@ def test_a_backup_is_restored_and_what_was_there_is_kept(cli: CommandLine, tmp_p
     assert Path(told["replaced"]).is_dir()
     found = cli.json("list", "orc-1")["memories"]
     assert [each["memory_id"] for each in found] == [stored]
+
+
+def test_an_export_comes_back_as_it_was(
+    cli: CommandLine, contradiction: MakeContradiction, tmp_path: Path
+) -> None:
+    _, _, edge = contradiction()
+    file = tmp_path / "all.jsonl"
+    cli.json("export", "orc-1", "-o", str(file))
+    streamed = cli("export", "orc-1").out
+    assert len(streamed.splitlines()) == len(file.read_text(encoding="utf-8").splitlines())
+    cli.json("import", "orc-2", str(file))
+    listed = [cli.json("list", name)["memories"] for name in ("orc-1", "orc-2")]
+    for each in (*listed[0], *listed[1]):
+        del each["orchestrator_id"]
+    assert listed[0] == listed[1]
+    assert cli.json("contradictions", "orc-2")["items"][0]["edge"]["edge_id"] == edge
+    assert cli.json("verify", "orc-2")["ok"] is True
+    assert cli.error("import", "orc-2", str(file))["code"] == "memory.conflict"
+    file.write_bytes(file.read_bytes()[:-200])
+    assert cli.error("import", "orc-4", str(file))["code"] == "import.rejected"
+    assert not (cli.root / "orc-4").exists()
+    assert cli.error("export", "orc-1")["code"] == "cli.usage"
 
 
 def test_verify_finds_what_was_changed_behind_the_journal(cli: CommandLine) -> None:
