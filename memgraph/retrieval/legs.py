@@ -15,7 +15,13 @@ from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.recall import Degraded
 from memgraph.policy.ranking import reciprocal_rank_fusion
 from memgraph.retrieval import context
-from memgraph.retrieval.query import Question, Terms, choose_terms
+from memgraph.retrieval.query import (
+    MAX_MATCHING_ROWS,
+    MAX_TERMS,
+    Question,
+    Terms,
+    choose_terms,
+)
 from memgraph.storage import graph_queries, recall_queries, vectors
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.recall_queries import Candidate, Narrowing
@@ -70,6 +76,7 @@ class Search:
         narrowing: what may be shown; its statuses are those of the answer.
         with_replaced: superseded memories are looked at too, for the sake of their successors.
         with_edges: there are edges to follow.
+        exact: nothing is left out for the sake of speed.
     """
 
     connection: sa.Connection
@@ -77,6 +84,7 @@ class Search:
     settings: RetrievalSettings
     with_replaced: bool
     with_edges: bool
+    exact: bool = False
 
     def gather(
         self,
@@ -139,7 +147,8 @@ class Search:
             except sqlite.Error as error:
                 self._expired_or_raise(error, "text", legs)
         documents = recall_queries.document_count(self.connection)
-        return choose_terms(question, frequencies, documents)
+        most = documents * MAX_TERMS if self.exact else MAX_MATCHING_ROWS
+        return choose_terms(question, frequencies, documents, most)
 
     def _leg(
         self,
@@ -184,7 +193,9 @@ class Search:
     def _vector(
         self, query: NDArray[np.float32], limit: int, narrowing: Narrowing
     ) -> list[Candidate]:
-        return recall_queries.by_vector(self.connection, query, narrowing, limit)
+        return recall_queries.by_vector(
+            self.connection, query, narrowing, limit, compare_all=self.exact
+        )
 
     def _entity(self, keys: Collection[str], limit: int, narrowing: Narrowing) -> list[Candidate]:
         known = recall_queries.entities_named(self.connection, keys)

@@ -139,13 +139,19 @@ def read(query: str) -> Question:
     )
 
 
-def choose_terms(question: Question, frequencies: Mapping[str, int], documents: int) -> Terms:
+def choose_terms(
+    question: Question,
+    frequencies: Mapping[str, int],
+    documents: int,
+    most_rows: int = MAX_MATCHING_ROWS,
+) -> Terms:
     """The terms worth searching for: those that occur, the rarest first, within bounds.
 
     idf is that of BM25, ln(1 + (N - n + 0.5) / (n + 0.5)).
 
     Args:
         frequencies: in how many of ``documents`` each stem stands.
+        most_rows: further terms are left out once so many rows match; the rarest is kept always.
     """
     known = [(frequencies[each], each) for each in question.words if frequencies.get(each)]
     known.sort()
@@ -153,7 +159,7 @@ def choose_terms(question: Question, frequencies: Mapping[str, int], documents: 
     rows = 0
     for frequency, each in known:
         rows += frequency
-        if chosen and (len(chosen) == MAX_TERMS or rows > MAX_MATCHING_ROWS):
+        if chosen and (len(chosen) == MAX_TERMS or rows > most_rows):
             break
         chosen.append(each)
     return Terms(

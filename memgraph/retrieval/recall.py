@@ -73,6 +73,7 @@ def recall(
     now_ms: int,
     ids: IdSource,
     degraded: Sequence[Degraded] = (),
+    exact: bool = False,
 ) -> Bundle:
     """Answer a request.
 
@@ -82,6 +83,7 @@ def recall(
         name_keys: the canonical names in a text, as the entities of the database are keyed.
         now_ms: the time of the recall, for decay and recency.
         degraded: what the caller knows to be missing already.
+        exact: leave no term out and compare every vector, whatever it costs; for measuring.
 
     Raises:
         AccessDenied: the request reaches further than ``viewer``.
@@ -97,7 +99,7 @@ def recall(
     vector = _query_vector(request.query, embed, told)
     keys = name_keys(request.query[: query.MAX_READ_CHARS]) if name_keys else ()
     with database.read() as connection:
-        return _Answer(connection, request, settings, narrowing, now_ms).bundle(
+        return _Answer(connection, request, settings, narrowing, now_ms, exact).bundle(
             question, vector, keys, told, ids.new(RECEIPT_PREFIX)
         )
 
@@ -111,6 +113,7 @@ class _Answer:
     settings: MemorySettings
     narrowing: Narrowing
     now_ms: int
+    exact: bool
 
     def bundle(
         self,
@@ -183,7 +186,9 @@ class _Answer:
         with_replaced = not self.request.include_superseded and (
             self.request.as_of is not None or recall_graph.has_replaced(self.connection)
         )
-        search = Search(self.connection, self.narrowing, retrieval, with_replaced, with_edges)
+        search = Search(
+            self.connection, self.narrowing, retrieval, with_replaced, with_edges, self.exact
+        )
         if not question.words and vector is None:
             legs = Legs()
             legs.put(

@@ -200,15 +200,23 @@ def by_text(
 
 
 def by_vector(
-    connection: sa.Connection, query: NDArray[np.float32], narrowing: Narrowing, limit: int
+    connection: sa.Connection,
+    query: NDArray[np.float32],
+    narrowing: Narrowing,
+    limit: int,
+    *,
+    compare_all: bool = False,
 ) -> list[Candidate]:
     """Memories by cosine similarity of their canonical vectors, best first.
 
-    The nearest ``OVERSAMPLING`` x ``limit`` by bits are compared exactly.
+    The nearest ``OVERSAMPLING`` x ``limit`` by bits are compared exactly; ``compare_all``: all.
     """
     visibilities = _visibilities(narrowing)
     wide = OVERSAMPLING * limit
-    pks = vectors.nearest(connection, query, wide, visibilities=visibilities)
+    if compare_all:
+        pks = vectors.nearest_exact(connection, query, wide)
+    else:
+        pks = vectors.nearest(connection, query, wide, visibilities=visibilities)
     found = candidates(connection, pks, narrowing)
     if not narrowing.is_view_alone and len(found) < limit and len(pks) == wide:
         # The filters let too few of the nearest through: search among what they let through.

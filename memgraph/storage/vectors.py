@@ -221,6 +221,27 @@ def nearest(
     return [int(key) for key in keys]
 
 
+def nearest_exact(connection: sa.Connection, query: NDArray[np.float32], limit: int) -> list[int]:
+    """Keys of the ``limit`` canonical vectors with the highest cosine, whoever may see them.
+
+    Reads every vector: the measure of `nearest`, not its rival.
+    """
+    import numpy as np
+
+    found = connection.exec_driver_sql(
+        "SELECT memory_pk, vector FROM memory_embeddings WHERE state = 'ready' AND dimensions = ?"
+        " ORDER BY memory_pk",
+        (len(query),),
+    )
+    best: list[tuple[float, int]] = []
+    while run := found.fetchmany(_BATCH):
+        vectors = np.frombuffer(b"".join(vector for _, vector in run), "<f4")
+        scores = vectors.reshape(len(run), len(query)) @ query
+        best.extend(zip((-scores).tolist(), (pk for pk, _ in run), strict=True))
+        best = sorted(best)[:limit]
+    return [pk for _, pk in best]
+
+
 def exact(connection: sa.Connection, pks: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
     """The canonical vectors of those of ``pks`` that have one with the dimensions of the index.
 
