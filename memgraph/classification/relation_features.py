@@ -6,21 +6,24 @@ Every feature is told in ``FEATURE_NAMES``; order and meaning are part of the sh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from memgraph.classification import relation_lexicon as lexicon
-from memgraph.classification.relation_frame import Frame, Statement, has_any, opinions, read_pair
-from memgraph.classification.relation_tokens import Token, concepts
-from memgraph.classification.relation_values import (
-    Quantity,
-    Values,
-    same_clock,
-    same_date,
-    same_quantity,
+from memgraph.classification.relation_dates import same_clock, same_date
+from memgraph.classification.relation_frame import (
+    Frame,
+    Statement,
+    asserted,
+    has_any,
+    opinions,
+    read_pair,
 )
+from memgraph.classification.relation_joint import joint_features
+from memgraph.classification.relation_tokens import Token, concepts
+from memgraph.classification.relation_values import Quantity, Values, same_quantity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,19 +40,21 @@ class Vectors:
 
     def __init__(self, embed: Embed, texts: Sequence[str]) -> None:
         unique = list(dict.fromkeys(texts))
-        rows = embed(unique) if unique else np.zeros((0, 1), dtype=np.float32)
-        self._rows = rows
+        self._rows: NDArray[np.float32] = (
+            embed(unique) if unique else np.zeros((0, 1), dtype=np.float32)
+        )
         self._index = {text: i for i, text in enumerate(unique)}
 
     def rows(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Rows of texts that were given at construction, shape (n, d)."""
-        return self._rows[[self._index[text] for text in texts]]
+        return np.take(self._rows, [self._index[text] for text in texts], axis=0)
 
 
 def _similarities(a: Frame, b: Frame, vectors: Vectors) -> NDArray[np.float32]:
     """Likeness in 0..1 of every content word of a to every one of b."""
-    sims = vectors.rows([t.low for t in a.content]) @ vectors.rows([t.low for t in b.content]).T
-    sims = np.clip(sims, 0.0, 1.0)
+    left_rows = vectors.rows([t.low for t in a.content])
+    right_rows = vectors.rows([t.low for t in b.content])
+    sims: NDArray[np.float32] = np.clip(left_rows @ right_rows.T, 0.0, 1.0)
     for i, left in enumerate(a.content):
         groups = concepts(left.stem)
         for j, right in enumerate(b.content):
@@ -148,8 +153,16 @@ def _compare(a: Values, b: Values) -> dict[str, float]:
     used: set[int] = set()
     rest: list[Quantity] = []
     for left in a.quantities:
-        hit = next((k for k, q in enumerate(b.quantities) if k not in used
-                    and q.dimension == left.dimension and same_quantity(left, q)), None)  # fmt: skip
+        hit = next(
+            (
+                k
+                for k, right in enumerate(b.quantities)
+                if k not in used
+                and right.dimension == left.dimension
+                and same_quantity(left, right)
+            ),
+            None,
+        )
         if hit is None:
             rest.append(left)
         else:
@@ -220,7 +233,9 @@ def _names(a: Frame, b: Frame) -> dict[str, float]:
         "name_none": float(not a.names and not b.names),
         "subject_same": float(a.subject == b.subject),
         "subject_in_b": float(subject_in_b), "subject_in_a": float(subject_in_a),
-        "subject_differs": float(bool(a.names and b.names) and not subject_in_b and not subject_in_a),
+        "subject_differs": float(
+            bool(a.names and b.names) and not subject_in_b and not subject_in_a
+        ),
     }  # fmt: skip
 
 
@@ -300,44 +315,11 @@ def pair_features(a: Frame, b: Frame, vectors: Vectors) -> dict[str, float]:
         _signs(a, b),
     ):
         out |= {name: float(value) for name, value in part.items()}
-    out |= _joint(out)
+    out |= joint_features(out)
+    out["asserted"] = float(asserted(a) and asserted(b))
     out["cover_min"] = min(out["cover_a"], out["cover_b"])
     out["cover_max"] = max(out["cover_a"], out["cover_b"])
     return out
-
-
-def _joint(row: Mapping[str, float]) -> dict[str, float]:
-    """Features that mean something only together: a linear head cannot multiply."""
-    cover = min(row["cover_a"], row["cover_b"])
-    conflict = max(row["value_conflict"] > 0, row["clock_conflict"], row["date_conflict"])
-    kinds = (row["value_conflict"] > 0) + row["clock_conflict"] + row["date_conflict"]
-    kinds += row["year_conflict"]
-    other = max(row["subject_differs"], row["tag_conflict"], row["version_conflict"],
-                row["year_conflict"], row["qualifier_differs"] > 0)  # fmt: skip
-    flip = max(row["sign_differs"], row["antonym"] > 0, row["scope_flip"] > 0.8)
-    change = min(row["change_b"], 2.0) / 2.0
-    still = 1.0 - change
-    return {
-        "conflict_any": float(conflict), "conflict_kinds": float(kinds), "other_any": float(other),
-        "flip_any": float(flip),
-        "conflict_clean": conflict * (1.0 - other) * still, "conflict_other": conflict * other,
-        "conflict_cover": conflict * cover, "conflict_change": conflict * change,
-        "conflict_dated": conflict * float(row["date_equal"] + row["tag_equal"] > 0),
-        "flip_clean": flip * (1.0 - other) * still, "flip_other": flip * other,
-        "flip_cover": flip * cover, "flip_change": flip * change,
-        "flip_exclusive": flip * row["exclusive_both"],
-        "flip_equal": flip * float(row["value_equal"] + row["clock_equal"] > 0),
-        "flip_swap": flip * row["name_swap"],
-        "antonym_conflict": float(row["antonym"] > 0) * conflict,
-        "antonym_cover": float(row["antonym"] > 0) * cover,
-        "same_clean": (1.0 - conflict) * (1.0 - flip) * (1.0 - other) * cover,
-        "change_cover": change * cover, "change_subject": change * row["subject_in_b"],
-        "absolute_cover": row["absolute_one"] * cover,
-        "absolute_flip": row["absolute_one"] * flip,
-        "swap_cover": row["name_swap_beside"] * cover,
-        "swap_clean": row["name_swap_beside"] * still,
-        "only_cover": float(row["value_only_a"] > 0 and row["value_only_b"] > 0) * cover,
-    }  # fmt: skip
 
 
 def read_batch(

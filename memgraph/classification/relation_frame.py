@@ -8,114 +8,28 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from memgraph.classification import relation_lexicon as lexicon
+from memgraph.classification.relation_lexicon import words
 from memgraph.classification.relation_tokens import Token, is_cjk, is_code, tokenize
-from memgraph.classification.relation_values import ORDINALS, Values, read_values
+from memgraph.classification.relation_units import ORDINALS
+from memgraph.classification.relation_values import Values, read_values
 
 _SCOPE: Final = 6
 """A negator reaches this many content words, or to the end of its clause."""
-_NOT_NAMES: Final = frozenset(
-    [
-        "i",
-        "i'm",
-        "i've",
-        "i'd",
-        "i'll",
-        "todo",
-        "ok",
-        "utc",
-        "cet",
-        "am",
-        "pm",
-        "eur",
-        "usd",
-        "chf",
-        "gbp",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "english",
-        "french",
-        "german",
-        "italian",
-        "spanish",
-        "portuguese",
-        "japanese",
-        "european",
-        "english-only",
-        "tv",
-        "pdf",
-        "qa",
-    ]
+_NOT_NAMES: Final = words(
+    "i i'm i've i'd i'll todo ok utc cet am pm eur usd chf gbp mr mrs ms dr english french "
+    "german italian spanish portuguese japanese european english-only tv pdf qa"
 )
-_LANGUAGES: Final = frozenset(
-    [
-        "english",
-        "french",
-        "german",
-        "italian",
-        "spanish",
-        "portuguese",
-        "japanese",
-        "dutch",
-        "polish",
-        "russian",
-        "chinese",
-        "latin",
-        "finnish",
-        "swedish",
-        "danish",
-        "korean",
-        "arabic",
-    ]
+_LANGUAGES: Final = words(
+    "english french german italian spanish portuguese japanese dutch polish russian chinese "
+    "latin finnish swedish danish korean arabic"
 )
-_OPINION: Final = ("thinks", "opinion", "according to", "finds", "says", "believes", "if it were up",
-                   "feels", "prefers", "against", "argues", "in favour")  # fmt: skip
-_GERMAN: Final = frozenset(
-    [
-        "der",
-        "die",
-        "das",
-        "ist",
-        "und",
-        "ein",
-        "eine",
-        "nicht",
-        "wird",
-        "im",
-        "für",
-        "mit",
-        "auf",
-        "wir",
-        "den",
-    ]
-)
-_ROMANCE: Final = frozenset(
-    [
-        "le",
-        "la",
-        "les",
-        "est",
-        "une",
-        "des",
-        "dans",
-        "pour",
-        "avec",
-        "el",
-        "los",
-        "es",
-        "una",
-        "con",
-        "por",
-        "en",
-        "il",
-        "elle",
-        "du",
-        "au",
-        "se",
-        "un",
-        "d'après",
-    ]
+_OPINION: Final = (
+    "thinks", "opinion", "according to", "finds", "says", "believes", "if it were up", "feels",
+    "prefers", "against", "argues", "in favour",
+)  # fmt: skip
+_GERMAN: Final = words("der die das ist und ein eine nicht wird im für mit auf wir den")
+_ROMANCE: Final = words(
+    "le la les est une des dans pour avec el los es una con por en il elle du au se un d'après"
 )
 
 
@@ -156,7 +70,7 @@ _PHRASE_WORD: Final = re.compile(r"[\w']+(?:-[\w]+)*")
 
 @lru_cache(maxsize=32)
 def _phrase_table(phrases: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...], int]:
-    """Phrases of spaced scripts, those of unspaced ones, and the most words in one of the former."""
+    """Phrases of spaced scripts, of unspaced ones, and the most words in one of the former."""
     spaced = frozenset(p for p in phrases if not is_cjk(p))
     return spaced, tuple(p for p in phrases if is_cjk(p)), max(p.count(" ") + 1 for p in spaced)
 
@@ -215,119 +129,17 @@ def _names(tokens: list[Token], language: str, other: list[Token]) -> frozenset[
     )  # fmt: skip
 
 
-_VERBISH: Final = frozenset(
-    [
-        "is",
-        "was",
-        "has",
-        "had",
-        "will",
-        "would",
-        "can",
-        "can't",
-        "cannot",
-        "doesn't",
-        "isn't",
-        "hasn't",
-        "won't",
-        "didn't",
-        "does",
-        "did",
-        "wasn't",
-        "lives",
-        "works",
-        "speaks",
-        "likes",
-        "loves",
-        "hates",
-        "says",
-        "said",
-        "thinks",
-        "told",
-        "wants",
-        "prefers",
-        "plays",
-        "takes",
-        "keeps",
-        "never",
-        "always",
-        "and",
-        "got",
-        "gets",
-        "wrote",
-        "spent",
-        "never",
-    ]
+_VERBISH: Final = words(
+    "is was has had will would can can't cannot doesn't isn't hasn't won't didn't does did "
+    "wasn't lives works speaks likes loves hates says said thinks told wants prefers plays takes "
+    "keeps never always and got gets wrote spent never"
 )
-_COMMON_START: Final = frozenset(
-    [
-        "it",
-        "this",
-        "that",
-        "there",
-        "everyone",
-        "nobody",
-        "everything",
-        "nothing",
-        "someone",
-        "somebody",
-        "somewhere",
-        "production",
-        "staging",
-        "server",
-        "data",
-        "code",
-        "rent",
-        "search",
-        "mail",
-        "prod",
-        "release",
-        "support",
-        "goal",
-        "hosting",
-        "money",
-        "access",
-        "backup",
-        "feature",
-        "incident",
-        "ticket",
-        "table",
-        "error",
-        "work",
-        "school",
-        "breakfast",
-        "dinner",
-        "lunch",
-        "water",
-        "everybody",
-        "he",
-        "she",
-        "they",
-        "we",
-        "you",
-        "i",
-        "who",
-        "what",
-        "one",
-        "mother",
-        "grandma",
-        "father",
-        "mum",
-        "dad",
-        "my",
-        "our",
-        "the",
-        "a",
-        "an",
-        "each",
-        "no",
-        "all",
-        "only",
-        "every",
-        "in",
-        "on",
-        "at",
-    ]
+_COMMON_START: Final = words(
+    "it this that there everyone nobody everything nothing someone somebody somewhere production "
+    "staging server data code rent search mail prod release support goal hosting money access "
+    "backup feature incident ticket table error work school breakfast dinner lunch water "
+    "everybody he she they we you i who what one mother grandma father mum dad my our the a an "
+    "each no all only every in on at"
 )
 
 
@@ -356,10 +168,10 @@ def _qualifier_table() -> dict[str, tuple[tuple[str, str], ...]]:
         ("ordinal", {w: str(n) for w, n in ORDINALS.items()}),
         ("colour", {w: w for w in lexicon.COLOURS}),
         ("language", {w: w for w in _LANGUAGES}),
-        *(("bound", dict.fromkeys(words, bound)) for bound, words in lexicon.BOUND.items()),
+        *(("bound", dict.fromkeys(forms, bound)) for bound, forms in lexicon.BOUND.items()),
     ]
-    for kind, words in named:
-        for word, value in words.items():
+    for kind, values_of in named:
+        for word, value in values_of.items():
             table.setdefault(word, []).append((kind, value))
     return {word: tuple(values) for word, values in table.items()}
 
@@ -432,3 +244,10 @@ def _cjk_negation(low: str) -> int:
 def opinions(low: str) -> int:
     """How many marks of an opinion a text bears."""
     return has_any(low, _OPINION)
+
+
+def asserted(frame: Frame) -> bool:
+    """Whether a statement claims something: no question, no heading, no bare name or address."""
+    return not frame.text.rstrip().endswith(("?", ":")) and (
+        len(frame.text.split()) >= 2 or frame.language == "ja"
+    )

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """The space-separated words of a text as a set."""
     return frozenset(text.split())
 
 
-STOP: Final = _words(
+STOP: Final = words(
     "a an the this that these those there here it its he she they we i you me him her them us "
     "my your his our their mine ours theirs is are was were be been being am do does did done "
     "has have had having will would shall should can could may might must of in on at to for from "
@@ -31,7 +32,7 @@ STOP: Final = _words(
 )
 
 # Verbs and nouns so common that sharing them says little about a common topic.
-LIGHT: Final = _words(
+LIGHT: Final = words(
     "use uses used using make makes made take takes took taken come comes came give gives gave "
     "given put puts keep keeps kept want wants wanted need needs needed say says said tell told "
     "think thinks thing things way time times day days week weeks month months year years one ones "
@@ -42,7 +43,7 @@ LIGHT: Final = _words(
     "roughly about around exactly least most half hour hours minute minutes"
 )
 
-NEGATORS: Final = _words(
+NEGATORS: Final = words(
     "not no never nobody none nothing nowhere neither nor cannot without dont doesnt didnt isnt "
     "arent wasnt werent wont cant couldnt hasnt havent hadnt shouldnt wouldnt mustnt don't doesn't "
     "didn't isn't aren't wasn't weren't won't can't couldn't hasn't haven't hadn't shouldn't "
@@ -53,7 +54,7 @@ NEGATORS: Final = _words(
 )
 
 # Words that carry a "no" of their own; with a negator they cancel out.
-NEGATIVE: Final = _words(
+NEGATIVE: Final = words(
     "forbidden prohibited banned impossible unable refuse refuses refused reject rejects rejected "
     "deny denied decline declined lack lacks lacking missing absent fail fails failed failing "
     "failure broken dead "
@@ -64,7 +65,7 @@ NEGATIVE: Final = _words(
     "verboten kaputt defekt geschlossen interdit fermé cerrado prohibido caído abgeschaltet"
 )
 
-ABSOLUTE: Final = _words(
+ABSOLUTE: Final = words(
     "all every always never only nobody none nothing everyone everybody everything entirely "
     "strictly whole completely exclusively solely any anyone anybody sole whatsoever whatever "
     "single just ever alone fully purely everywhere nowhere without immer nie alle jeder niemand "
@@ -128,7 +129,7 @@ EXCLUSIVE: Final = (
     "not more than", "no more than", "not until", "must", "has to", "have to", "needs", "always",
 )  # fmt: skip
 
-COLOURS: Final = _words(
+COLOURS: Final = words(
     "red green blue yellow black white brown grey gray orange purple pink silver gold"
 )
 
@@ -166,19 +167,20 @@ DONE: Final = (
 )  # fmt: skip
 
 CORRECTION: Final = (
-    "sorry", "correction", "misread", "my mistake", "i was wrong", "typo", "i meant", "scratch that",
+    "sorry", "correction", "misread", "my mistake", "i was wrong", "typo", "i meant",
+    "scratch that",
     "mixed up", "mistaken", "wrong sheet", "korrektur", "verlesen", "erratum", "je me suis trompé",
     "me equivoqué", "misheard", "miscounted", "wrong column", "counted from",
 )  # fmt: skip
 
 # A limit, a share or a mean is another attribute than the amount itself.
 BOUND: Final = {
-    "max": _words("most maximum max maximal limit limits limited cap capped capacity up höchstens "
+    "max": words("most maximum max maximal limit limits limited cap capped capacity up höchstens "
                   "maximal exceed ceiling budget allowance quota longer larger bigger over above"),
-    "min": _words("least minimum min minimal fewer below under mindestens minimum"),
-    "mean": _words("average mean averages median p50 typical typically durchschnitt moyenne"),
-    "total": _words("total sum altogether overall gesamt spent far"),
-    "tail": _words("p99 p95 percentile slowest peak worst"),
+    "min": words("least minimum min minimal fewer below under mindestens minimum"),
+    "mean": words("average mean averages median p50 typical typically durchschnitt moyenne"),
+    "total": words("total sum altogether overall gesamt spent far"),
+    "tail": words("p99 p95 percentile slowest peak worst"),
 }  # fmt: skip
 
 ENVIRONMENTS: Final = {
@@ -193,7 +195,8 @@ ENVIRONMENTS: Final = {
 WEEKDAYS: Final = {
     word: number
     for number, forms in enumerate(
-        ("monday mon montag montags lundi lunes 月曜日", "tuesday tue dienstag dienstags mardi martes 火曜日",
+        ("monday mon montag montags lundi lunes 月曜日",
+        "tuesday tue dienstag dienstags mardi martes 火曜日",
          "wednesday wed mittwoch mittwochs mercredi miércoles 水曜日",
          "thursday thu donnerstag donnerstags jeudi jueves 木曜日",
          "friday fri freitag freitags vendredi viernes 金曜日",
@@ -226,7 +229,7 @@ DAY_PARTS: Final = {
 }  # fmt: skip
 
 # Nouns whose number names a thing rather than measures it.
-ID_NOUNS: Final = _words(
+ID_NOUNS: Final = words(
     "incident ticket pr issue invoice build room table hall bus tram line flight gate floor week "
     "aisle exit host worker node phase epoch version release case order contract paragraph section "
     "chapter page terminal platform zone rack port step sprint commit patch lot unit apartment "
@@ -235,7 +238,8 @@ ID_NOUNS: Final = _words(
     "batch lot sample rev revision lesson item figure appendix annex question option group run "
     "experiment episode season volume tier bed locker box request job task story bug cluster shelf "
     "bay dock pier pump tank lane cabin seat row layer block sensor meter unit site store camera "
-    "printer machine plot area grade part article cell switch firewall klausel artikel étage planta "
+    "printer machine plot area grade part article cell switch firewall klausel artikel étage "
+    "planta "
     "article chapitre factura pedido habitación"
 )
 

@@ -44,7 +44,7 @@ class RelationModel:
     prose: NDArray[np.float32]
     threshold: Mapping[Relation, float]
     prose_limit: float = 0.5
-    prose_update: float = 0.8
+    prose_update: float = 0.9
 
     def evaluate(
         self, rows: Sequence[Mapping[str, float]]
@@ -56,9 +56,15 @@ class RelationModel:
         table = np.clip((table - self.mean) / self.scale, -CLIP, CLIP)
         return _softmax(_affine(table, self.linear)), _logistic(_affine(table, self.prose))
 
-    def choose(self, probabilities: Mapping[Relation, float], prose: float) -> Relation:
-        """The likeliest relation that reaches its threshold; compatible where none does."""
-        least = dict(self.threshold)
+    def choose(
+        self,
+        probabilities: Mapping[Relation, float],
+        prose: float,
+        ruled_out: frozenset[Relation] = frozenset(),
+    ) -> Relation:
+        """The likeliest relation that is not ruled out and reaches its threshold; compatible
+        where none does."""
+        least = dict(self.threshold) | dict.fromkeys(ruled_out, math.inf)
         if prose >= self.prose_limit:
             least[Relation.CONTRADICTS] = math.inf
             least[Relation.UPDATES] = max(least[Relation.UPDATES], self.prose_update)
@@ -72,12 +78,11 @@ def _affine(table: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray
 
 
 def _logistic(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    result: NDArray[np.float32] = 1.0 / (1.0 + np.exp(-np.clip(scores, -30.0, 30.0)))
-    return result
+    return (1.0 / (1.0 + np.exp(-np.clip(scores, -30.0, 30.0)))).astype(np.float32)
 
 
 def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-1e9))
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True, initial=np.float32(-1e9)))
     result: NDArray[np.float32] = powers / powers.sum(axis=1, keepdims=True)
     return result
 

@@ -1,9 +1,11 @@
-"""Codes of the evidence behind a guess, for receipts and audits."""
+"""What the evidence forbids, whatever the weights say, and its codes for receipts and audits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+
+from memgraph.model.enums import Relation
 
 # (code, feature, least value), strongest evidence first.
 _CODES: Final = (
@@ -33,6 +35,24 @@ _CODES: Final = (
     ("same_subject", "subject_same", 1.0),
     ("same_words", "cover_min", 0.75),
 )
+
+
+_CLAIMS: Final = frozenset({Relation.CONTRADICTS, Relation.UPDATES, Relation.DUPLICATE})
+_APART: Final = (
+    "value_conflict", "clock_conflict", "date_conflict", "version_conflict", "tag_conflict",
+    "year_conflict", "environment_differs", "weekday_differs", "colour_differs", "name_swap",
+)  # fmt: skip
+
+
+def ruled_out(row: Mapping[str, float]) -> frozenset[Relation]:
+    """Relations that must not be said of a pair: none but compatible and unrelated where one of
+    them claims nothing (a question, a heading, a bare name); no duplicate where a figure, a name
+    or a qualifier tells the two apart, since a duplicate is dropped."""
+    if row["asserted"] < 1.0:
+        return _CLAIMS
+    if any(row[name] > 0 for name in _APART):
+        return frozenset({Relation.DUPLICATE})
+    return frozenset()
 
 
 def reasons(row: Mapping[str, float]) -> tuple[str, ...]:

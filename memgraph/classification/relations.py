@@ -16,7 +16,7 @@ from memgraph.classification import relation_lexicon as lexicon
 from memgraph.classification.relation_features import Embed, pair_features, read_batch
 from memgraph.classification.relation_frame import Statement
 from memgraph.classification.relation_model import RelationModel, load_model
-from memgraph.classification.relation_reasons import reasons
+from memgraph.classification.relation_reasons import reasons, ruled_out
 from memgraph.classification.relation_tokens import stem, tokenize
 from memgraph.model.enums import Relation
 
@@ -44,7 +44,7 @@ class RelationGuess:
 
 
 class RelationClassifier:
-    """Guesses relations of pairs of statements. Holds no state but its weights; threads may share it.
+    """Guesses relations of pairs of statements. Threads may share an instance.
 
     Args:
         embed: turns n texts into an (n, d) float32 array of unit rows. The shipped weights were
@@ -78,7 +78,7 @@ def _guess(
     row: Mapping[str, float], line: NDArray[np.float32], prose: float, model: RelationModel
 ) -> RelationGuess:
     probabilities = {relation: float(p) for relation, p in zip(Relation, line, strict=True)}
-    relation = model.choose(probabilities, prose)
+    relation = model.choose(probabilities, prose, ruled_out(row))
     return RelationGuess(
         relation=relation,
         probability=probabilities[relation],

@@ -1,0 +1,39 @@
+"""Features that only mean something together: a linear head cannot multiply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def joint_features(row: Mapping[str, float]) -> dict[str, float]:
+    """Products of a pair's other features, by name."""
+    cover = min(row["cover_a"], row["cover_b"])
+    conflict = max(row["value_conflict"] > 0, row["clock_conflict"], row["date_conflict"])
+    kinds = (row["value_conflict"] > 0) + row["clock_conflict"] + row["date_conflict"]
+    kinds += row["year_conflict"]
+    other = max(row["subject_differs"], row["tag_conflict"], row["version_conflict"],
+                row["year_conflict"], row["qualifier_differs"] > 0)  # fmt: skip
+    flip = max(row["sign_differs"], row["antonym"] > 0, row["scope_flip"] > 0.8)
+    change = min(row["change_b"], 2.0) / 2.0
+    still = 1.0 - change
+    return {
+        "conflict_any": float(conflict), "conflict_kinds": float(kinds), "other_any": float(other),
+        "flip_any": float(flip),
+        "conflict_clean": conflict * (1.0 - other) * still, "conflict_other": conflict * other,
+        "conflict_cover": conflict * cover, "conflict_change": conflict * change,
+        "conflict_dated": conflict * float(row["date_equal"] + row["tag_equal"] > 0),
+        "flip_clean": flip * (1.0 - other) * still, "flip_other": flip * other,
+        "flip_cover": flip * cover, "flip_change": flip * change,
+        "flip_exclusive": flip * row["exclusive_both"],
+        "flip_equal": flip * float(row["value_equal"] + row["clock_equal"] > 0),
+        "flip_swap": flip * row["name_swap"],
+        "antonym_conflict": float(row["antonym"] > 0) * conflict,
+        "antonym_cover": float(row["antonym"] > 0) * cover,
+        "same_clean": (1.0 - conflict) * (1.0 - flip) * (1.0 - other) * cover,
+        "change_cover": change * cover, "change_subject": change * row["subject_in_b"],
+        "absolute_cover": row["absolute_one"] * cover,
+        "absolute_flip": row["absolute_one"] * flip,
+        "swap_cover": row["name_swap_beside"] * cover,
+        "swap_clean": row["name_swap_beside"] * still,
+        "only_cover": float(row["value_only_a"] > 0 and row["value_only_b"] > 0) * cover,
+    }  # fmt: skip
