@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 Embed: TypeAlias = "Callable[[Sequence[str]], NDArray[np.float32]]"
 """Turns n texts into an (n, d) array of unit rows (zero rows for what cannot be embedded)."""
 
+# Bounds the gathered weights to a few megabytes.
+_BATCH: Final = 256
+
 WEIGHTS_FILE: Final = Path(__file__).parent / "data" / "types_weights.npz"
 
 
@@ -108,13 +111,9 @@ def probabilities(
 
     A text's sparse features are scaled to a vector of norm 1, as in training.
     """
-    scores = np.empty((len(texts), len(TYPE_LABELS)), dtype=np.float32)
-    for at, text in enumerate(texts):
-        found = features(text)
-        known = [row for name in found if (row := weights.rows.get(name)) is not None]
-        scale = 1.0 / max(len(known), 1) ** 0.5
-        np.add.reduce(weights.table[known], axis=0, out=scores[at])
-        scores[at] *= scale
+    scores = np.zeros((len(texts), len(TYPE_LABELS)), dtype=np.float32)
+    for start in range(0, len(texts), _BATCH):
+        _add_sparse(weights, texts[start : start + _BATCH], scores[start : start + _BATCH])
     if vectors is not None:
         scores += vectors @ weights.dense
     scores += weights.bias
@@ -122,6 +121,20 @@ def probabilities(
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=1, keepdims=True)
     return scores
+
+
+def _add_sparse(weights: TypeWeights, texts: Sequence[str], scores: NDArray[np.float32]) -> None:
+    """Add to each row of ``scores`` its text's feature weights, scaled to a row of norm 1."""
+    rows = weights.rows
+    known = [[rows[name] for name in features(text) if name in rows] for text in texts]
+    filled = [at for at, found in enumerate(known) if found]
+    if not filled:
+        return
+    sizes = np.array([len(known[at]) for at in filled])
+    flat = np.fromiter((row for found in known for row in found), np.intp, int(sizes.sum()))
+    # reduceat needs non-empty segments, hence the texts without any known feature stay out.
+    sums = np.add.reduceat(weights.table[flat], np.cumsum(sizes) - sizes)
+    scores[filled] += sums / np.sqrt(sizes, dtype=np.float32)[:, None]
 
 
 def _guess(row: NDArray[np.float32]) -> TypeGuess:
