@@ -180,7 +180,9 @@ def _trace_tree(found: Trace) -> Branch:
             shaken.add(_named(found, one), style="yellow")
     journal = root.add("journal")
     for entry in found.journal:
-        journal.add(f"#{entry.seq} {moment(entry.at)} {entry.action} by {entry.actor}")
+        told = ", ".join(f"{name} {each}" for name, each in entry.details.items() if each)
+        when = moment(entry.at)
+        journal.add(short(f"#{entry.seq} {when} {entry.action} by {entry.actor}: {told}", 160))
     handed = found.handed_out
     last = f", last {moment(handed.last_at)}" if handed.count else ""
     root.add(f"handed out {handed.count} times{last}")

@@ -147,7 +147,8 @@ def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
     memory = item.memory
     when = day(memory.event_time if memory.event_time is not None else memory.created_at)
     status = "" if memory.status.value == "active" else f", {memory.status.value}"
-    screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}")
+    who = "" if memory.source_role is None else f", {memory.source_role}"
+    screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}{who}")
     screen.block(short(memory.content, TEXT_CHARS), indent=3)
     screen.line(f"   from {item.citation}", style="dim")
     if item.contradicted_by:

@@ -1,0 +1,77 @@
+"""The demo, as a person runs it, on a copy of the examples."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memgraph import MemoryService, MemoryStatus, MemoryType
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    shutil.copytree(EXAMPLES, folder / "examples")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shown(place: Path) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
+    done = subprocess.run(
+        [sys.executable, place / "examples" / "demo.py"],
+        capture_output=True,
+        text=True,
+        env=kept,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_shows_the_outcome_of_every_file(shown: str) -> None:
+    for file in (EXAMPLES / "story").rglob("*.*"):
+        (line,) = [
+            each
+            for each in shown.splitlines()
+            if each.startswith(str(file.relative_to(EXAMPLES / "story")))
+        ]
+        assert " processed " in line
+
+
+def test_it_answers_three_questions_with_their_sources(shown: str) -> None:
+    answers = shown.split("$ memgraph recall ")[1:]
+    assert len(answers) == 3
+    first_of_each = [each.split("2. ")[0] for each in answers]
+    assert "a SQLite database" in first_of_each[0]
+    assert "0002-keep-the-loan-register-in-sqlite.md#L" in first_of_each[0]
+    assert "on Fridays" in first_of_each[1]
+    assert "opening-hours.json#/memories/" in first_of_each[1]
+    assert "nightly backup" in answers[2].split("# The bulletin")[0]
+
+
+def test_it_shows_the_bulletin_and_the_trace_of_the_contradiction(shown: str) -> None:
+    bulletin = shown.split("$ memgraph bulletin")[1]
+    assert "## open_todos" in bulletin
+    assert "contradicted, unresolved" in shown
+    assert "Two volunteers take the late shift" in shown.split("$ memgraph trace")[1]
+    assert "\x1b" not in shown
+
+
+def test_one_decision_is_replaced_and_one_contradiction_stays_open(place: Path, shown: str) -> None:
+    assert shown
+    with MemoryService(place / ".demo", environ={}, background=False) as service:
+        library = service.orchestrator("tool-library")
+        assert len(library.contradictions().items) == 1
+        (replaced,) = library.list_memories(
+            types=[MemoryType.DECISION], statuses=[MemoryStatus.SUPERSEDED]
+        )
+        assert "spreadsheet" in replaced.content
+        assert library.verify().ok
