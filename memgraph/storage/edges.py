@@ -9,18 +9,16 @@ import sqlalchemy as sa
 
 from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType
-from memgraph.model.tables import EdgeRow
 from memgraph.model.values import Edge
+from memgraph.storage import tables
 from memgraph.storage.encoding import json_text
 from memgraph.storage.rows import edge_from_row
-
-edges: sa.Table = EdgeRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
 
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
 
 
 def insert(connection: sa.Connection, row: Mapping[str, Any]) -> None:
-    connection.execute(sa.insert(edges), row)
+    connection.execute(sa.insert(tables.edges), row)
 
 
 def find(connection: sa.Connection, from_id: str, to_id: str, edge_type: EdgeType) -> Edge | None:
@@ -28,22 +26,27 @@ def find(connection: sa.Connection, from_id: str, to_id: str, edge_type: EdgeTyp
     ends = [(from_id, to_id)]
     if edge_type in SYMMETRIC:
         ends.append((to_id, from_id))
-    statement = sa.select(edges).where(
-        edges.c.edge_type == edge_type,
+    statement = sa.select(tables.edges).where(
+        tables.edges.c.edge_type == edge_type,
         sa.or_(
             *(
-                sa.and_(edges.c.from_memory_id == one, edges.c.to_memory_id == other)
+                sa.and_(
+                    tables.edges.c.from_memory_id == one,
+                    tables.edges.c.to_memory_id == other,
+                )
                 for one, other in ends
             )
         ),
     )
-    row = connection.execute(statement.order_by(edges.c.edge_id)).first()
+    row = connection.execute(statement.order_by(tables.edges.c.edge_id)).first()
     return edge_from_row(row) if row else None
 
 
 def get(connection: sa.Connection, edge_id: str) -> Edge:
     """Raises NotFound."""
-    row = connection.execute(sa.select(edges).where(edges.c.edge_id == edge_id)).first()
+    row = connection.execute(
+        sa.select(tables.edges).where(tables.edges.c.edge_id == edge_id)
+    ).first()
     if row is None:
         raise NotFound(f"no edge {edge_id[:80]!r}", edge_id=edge_id)
     return edge_from_row(row)
@@ -53,11 +56,16 @@ def of_memory(
     connection: sa.Connection, memory_id: str, edge_types: Sequence[EdgeType] = tuple(EdgeType)
 ) -> list[Edge]:
     """Edges in and out of a memory, oldest first."""
-    statement = sa.select(edges).where(
-        sa.or_(edges.c.from_memory_id == memory_id, edges.c.to_memory_id == memory_id),
-        edges.c.edge_type.in_(edge_types),
+    statement = sa.select(tables.edges).where(
+        sa.or_(
+            tables.edges.c.from_memory_id == memory_id,
+            tables.edges.c.to_memory_id == memory_id,
+        ),
+        tables.edges.c.edge_type.in_(edge_types),
     )
-    found = connection.execute(statement.order_by(edges.c.created_at, edges.c.edge_id))
+    found = connection.execute(
+        statement.order_by(tables.edges.c.created_at, tables.edges.c.edge_id)
+    )
     return [edge_from_row(row) for row in found]
 
 
@@ -67,13 +75,17 @@ def set_resolution(
     """Both given: resolved. Both None: open again."""
     text = None if resolution is None else json_text(resolution)
     connection.execute(
-        sa.update(edges).where(edges.c.edge_id == edge_id).values(resolved_at=at, resolution=text)
+        sa.update(tables.edges)
+        .where(tables.edges.c.edge_id == edge_id)
+        .values(resolved_at=at, resolution=text)
     )
 
 
 def counts(connection: sa.Connection) -> dict[str, int]:
-    statement = sa.select(edges.c.edge_type, sa.func.count()).group_by(edges.c.edge_type)
+    statement = sa.select(tables.edges.c.edge_type, sa.func.count()).group_by(
+        tables.edges.c.edge_type
+    )
     return {
         str(kind): count
-        for kind, count in connection.execute(statement.order_by(edges.c.edge_type))
+        for kind, count in connection.execute(statement.order_by(tables.edges.c.edge_type))
     }

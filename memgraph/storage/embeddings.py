@@ -13,10 +13,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from memgraph.model.enums import EmbeddingState
-from memgraph.model.tables import EmbeddingRow, MemoryRow
-
-embeddings: sa.Table = EmbeddingRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
-memories: sa.Table = MemoryRow.__table__  # type: ignore[attr-defined]
+from memgraph.storage import tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,7 @@ class DueEmbedding:
 def enqueue(connection: sa.Connection, pks: Sequence[int]) -> None:
     if pks:
         connection.execute(
-            sa.insert(embeddings),
+            sa.insert(tables.embeddings),
             [{"memory_pk": pk, "state": EmbeddingState.PENDING} for pk in pks],
         )
 
@@ -37,15 +34,15 @@ def enqueue(connection: sa.Connection, pks: Sequence[int]) -> None:
 def due(connection: sa.Connection, now_ms: int, limit: int) -> list[DueEmbedding]:
     """What waits to be embedded and is not put off, oldest first."""
     # A turn is found better when its vector knows who said it.
-    spoken = sa.func.coalesce(memories.c.source_role + ": ", "") + memories.c.content
+    spoken = sa.func.coalesce(tables.memories.c.source_role + ": ", "") + tables.memories.c.content
     statement = (
-        sa.select(embeddings.c.memory_pk, spoken, embeddings.c.attempts)
-        .join(memories, memories.c.pk == embeddings.c.memory_pk)
+        sa.select(tables.embeddings.c.memory_pk, spoken, tables.embeddings.c.attempts)
+        .join(tables.memories, tables.memories.c.pk == tables.embeddings.c.memory_pk)
         .where(
-            embeddings.c.state == sa.literal_column("'pending'"),
-            embeddings.c.next_attempt_at <= now_ms,
+            tables.embeddings.c.state == sa.literal_column("'pending'"),
+            tables.embeddings.c.next_attempt_at <= now_ms,
         )
-        .order_by(embeddings.c.next_attempt_at, embeddings.c.memory_pk)
+        .order_by(tables.embeddings.c.next_attempt_at, tables.embeddings.c.memory_pk)
         .limit(limit)
     )
     return [DueEmbedding(*row) for row in connection.execute(statement)]
@@ -53,8 +50,9 @@ def due(connection: sa.Connection, now_ms: int, limit: int) -> list[DueEmbedding
 
 def still_pending(connection: sa.Connection, pks: Sequence[int]) -> set[int]:
     """Those that no other worker has finished meanwhile."""
-    statement = sa.select(embeddings.c.memory_pk).where(
-        embeddings.c.memory_pk.in_(pks), embeddings.c.state == EmbeddingState.PENDING
+    statement = sa.select(tables.embeddings.c.memory_pk).where(
+        tables.embeddings.c.memory_pk.in_(pks),
+        tables.embeddings.c.state == EmbeddingState.PENDING,
     )
     return set(connection.execute(statement).scalars())
 
@@ -65,7 +63,7 @@ def mark_ready(
     """Store canonical vectors: little-endian float32, unit norm."""
     if vectors:
         connection.execute(
-            sa.update(embeddings).where(embeddings.c.memory_pk == sa.bindparam("pk")),
+            sa.update(tables.embeddings).where(tables.embeddings.c.memory_pk == sa.bindparam("pk")),
             [
                 {
                     "pk": pk,
@@ -84,11 +82,11 @@ def mark_failed(connection: sa.Connection, pks: Sequence[int], error_code: str) 
     """Give up on these until they are asked for again."""
     if pks:
         connection.execute(
-            sa.update(embeddings)
-            .where(embeddings.c.memory_pk.in_(pks))
+            sa.update(tables.embeddings)
+            .where(tables.embeddings.c.memory_pk.in_(pks))
             .values(
                 state=EmbeddingState.FAILED,
-                attempts=embeddings.c.attempts + 1,
+                attempts=tables.embeddings.c.attempts + 1,
                 error_code=error_code,
             )
         )
@@ -98,10 +96,10 @@ def put_off(connection: sa.Connection, pks: Sequence[int], until_ms: int, error_
     """Try these again later."""
     if pks:
         connection.execute(
-            sa.update(embeddings)
-            .where(embeddings.c.memory_pk.in_(pks))
+            sa.update(tables.embeddings)
+            .where(tables.embeddings.c.memory_pk.in_(pks))
             .values(
-                attempts=embeddings.c.attempts + 1,
+                attempts=tables.embeddings.c.attempts + 1,
                 next_attempt_at=until_ms,
                 error_code=error_code,
             )
@@ -111,12 +109,13 @@ def put_off(connection: sa.Connection, pks: Sequence[int], until_ms: int, error_
 def reset_failed(connection: sa.Connection) -> int:
     """Failed and put-off ones are due at once; gives how many there are."""
     changed = connection.execute(
-        sa.update(embeddings)
+        sa.update(tables.embeddings)
         .where(
             sa.or_(
-                embeddings.c.state == EmbeddingState.FAILED,
+                tables.embeddings.c.state == EmbeddingState.FAILED,
                 sa.and_(
-                    embeddings.c.state == EmbeddingState.PENDING, embeddings.c.next_attempt_at > 0
+                    tables.embeddings.c.state == EmbeddingState.PENDING,
+                    tables.embeddings.c.next_attempt_at > 0,
                 ),
             )
         )
@@ -128,28 +127,31 @@ def reset_failed(connection: sa.Connection) -> int:
 def reset_foreign(connection: sa.Connection, model: str, dimensions: int, limit: int) -> int:
     """Vectors of another model become pending again, ``limit`` at a time; gives how many."""
     chosen = (
-        sa.select(embeddings.c.memory_pk)
+        sa.select(tables.embeddings.c.memory_pk)
         .where(
-            embeddings.c.state == EmbeddingState.READY,
-            sa.or_(embeddings.c.model != model, embeddings.c.dimensions != dimensions),
+            tables.embeddings.c.state == EmbeddingState.READY,
+            sa.or_(
+                tables.embeddings.c.model != model,
+                tables.embeddings.c.dimensions != dimensions,
+            ),
         )
-        .order_by(embeddings.c.memory_pk)
+        .order_by(tables.embeddings.c.memory_pk)
         .limit(limit)
     )
-    return _reset(connection, embeddings.c.memory_pk.in_(chosen))
+    return _reset(connection, tables.embeddings.c.memory_pk.in_(chosen))
 
 
 def reset(connection: sa.Connection, pks: Sequence[int]) -> int:
     """These become pending again; gives how many there are."""
-    return _reset(connection, embeddings.c.memory_pk.in_(pks)) if pks else 0
+    return _reset(connection, tables.embeddings.c.memory_pk.in_(pks)) if pks else 0
 
 
 def enqueue_missing(connection: sa.Connection) -> int:
     """Queue memories that are in no state at all; gives how many."""
-    lost = sa.select(memories.c.pk).where(
-        ~sa.exists().where(embeddings.c.memory_pk == memories.c.pk)
+    lost = sa.select(tables.memories.c.pk).where(
+        ~sa.exists().where(tables.embeddings.c.memory_pk == tables.memories.c.pk)
     )
-    pks = list(connection.execute(lost.order_by(memories.c.pk)).scalars())
+    pks = list(connection.execute(lost.order_by(tables.memories.c.pk)).scalars())
     enqueue(connection, pks)
     return len(pks)
 
@@ -157,10 +159,13 @@ def enqueue_missing(connection: sa.Connection) -> int:
 def error_counts(connection: sa.Connection) -> dict[str, int]:
     """Why memories failed or were put off, and how many for each reason."""
     statement = (
-        sa.select(embeddings.c.error_code, sa.func.count())
-        .where(embeddings.c.state != EmbeddingState.READY, embeddings.c.error_code.is_not(None))
-        .group_by(embeddings.c.error_code)
-        .order_by(embeddings.c.error_code)
+        sa.select(tables.embeddings.c.error_code, sa.func.count())
+        .where(
+            tables.embeddings.c.state != EmbeddingState.READY,
+            tables.embeddings.c.error_code.is_not(None),
+        )
+        .group_by(tables.embeddings.c.error_code)
+        .order_by(tables.embeddings.c.error_code)
     )
     return {str(code): count for code, count in connection.execute(statement)}
 
@@ -168,12 +173,12 @@ def error_counts(connection: sa.Connection) -> dict[str, int]:
 def oldest_pending(connection: sa.Connection) -> int | None:
     """When the memory was stored that waits longest, in milliseconds; None: none waits."""
     statement = (
-        sa.select(sa.func.min(memories.c.created_at))
-        .join(embeddings, embeddings.c.memory_pk == memories.c.pk)
+        sa.select(sa.func.min(tables.memories.c.created_at))
+        .join(tables.embeddings, tables.embeddings.c.memory_pk == tables.memories.c.pk)
         .where(
-            embeddings.c.state == sa.literal_column("'pending'"),
+            tables.embeddings.c.state == sa.literal_column("'pending'"),
             # The index of the outbox is partial: the planner needs to see its condition.
-            embeddings.c.state != sa.literal_column("'ready'"),
+            tables.embeddings.c.state != sa.literal_column("'ready'"),
         )
     )
     found = connection.execute(statement).scalar()
@@ -183,26 +188,25 @@ def oldest_pending(connection: sa.Connection) -> int | None:
 def state_counts(connection: sa.Connection) -> dict[str, int]:
     """How many memories are in each state; every state is named."""
     found = dict.fromkeys((state.value for state in EmbeddingState), 0)
-    statement = sa.select(embeddings.c.state, sa.func.count()).group_by(embeddings.c.state)
+    statement = sa.select(tables.embeddings.c.state, sa.func.count()).group_by(
+        tables.embeddings.c.state
+    )
     found.update((state.value, count) for state, count in connection.execute(statement))
     return found
 
 
 def has_pending(connection: sa.Connection) -> bool:
     """Cheap: reads the outbox index only."""
-    statement = sa.select(sa.literal(1)).where(embeddings.c.state == sa.literal_column("'pending'"))
-    # The index of the outbox is partial: the planner needs to see its condition.
-    return (
-        connection.execute(
-            statement.where(embeddings.c.state != sa.literal_column("'ready'")).limit(1)
-        ).first()
-        is not None
+    # The index is partial: the planner needs to see its condition.
+    statement = (
+        "SELECT 1 FROM memory_embeddings WHERE state = 'pending' AND state <> 'ready' LIMIT 1"
     )
+    return connection.exec_driver_sql(statement).first() is not None
 
 
 def _reset(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
     changed = connection.execute(
-        sa.update(embeddings)
+        sa.update(tables.embeddings)
         .where(which)
         .values(
             state=EmbeddingState.PENDING,

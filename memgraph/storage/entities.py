@@ -8,11 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from memgraph.model.enums import EntityType
-from memgraph.model.tables import EntityAliasRow, EntityRow, MemoryEntityRow
-
-entities: sa.Table = EntityRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
-aliases: sa.Table = EntityAliasRow.__table__  # type: ignore[attr-defined]
-links: sa.Table = MemoryEntityRow.__table__  # type: ignore[attr-defined]
+from memgraph.storage import tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +28,15 @@ def find(connection: sa.Connection, names: Sequence[EntityName]) -> dict[EntityN
     for start in range(0, len(wanted), 5_000):
         chunk = wanted[start : start + 5_000]
         for row in connection.execute(
-            sa.select(entities.c.pk, entities.c.name_key, entities.c.type).where(
-                entities.c.name_key.in_(chunk)
-            )
+            sa.select(
+                tables.entities.c.pk, tables.entities.c.name_key, tables.entities.c.type
+            ).where(tables.entities.c.name_key.in_(chunk))
         ):
             by_name[row.name_key, row.type] = row.pk
         for alias in connection.execute(
-            sa.select(aliases.c.alias_key, aliases.c.entity_pk)
-            .where(aliases.c.alias_key.in_(chunk))
-            .order_by(aliases.c.entity_pk.desc())
+            sa.select(tables.aliases.c.alias_key, tables.aliases.c.entity_pk)
+            .where(tables.aliases.c.alias_key.in_(chunk))
+            .order_by(tables.aliases.c.entity_pk.desc())
         ):
             by_alias[alias.alias_key] = alias.entity_pk
     found = {}
@@ -57,10 +53,10 @@ def create(
     """New entities, from name to the id each shall have; gives their keys."""
     if not names:
         return {}
-    last = int(connection.execute(sa.select(sa.func.max(entities.c.pk))).scalar() or 0)
+    last = int(connection.execute(sa.select(sa.func.max(tables.entities.c.pk))).scalar() or 0)
     keys = {name: last + 1 + position for position, name in enumerate(names)}
     connection.execute(
-        sa.insert(entities),
+        sa.insert(tables.entities),
         [
             {
                 "pk": keys[name],
@@ -81,19 +77,21 @@ def link(connection: sa.Connection, pairs: Sequence[tuple[int, int]]) -> None:
     if not pairs:
         return
     connection.execute(
-        sa.insert(links).prefix_with("OR IGNORE"),
+        sa.insert(tables.links).prefix_with("OR IGNORE"),
         [{"entity_pk": entity, "memory_pk": memory} for entity, memory in pairs],
     )
     mentions: dict[int, int] = {}
     for entity, _ in pairs:
         mentions[entity] = mentions.get(entity, 0) + 1
     connection.execute(
-        sa.update(entities)
-        .where(entities.c.pk == sa.bindparam("entity"))
-        .values(mention_count=entities.c.mention_count + sa.bindparam("more")),
+        sa.update(tables.entities)
+        .where(tables.entities.c.pk == sa.bindparam("entity"))
+        .values(mention_count=tables.entities.c.mention_count + sa.bindparam("more")),
         [{"entity": entity, "more": count} for entity, count in mentions.items()],
     )
 
 
 def count(connection: sa.Connection) -> int:
-    return int(connection.execute(sa.select(sa.func.count()).select_from(entities)).scalar_one())
+    return int(
+        connection.execute(sa.select(sa.func.count()).select_from(tables.entities)).scalar_one()
+    )

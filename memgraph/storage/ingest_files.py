@@ -9,17 +9,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.model.enums import IngestStatus
-from memgraph.model.tables import DocumentKeyRow, IngestFileRow, PendingLinkRow
+from memgraph.storage import tables
 from memgraph.storage.encoding import json_text
-
-files: sa.Table = IngestFileRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
-document_keys: sa.Table = DocumentKeyRow.__table__  # type: ignore[attr-defined]
-pending_links: sa.Table = PendingLinkRow.__table__  # type: ignore[attr-defined]
 
 
 def status_of(connection: sa.Connection, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
     """The status and the manifest of a content that was seen before."""
-    statement = sa.select(files.c.status, files.c.manifest).where(files.c.sha256 == sha256)
+    statement = sa.select(tables.files.c.status, tables.files.c.manifest).where(
+        tables.files.c.sha256 == sha256
+    )
     row = connection.execute(statement).first()
     return (row.status, json.loads(row.manifest)) if row else None
 
@@ -34,7 +32,7 @@ def record(
     at: int,
 ) -> None:
     """Note what became of a content; a refused one may be taken later, never the reverse."""
-    statement = sa.insert(files).prefix_with("OR REPLACE")
+    statement = sa.insert(tables.files).prefix_with("OR REPLACE")
     told = json_text(dict(manifest))
     connection.execute(
         statement,
@@ -46,32 +44,36 @@ def add_keys(connection: sa.Connection, memory_id: str, keys: Sequence[str]) -> 
     """Names under which other files may link to this memory."""
     if keys:
         connection.execute(
-            sa.insert(document_keys).prefix_with("OR IGNORE"),
+            sa.insert(tables.document_keys).prefix_with("OR IGNORE"),
             [{"document_key": key, "memory_id": memory_id} for key in keys],
         )
 
 
 def known_as(connection: sa.Connection, key: str) -> list[str]:
     """Memories that answer to a name, in the order of their ids."""
-    statement = sa.select(document_keys.c.memory_id).where(document_keys.c.document_key == key)
-    return list(connection.execute(statement.order_by(document_keys.c.memory_id)).scalars())
+    statement = sa.select(tables.document_keys.c.memory_id).where(
+        tables.document_keys.c.document_key == key
+    )
+    return list(connection.execute(statement.order_by(tables.document_keys.c.memory_id)).scalars())
 
 
 def wait_for(connection: sa.Connection, row: Mapping[str, Any]) -> None:
     """Keep a link until a file arrives that answers to its target."""
-    connection.execute(sa.insert(pending_links).prefix_with("OR IGNORE"), row)
+    connection.execute(sa.insert(tables.pending_links).prefix_with("OR IGNORE"), row)
 
 
 def take_waiting(connection: sa.Connection, keys: Sequence[str]) -> list[sa.Row[Any]]:
     """The links that waited for one of these names; they wait no longer."""
-    chosen = pending_links.c.target.in_(keys)
+    chosen = tables.pending_links.c.target.in_(keys)
     rows = list(
-        connection.execute(sa.select(pending_links).where(chosen).order_by(pending_links.c.link_id))
+        connection.execute(
+            sa.select(tables.pending_links).where(chosen).order_by(tables.pending_links.c.link_id)
+        )
     )
     if rows:
         connection.execute(
-            sa.delete(pending_links).where(
-                pending_links.c.link_id.in_([row.link_id for row in rows])
+            sa.delete(tables.pending_links).where(
+                tables.pending_links.c.link_id.in_([row.link_id for row in rows])
             )
         )
     return rows
@@ -79,7 +81,7 @@ def take_waiting(connection: sa.Connection, keys: Sequence[str]) -> list[sa.Row[
 
 def counts(connection: sa.Connection) -> dict[str, int]:
     """How many contents ended in each status, and how many links wait."""
-    statement = sa.select(files.c.status, sa.func.count()).group_by(files.c.status)
+    statement = sa.select(tables.files.c.status, sa.func.count()).group_by(tables.files.c.status)
     found = {status.value: count for status, count in connection.execute(statement)}
-    waiting = connection.execute(sa.select(sa.func.count()).select_from(pending_links))
+    waiting = connection.execute(sa.select(sa.func.count()).select_from(tables.pending_links))
     return {**dict(sorted(found.items())), "links_waiting": int(waiting.scalar_one())}

@@ -7,28 +7,30 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from memgraph.model.tables import AuditRow
-
-audit_log: sa.Table = AuditRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
+from memgraph.storage import tables
 
 
 def head(connection: sa.Connection) -> tuple[int, str]:
     """(seq, hash) of the last entry; (0, "") of an empty journal."""
     row = connection.execute(
-        sa.select(audit_log.c.seq, audit_log.c.hash).order_by(audit_log.c.seq.desc()).limit(1)
+        sa.select(tables.audit_log.c.seq, tables.audit_log.c.hash)
+        .order_by(tables.audit_log.c.seq.desc())
+        .limit(1)
     ).first()
     return (row.seq, row.hash) if row else (0, "")
 
 
 def hash_of(connection: sa.Connection, seq: int) -> str | None:
     """The seal of one entry; None: there is no such entry."""
-    row = connection.execute(sa.select(audit_log.c.hash).where(audit_log.c.seq == seq)).first()
+    row = connection.execute(
+        sa.select(tables.audit_log.c.hash).where(tables.audit_log.c.seq == seq)
+    ).first()
     return None if row is None else str(row.hash)
 
 
 def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     if rows:
-        connection.execute(sa.insert(audit_log), rows)
+        connection.execute(sa.insert(tables.audit_log), rows)
 
 
 def entries(
@@ -39,7 +41,7 @@ def entries(
     limit: int | None = None,
 ) -> Iterator[sa.Row[Any]]:
     """Entries in order, all or those about one memory."""
-    statement = sa.select(audit_log).where(audit_log.c.seq > after)
+    statement = sa.select(tables.audit_log).where(tables.audit_log.c.seq > after)
     if subject is not None:
-        statement = statement.where(audit_log.c.subject == subject)
-    yield from connection.execute(statement.order_by(audit_log.c.seq).limit(limit))
+        statement = statement.where(tables.audit_log.c.subject == subject)
+    yield from connection.execute(statement.order_by(tables.audit_log.c.seq).limit(limit))

@@ -16,17 +16,11 @@ import sqlalchemy as sa
 
 from memgraph.errors import NotFound
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.tables import DerivationRow, MemoryRow, SourceRow, StatusRow
 from memgraph.model.values import Memory, Source, StoredSource
-from memgraph.storage import vectors
+from memgraph.storage import tables, vectors
 from memgraph.storage.encoding import json_text
 from memgraph.storage.rows import MEMORY_COLUMNS, memory_from_row, source_from_row
 from memgraph.storage.visibility import View
-
-memories: sa.Table = MemoryRow.__table__  # type: ignore[attr-defined]  # SQLModel sets it
-sources: sa.Table = SourceRow.__table__  # type: ignore[attr-defined]
-statuses: sa.Table = StatusRow.__table__  # type: ignore[attr-defined]
-derivations: sa.Table = DerivationRow.__table__  # type: ignore[attr-defined]
 
 # SQLite binds 32,766 values at most; one list of ids stays well under it.
 MAX_IDS = 10_000
@@ -34,13 +28,13 @@ MAX_IDS = 10_000
 
 def next_pk(connection: sa.Connection) -> int:
     """The key of the next row; the caller holds the only write transaction."""
-    return int(connection.execute(sa.select(sa.func.max(memories.c.pk))).scalar() or 0) + 1
+    return int(connection.execute(sa.select(sa.func.max(tables.memories.c.pk))).scalar() or 0) + 1
 
 
 def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows with every column of the table, ``pk`` included."""
     if rows:
-        connection.execute(sa.insert(memories), rows)
+        connection.execute(sa.insert(tables.memories), rows)
 
 
 @lru_cache(maxsize=1024)
@@ -55,28 +49,28 @@ def insert_sources(connection: sa.Connection, given: Iterable[Source]) -> None:
     rows = {source_id(each): each for each in given}
     if rows:
         connection.execute(
-            sa.insert(sources).prefix_with("OR IGNORE"),
+            sa.insert(tables.sources).prefix_with("OR IGNORE"),
             [{"source_id": key, **each.model_dump()} for key, each in rows.items()],
         )
 
 
 def insert_statuses(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     if rows:
-        connection.execute(sa.insert(statuses), rows)
+        connection.execute(sa.insert(tables.statuses), rows)
 
 
 def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str]]) -> None:
     """Pairs of (memory, the memory it was derived from); a repeated pair is left as it is."""
     if pairs:
         connection.execute(
-            sa.insert(derivations).prefix_with("OR IGNORE"),
+            sa.insert(tables.derivations).prefix_with("OR IGNORE"),
             [{"memory_id": one, "derived_from_id": ground} for one, ground in pairs],
         )
 
 
 def same_content(connection: sa.Connection, hashes: Sequence[str]) -> list[sa.Row[Any]]:
     """Active memories whose content hash is one of ``hashes``, oldest first."""
-    columns = memories.c
+    columns = tables.memories.c
     found: list[sa.Row[Any]] = []
     for start in range(0, len(hashes), MAX_IDS):
         statement = (
@@ -102,8 +96,8 @@ def existing_ids(connection: sa.Connection, ids: Sequence[str]) -> dict[str, int
     """Those of ``ids`` that are stored, each with its ``pk``."""
     found: dict[str, int] = {}
     for start in range(0, len(ids), MAX_IDS):
-        statement = sa.select(memories.c.memory_id, memories.c.pk).where(
-            memories.c.memory_id.in_(ids[start : start + MAX_IDS])
+        statement = sa.select(tables.memories.c.memory_id, tables.memories.c.pk).where(
+            tables.memories.c.memory_id.in_(ids[start : start + MAX_IDS])
         )
         found.update((row.memory_id, row.pk) for row in connection.execute(statement))
     return found
@@ -129,9 +123,10 @@ def get_many(connection: sa.Connection, ids: Sequence[str]) -> list[Memory]:
 
 def get_sources(connection: sa.Connection, ids: Sequence[str]) -> list[StoredSource]:
     """By id; unknown ids are left out."""
-    statement = sa.select(sources).where(sources.c.source_id.in_(sorted(set(ids))))
+    statement = sa.select(tables.sources).where(tables.sources.c.source_id.in_(sorted(set(ids))))
     return [
-        source_from_row(row) for row in connection.execute(statement.order_by(sources.c.source_id))
+        source_from_row(row)
+        for row in connection.execute(statement.order_by(tables.sources.c.source_id))
     ]
 
 
@@ -147,9 +142,9 @@ def set_status(
 ) -> None:
     """Change a status, its history and the index; the old period ends where the new one begins."""
     connection.execute(
-        sa.update(statuses)
-        .where(statuses.c.memory_id == memory_id, statuses.c.until.is_(None))
-        .values(until=sa.func.max(statuses.c.since, at))
+        sa.update(tables.statuses)
+        .where(tables.statuses.c.memory_id == memory_id, tables.statuses.c.until.is_(None))
+        .values(until=sa.func.max(tables.statuses.c.since, at))
     )
     insert_statuses(
         connection,
@@ -173,7 +168,7 @@ def update(connection: sa.Connection, memory_id: str, **values: Any) -> None:
     if "attributes" in values:
         values["attributes"] = json_text(values["attributes"])
     connection.execute(
-        sa.update(memories).where(memories.c.memory_id == memory_id).values(**values)
+        sa.update(tables.memories).where(tables.memories.c.memory_id == memory_id).values(**values)
     )
 
 
@@ -226,7 +221,7 @@ def select(connection: sa.Connection, view: View, chosen: Filter, *, limit: int)
 def counts(connection: sa.Connection) -> dict[str, dict[str, int]]:
     """How many memories there are of each kind, type and status."""
     found: dict[str, dict[str, int]] = {}
-    for column in (memories.c.kind, memories.c.type, memories.c.status):
+    for column in (tables.memories.c.kind, tables.memories.c.type, tables.memories.c.status):
         statement = sa.select(column, sa.func.count()).group_by(column).order_by(column)
         found[column.name] = {str(value): count for value, count in connection.execute(statement)}
     return found

@@ -1,0 +1,56 @@
+"""The tables as SQLAlchemy Core sees them.
+
+They are made when one is first used: building SQLModel's classes takes 0.3 s, which a process that
+only recalls need not pay.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    aliases: sa.Table
+    audit_log: sa.Table
+    derivations: sa.Table
+    document_keys: sa.Table
+    edges: sa.Table
+    embeddings: sa.Table
+    entities: sa.Table
+    files: sa.Table
+    links: sa.Table
+    memories: sa.Table
+    metadata: sa.Table
+    pending_links: sa.Table
+    sessions: sa.Table
+    sources: sa.Table
+    statuses: sa.Table
+
+_NAMES = {
+    "aliases": "entity_aliases",
+    "audit_log": "audit_log",
+    "derivations": "memory_derivations",
+    "document_keys": "ingest_document_keys",
+    "edges": "memory_edges",
+    "embeddings": "memory_embeddings",
+    "entities": "entities",
+    "files": "ingest_files",
+    "links": "memory_entities",
+    "memories": "memories",
+    "metadata": "memory_metadata",
+    "pending_links": "ingest_pending_links",
+    "sessions": "sessions",
+    "sources": "memory_sources",
+    "statuses": "memory_status",
+}
+
+
+def __getattr__(name: str) -> sa.Table:
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from memgraph.model.tables import metadata as schema
+
+    table = schema.tables[_NAMES[name]]
+    globals()[name] = table
+    return table
