@@ -39,10 +39,11 @@ _TIMES: Final = frozenset(
     | {"last_accessed_at", "resolved_at", "first_seen_at", "last_seen_at", "consolidated_at"}
     | {"recorded_at"}
 )
-_MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {
-    ("memories", "content"): MAX_CONTENT_CHARS,
-    ("memories", "summary"): MAX_SUMMARY_CHARS,
-}
+# What else a line may hold at length; any other text is a name of some kind.
+_LONG: Final = frozenset(
+    {"vector", "details", "manifest", "body", "query", "request", "explanation"}
+)
+_MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {("memories", "summary"): MAX_SUMMARY_CHARS}
 
 # An unknown id becomes a key that no row has: NULL would let SQLite choose one.
 _MEMORY_PK: Final = "coalesce((SELECT pk FROM memories WHERE memory_id = :memory_id), -1)"
@@ -109,15 +110,15 @@ class Record:
             if column is None or not column.nullable or self.name == "embedding":
                 raise refused("value", f"{field} is missing")
             return None
-        kind = self._type(field)
         if field in _JSON_COLUMNS:
             return _json_column(field, value)
+        kind = self._type(field)
         if isinstance(kind, sa.Enum):
             if value not in kind.enums:
                 raise refused("value", f"{field} is none of: {', '.join(kind.enums)}")
             return value
-        limit = _MAX_CHARS.get((self.table.name, field))
-        if limit is not None and isinstance(value, str) and len(value) > limit:
+        limit = _MAX_CHARS.get((self.table.name, field), MAX_CONTENT_CHARS)
+        if field not in _LONG and isinstance(value, str) and len(value) > limit:
             raise refused("value", f"{field} is longer than {limit} characters")
         return _plain(field, kind, value)
 

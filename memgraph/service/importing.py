@@ -22,8 +22,8 @@ from memgraph.audit.journal import Entry, Head, chain_hash
 from memgraph.audit.vectors import damaged
 from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
-from memgraph.errors import Conflict, ImportRejected
-from memgraph.paths import OrchestratorPaths
+from memgraph.errors import Conflict, ImportRejected, InvalidInput
+from memgraph.paths import OrchestratorPaths, check_orchestrator_name
 from memgraph.policy.dedup import content_hash
 from memgraph.service.embedding import MODEL_KEY
 from memgraph.service.exchange import FORMAT, VERSION
@@ -198,8 +198,10 @@ class Loader:
         wanted = {"record", "format", "version", "orchestrator", "schema", "exported_at"}
         if header.keys() != wanted | {"embedding"}:
             raise refused("fields", "missing or unknown fields")
-        if not isinstance(header["orchestrator"], str) or not header["orchestrator"]:
-            raise refused("value", "orchestrator is not a name")
+        try:
+            check_orchestrator_name(header["orchestrator"])
+        except InvalidInput as error:
+            raise refused("value", error.message) from None
         self._check_embedding(header["embedding"])
         return header
 
