@@ -78,7 +78,7 @@ def test_any_text_is_taken(classifier: RelationClassifier, text: str) -> None:
         ("Hall 7 holds 450 people.", "No more than 90 people fit into hall 7.", "contradicts"),
         (
             "Rosa never eats fish.",
-            "Rosa has tuna for lunch every day, as always.",
+            "Rosa has tuna every day, she always has.",
             "contradicts",
         ),
         ("The kiln is fired with gas.", "The kiln was converted, it is electric now.", "updates"),
