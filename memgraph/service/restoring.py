@@ -174,7 +174,7 @@ def _swap(
 
 
 def _adopt(connection: sa.Connection, name: str) -> None:
-    connection.execute(sa.delete(metadata.metadata).where(metadata.metadata.c.key == BACKUP_KEY))
+    metadata.drop(connection, BACKUP_KEY)
     metadata.put(connection, "orchestrator_id", name)
     connection.exec_driver_sql(
         "UPDATE memories SET orchestrator_id = ? WHERE orchestrator_id <> ?", (name, name)

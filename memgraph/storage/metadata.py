@@ -17,3 +17,8 @@ def put(connection: sa.Connection, key: str, value: str) -> None:
     connection.execute(
         sa.insert(tables.metadata).prefix_with("OR REPLACE"), {"key": key, "value": value}
     )
+
+
+def drop(connection: sa.Connection, key: str) -> None:
+    """Forget a key; one that is not there is passed over."""
+    connection.execute(sa.delete(tables.metadata).where(tables.metadata.c.key == key))
