@@ -1,4 +1,4 @@
-"""Measuring: memgraph bench labels, locomo."""
+"""Measuring: memgraph bench labels, locomo, latency."""
 
 from __future__ import annotations
 
@@ -45,6 +45,22 @@ def locomo(
         return _measured(bench.run(data, lambda stage: told(stage, 0, 1)))
 
 
+def latency(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    sizes: Annotated[str, typer.Option(metavar="N,N", help="Numbers of memories.")] = "10000",
+    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each kind.")] = 100,
+) -> Report:
+    """Measure writing, recall, bulletin and subgraph beside plain SQL on the same data."""
+    from memgraph.service.bench import latency as bench
+
+    try:
+        wanted = [int(each) for each in sizes.split(",")]
+    except ValueError:
+        raise typer.BadParameter("--sizes takes numbers, parted by commas") from None
+    with stages("measuring") as told:
+        return _measured(bench.run(wanted, lambda stage: told(stage, 0, 1), rounds=rounds))
+
+
 def _measured(found: dict[str, Any]) -> Report:
     def show(screen: Screen) -> None:
         screen.fields(_flat(found, ""))
@@ -67,6 +83,6 @@ COMMANDS = {
     "bench": make_group(
         "bench",
         "Measure quality and speed.",
-        {"labels": labels, "locomo": locomo},
+        {"labels": labels, "locomo": locomo, "latency": latency},
     )
 }
