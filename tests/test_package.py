@@ -1,0 +1,104 @@
+"""The package as a user gets it: names, errors, what importing costs, what the wheel holds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import memgraph
+from memgraph import errors
+from memgraph.errors import MemgraphError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def subclasses(kind: type[MemgraphError]) -> list[type[MemgraphError]]:
+    return [each for sub in kind.__subclasses__() for each in (sub, *subclasses(sub))]
+
+
+def test_every_public_name_is_there() -> None:
+    for name in memgraph.__all__:
+        assert getattr(memgraph, name) is not None
+    assert sorted(set(memgraph.__all__)) == sorted(memgraph.__all__)
+    assert set(dir(memgraph)) == set(memgraph.__all__)
+
+
+def test_every_error_has_a_code_of_its_own_and_a_place_in_the_tree() -> None:
+    found = [MemgraphError, *subclasses(MemgraphError)]
+    codes = [each.__dict__.get("code") for each in found]
+    assert None not in codes
+    assert len(set(codes)) == len(codes)
+    drawn = str(errors.__doc__)
+    for each in found:
+        assert each.__name__ in drawn, f"{each.__name__} is missing in the drawing"
+        assert each.code in drawn, f"{each.code} is missing in the drawing"
+
+
+def test_an_error_says_what_a_program_needs() -> None:
+    error = errors.NotFound("no memory", memory_id="x")
+    assert error.as_dict() == {
+        "code": "memory.not_found",
+        "message": "no memory",
+        "details": {"memory_id": "x"},
+    }
+
+
+def test_importing_does_next_to_nothing() -> None:
+    heavy = (
+        "sqlalchemy",
+        "sqlmodel",
+        "numpy",
+        "networkx",
+        "litellm",
+        "alembic",
+        "pydantic",
+        "rich",
+    )
+    script = f"import sys, memgraph; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_recall_does_not_load_what_only_writers_need(tmp_path: Path) -> None:
+    with memgraph.MemoryService(tmp_path, environ={}, background=False) as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember("The gate closes at nine.")
+        orc.embed_pending()
+    script = (
+        "import sys; from memgraph import MemoryService\n"
+        f"with MemoryService({str(tmp_path)!r}, environ={{}}, background=False) as service:\n"
+        "    assert service.orchestrator('o').recall('gate').items\n"
+        "    print([m for m in ('sqlmodel', 'alembic', 'litellm', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_wheel_holds_migrations_model_and_types(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for wanted in (
+        "memgraph/py.typed",
+        "ingest/py.typed",
+        "ingest/pipeline.py",
+        "memgraph/_migrations/env.py",
+        "memgraph/_migrations/script.py.mako",
+        "memgraph/_migrations/versions/0001_the_memory_graph.py",
+        "memgraph/providers/models/static-256/SHA256SUMS",
+        "memgraph/classification/data/types_weights.npz",
+        "memgraph/entities/data/given_names.txt",
+    ):
+        assert wanted in names, wanted
+    assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "docs/"))]
