@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pysqlite3.dbapi2 as sqlite
@@ -37,6 +38,8 @@ MAX_MENTIONS = 5_000
 MAX_SUCCESSION_STEPS = 5
 TOP_K_ENTITY = 50
 MAX_STEPS = 1_000
+# The neighbours of so many of each leg are looked at.
+NEIGHBOURED = 40
 SEEDS = 30
 EDGES_PER_SEED = 8
 # How much of what a memory says counts for one that is joined to it, and for one that replaced it.
@@ -76,6 +79,7 @@ class Search:
         narrowing: what may be shown; its statuses are those of the answer.
         with_replaced: superseded memories are looked at too, for the sake of their successors.
         with_edges: there are edges to follow.
+        top_k_context: candidates that the context leg ranks.
         exact: nothing is left out for the sake of speed.
     """
 
@@ -84,7 +88,8 @@ class Search:
     settings: RetrievalSettings
     with_replaced: bool
     with_edges: bool
-    exact: bool = False
+    top_k_context: int
+    exact: bool
 
     def gather(
         self,
@@ -101,7 +106,7 @@ class Search:
             self._leg(legs, "vector", lambda limit, by: self._vector(query_vector, limit, by))
         if name_keys:
             self._leg(legs, "entity", lambda limit, by: self._entity(name_keys, limit, by))
-        found = list(legs.candidates)
+        found = list(dict.fromkeys(pk for leg in legs.ranked.values() for pk in leg[:NEIGHBOURED]))
         if legs.replaced:
             self._succession(legs)
         if self.with_edges and legs.candidates:
@@ -256,7 +261,8 @@ class Search:
         pool = context.in_order(list(members.values()))
         stored = None if query_vector is None else self._vectors_of(pool)
         order = context.rank(context.Pool(pool, legs.links, stored, query_vector), question, terms)
-        legs.put("context", [members[pk] for pk in order if pk not in legs.replaced])
+        shown = (members[pk] for pk in order if pk not in legs.replaced)
+        legs.put("context", list(islice(shown, self.top_k_context)))
 
     def _vectors_of(self, pool: Sequence[Candidate]) -> NDArray[np.float32]:
         """A row for each candidate; zeros where its embedding is still to come."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from memgraph.config.schema import MemorySettings
+from memgraph.config.schema import MemorySettings, ModifierGroup
 from memgraph.errors import ProviderError
 from memgraph.ids import IdSource
 from memgraph.model.enums import MemoryStatus
@@ -32,7 +33,7 @@ from memgraph.policy.scope import Viewer, narrow
 from memgraph.retrieval import grounds, query
 from memgraph.retrieval.grounds import Standing
 from memgraph.retrieval.legs import ACTIVE, Legs, Search
-from memgraph.storage import embeddings, graph_queries, recall_graph, recall_queries
+from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.database import Database
 from memgraph.storage.recall_queries import Candidate, Narrowing
 from memgraph.storage.visibility import STANDING, View
@@ -48,7 +49,8 @@ RECEIPT_PREFIX = "rcl_"
 EDGES_PER_MEMORY = 10
 MAX_EDGES_PER_ITEM = 10
 # So many more than are asked for are modified and sorted: no modifier lifts one from below.
-MODIFIED_FACTOR, LEAST_MODIFIED = 2, 20
+MODIFIED_SURPLUS = 30
+CONTEXT_SURPLUS = 80
 # What an embedding model is given of a query; the rest would hardly move its vector.
 MAX_EMBEDDED_CHARS = 8_192
 
@@ -125,7 +127,7 @@ class _Answer:
     ) -> Bundle:
         any_edges = recall_graph.has_edges(self.connection)
         legs = self._legs(question, vector, name_keys, any_edges)
-        if vector is not None and embeddings.has_pending(self.connection):
+        if vector is not None and recall_queries.has_pending(self.connection):
             told.append(
                 Degraded(
                     code="vector.pending",
@@ -133,9 +135,9 @@ class _Answer:
                 )
             )
         fused = self._fused(legs)
-        top_n = self.request.top_n or self.settings.retrieval.top_n
+        top_n = self._top_n
         view = self.narrowing.view
-        considered = fused[: top_n * MODIFIED_FACTOR + LEAST_MODIFIED]
+        considered = fused[: top_n + MODIFIED_SURPLUS]
         stand = Standing()
         if any_edges:
             names = [legs.candidates[each.id].memory_id for each in considered]
@@ -175,6 +177,10 @@ class _Answer:
             token_cost=sum(item.memory.token_cost for item in items),
         )
 
+    @property
+    def _top_n(self) -> int:
+        return self.request.top_n or self.settings.retrieval.top_n
+
     def _legs(
         self,
         question: query.Question,
@@ -187,7 +193,13 @@ class _Answer:
             self.request.as_of is not None or recall_graph.has_replaced(self.connection)
         )
         search = Search(
-            self.connection, self.narrowing, retrieval, with_replaced, with_edges, self.exact
+            self.connection,
+            self.narrowing,
+            retrieval,
+            with_replaced,
+            with_edges,
+            self._top_n + CONTEXT_SURPLUS,
+            self.exact,
         )
         if not question.words and vector is None:
             legs = Legs()
@@ -223,7 +235,7 @@ class _Answer:
         stand: Standing,
         brought_by: str | None = None,
     ) -> _Ranked:
-        limits = ModifierSettings(**self.settings.retrieval.modifiers.model_dump())
+        limits = _limits(self.settings.retrieval.modifiers)
         at = self.narrowing.at
         confidence = effective_confidence(
             candidate.confidence,
@@ -294,6 +306,11 @@ class _Answer:
             if each.candidate.pk not in left_out
         ]
         return items, bool(left_out)
+
+
+@lru_cache(maxsize=16)
+def _limits(group: ModifierGroup) -> ModifierSettings:
+    return ModifierSettings(**group.model_dump())
 
 
 def citation(memory: Memory, source: StoredSource) -> str:

@@ -217,17 +217,35 @@ def by_vector(
         pks = vectors.nearest_exact(connection, query, wide)
     else:
         pks = vectors.nearest(connection, query, wide, visibilities=visibilities)
-    found = candidates(connection, pks, narrowing)
+    best = _compared(connection, pks, query)
+    found = _first_that_pass(connection, best, narrowing, limit)
     if not narrowing.is_view_alone and len(found) < limit and len(pks) == wide:
         # The filters let too few of the nearest through: search among what they let through.
         allowed = _allowed(connection, narrowing)
         pks = vectors.nearest(connection, query, wide, visibilities=visibilities, among=allowed)
-        found = candidates(connection, pks, narrowing)
-    by_pk = {each.pk: each for each in found}
-    keys, exact = vectors.exact(connection, list(by_pk))
+        best = _compared(connection, pks, query)
+        found = _first_that_pass(connection, best, narrowing, limit)
+    return found
+
+
+def _compared(
+    connection: sa.Connection, pks: Sequence[int], query: NDArray[np.float32]
+) -> list[int]:
+    """Those of ``pks`` that have a vector, by cosine, equal ones by key."""
+    keys, exact = vectors.exact(connection, pks)
     scores = (exact @ query).tolist()
-    best = sorted(zip(keys, scores, strict=True), key=lambda each: (-each[1], each[0]))
-    return [by_pk[pk] for pk, _ in best[:limit]]
+    return [pk for _, pk in sorted(zip((-each for each in scores), keys, strict=True))]
+
+
+def _first_that_pass(
+    connection: sa.Connection, pks: Sequence[int], narrowing: Narrowing, limit: int
+) -> list[Candidate]:
+    found: list[Candidate] = []
+    for start in range(0, len(pks), limit):
+        found.extend(candidates(connection, pks[start : start + limit], narrowing))
+        if len(found) >= limit:
+            break
+    return found[:limit]
 
 
 def by_entities(
@@ -307,6 +325,17 @@ def memories_of(
     )
     values = narrowing.params | {"pks": json.dumps(list(pks))}
     return {pk: memory_from_row(row) for pk, *row in plain_rows(connection, statement, values)}
+
+
+def has_pending(connection: sa.Connection) -> bool:
+    """Whether any memory waits to be embedded: one look into the index of the outbox."""
+    [(found,)] = plain_rows(
+        connection,
+        "SELECT EXISTS (SELECT 1 FROM memory_embeddings"
+        " WHERE state = 'pending' AND state <> 'ready')",
+        (),
+    )
+    return bool(found)
 
 
 def entities_named(connection: sa.Connection, keys: Collection[str]) -> dict[int, int]:

@@ -120,11 +120,11 @@ def rebuild(connection: sa.Connection) -> int:
 
 def indexed_dimensions(connection: sa.Connection) -> int:
     """How many numbers the vectors of the index have."""
-    return int(
-        connection.exec_driver_sql(
-            "SELECT value FROM memory_metadata WHERE key = 'embedding_dimensions'"
-        ).scalar_one()
+    driver: Any = connection.connection.driver_connection
+    [(value,)] = driver.execute(
+        "SELECT value FROM memory_metadata WHERE key = 'embedding_dimensions'"
     )
+    return int(value)
 
 
 def count(connection: sa.Connection) -> int:
@@ -251,12 +251,13 @@ def exact(connection: sa.Connection, pks: Sequence[int]) -> tuple[list[int], NDA
     import numpy as np
 
     dimensions = indexed_dimensions(connection)
-    found = connection.exec_driver_sql(
-        "SELECT memory_pk, vector FROM memory_embeddings"
-        " WHERE memory_pk IN (SELECT value FROM json_each(?))"
-        " AND state = 'ready' AND dimensions = ? ORDER BY memory_pk",
-        (json.dumps([int(pk) for pk in pks]), dimensions),
-    ).all()
+    driver: Any = connection.connection.driver_connection
+    found = driver.execute(
+        "SELECT e.memory_pk, e.vector FROM json_each(?) f"
+        " CROSS JOIN memory_embeddings e ON e.memory_pk = f.value"
+        " WHERE e.state = 'ready' AND e.dimensions = ?",
+        (json.dumps(sorted(pks)), dimensions),
+    ).fetchall()
     joined = b"".join(vector for _, vector in found)
     vectors = np.frombuffer(joined, dtype="<f4").reshape(len(found), dimensions)
     return [int(pk) for pk, _ in found], vectors
@@ -269,7 +270,8 @@ def _runs(
     import numpy as np
 
     # The layout is vec0's own (its shadow tables); a test holds it against vec0's KNN.
-    found = connection.exec_driver_sql(
+    driver: Any = connection.connection.driver_connection
+    found = driver.execute(
         "SELECT c.validity, c.rowids, v.vectors, m.data FROM memory_vectors_chunks c"
         " JOIN memory_vectors_vector_chunks00 v ON v.rowid = c.chunk_id"
         " JOIN memory_vectors_metadatachunks00 m ON m.rowid = c.chunk_id ORDER BY c.chunk_id"
