@@ -8,23 +8,26 @@ a line refers to memories and entities by their ids.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memgraph.clock import MAX_MS, MIN_MS
-from memgraph.errors import ImportRejected
 from memgraph.model.tables import metadata
 from memgraph.model.values import MAX_CONTENT_CHARS, MAX_SUMMARY_CHARS
+from memgraph.service.exchange_checks import (
+    Check,
+    bytes_check,
+    choice_check,
+    json_check,
+    refused,
+    text_check,
+    time_check,
+    type_check,
+)
 from memgraph.storage.encoding import json_text
-
-MAX_DEPTH: Final = 64
-MAX_INTEGER: Final = 2**63 - 1
 
 encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -40,14 +43,15 @@ _TIMES: Final = frozenset(
     | {"recorded_at"}
 )
 # What else a line may hold at length; any other text is a name of some kind.
-_LONG: Final = frozenset(
-    {"vector", "details", "manifest", "body", "query", "request", "explanation"}
-)
+_LONG: Final = frozenset({"details", "manifest", "body", "query", "request", "explanation"})
 _MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {("memories", "summary"): MAX_SUMMARY_CHARS}
 
 # An unknown id becomes a key that no row has: NULL would let SQLite choose one.
 _MEMORY_PK: Final = "coalesce((SELECT pk FROM memories WHERE memory_id = :memory_id), -1)"
 _ENTITY_PK: Final = "coalesce((SELECT pk FROM entities WHERE entity_id = :entity_id), -1)"
+
+
+_CHECKS: dict[tuple[str, str], Check] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,127 +109,42 @@ class Record:
         return sa.Text() if column is None else column.type
 
     def _stored(self, field: str, value: Any) -> Any:
+        check = _CHECKS.get((self.name, field))
+        if check is None:
+            check = _CHECKS[self.name, field] = self._check(field)
+        return check(value)
+
+    def _check(self, field: str) -> Check:
+        """What a field must fulfil, decided once: a line is read a hundred thousand times."""
         column = self.table.c.get(field)
-        if value is None:
-            if column is None or not column.nullable or self.name == "embedding":
+        optional = column is not None and column.nullable and self.name != "embedding"
+        wanted = _JSON_COLUMNS.get(field)
+        check = self._plain_check(field) if wanted is None else json_check(field, wanted)
+
+        def checked(value: Any) -> Any:
+            if value is not None:
+                return check(value)
+            if not optional:
                 raise refused("value", f"{field} is missing")
             return None
-        if field in _JSON_COLUMNS:
-            return _json_column(field, value)
+
+        return checked
+
+    def _plain_check(self, field: str) -> Check:
         kind = self._type(field)
         if isinstance(kind, sa.Enum):
-            if value not in kind.enums:
-                raise refused("value", f"{field} is none of: {', '.join(kind.enums)}")
-            return value
-        limit = _MAX_CHARS.get((self.table.name, field), MAX_CONTENT_CHARS)
-        if field not in _LONG and isinstance(value, str) and len(value) > limit:
-            raise refused("value", f"{field} is longer than {limit} characters")
-        return _plain(field, kind, value)
-
-
-def refused(reason: str, message: str) -> ImportRejected:
-    return ImportRejected(message, reason=reason)
-
-
-def loads(text: str) -> dict[str, Any]:
-    """A JSON object without duplicate keys, NaN, huge numbers, deep nesting or bad characters.
-
-    Raises:
-        ImportRejected: saying which of these it is.
-    """
-    try:
-        value = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer
-        )
-    except RecursionError:
-        raise refused("nesting", "nested too deeply") from None
-    except ValueError:
-        raise refused("syntax", "not a JSON object") from None
-    if not isinstance(value, dict):
-        raise refused("syntax", "not a JSON object")
-    _check(value, MAX_DEPTH)
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise refused("duplicate_key", "an object names the same field twice")
-    return found
-
-
-def _no_constant(_name: str) -> float:
-    raise refused("number", "NaN and Infinity are no JSON numbers")
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > 20 or not -MAX_INTEGER - 1 <= int(digits) <= MAX_INTEGER:
-        raise refused("number", "an integer beyond 64 bits")
-    return int(digits)
-
-
-def _check(value: Any, depth: int) -> None:
-    if depth == 0:
-        raise refused("nesting", "nested too deeply")
-    if isinstance(value, str):
-        _check_text(value)
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise refused("number", "a number that is too large")
-    elif isinstance(value, list):
-        for each in value:
-            _check(each, depth - 1)
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            _check_text(key)
-            _check(each, depth - 1)
-
-
-def _check_text(text: str) -> None:
-    if "\x00" in text:
-        raise refused("value", "a NUL character")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise refused("value", "a lone surrogate") from None
-
-
-def _json_column(field: str, value: Any) -> str:
-    wanted = _JSON_COLUMNS[field]
-    text = json_text(value)
-    if isinstance(value, str):
-        text, value = value, _loaded(value)
-    if not isinstance(value, wanted):
-        raise refused("value", f"{field} is not a JSON {wanted.__name__}")
-    if isinstance(value, list) and not all(isinstance(tag, str) for tag in value):
-        raise refused("value", "a tag is not a text")
-    return text
-
-
-def _loaded(text: str) -> Any:
-    # Wrapped, so that lists are read by the same strict rules as objects.
-    return loads(f'{{"value":{text}}}')["value"]
-
-
-def _plain(field: str, kind: sa.types.TypeEngine[Any], value: Any) -> Any:
-    expected: dict[type, Callable[[Any], bool]] = {
-        sa.Boolean: lambda one: isinstance(one, bool),
-        sa.Integer: lambda one: isinstance(one, int) and not isinstance(one, bool),
-        sa.Float: lambda one: isinstance(one, (int, float)) and not isinstance(one, bool),
-        sa.Text: lambda one: isinstance(one, str),
-        sa.LargeBinary: lambda one: isinstance(one, str),
-    }
-    fits = next(check for base, check in expected.items() if isinstance(kind, base))
-    if not fits(value):
-        raise refused("value", f"{field} is not of its type")
-    if field in _TIMES and not MIN_MS <= value <= MAX_MS:
-        raise refused("value", f"{field} lies outside of the years 0001 to 9999")
-    if isinstance(kind, sa.LargeBinary):
-        try:
-            return base64.b64decode(value, validate=True)
-        except binascii.Error:
-            raise refused("value", f"{field} is not base64") from None
-    return value
+            return choice_check(field, kind.enums)
+        if isinstance(kind, sa.LargeBinary):
+            return bytes_check(field)
+        if isinstance(kind, sa.Boolean):
+            return type_check(field, bool)
+        if isinstance(kind, sa.Float):
+            return type_check(field, float, int)
+        if isinstance(kind, sa.Integer):
+            return time_check(field) if field in _TIMES else type_check(field, int)
+        if field in _LONG:
+            return type_check(field, str)
+        return text_check(field, _MAX_CHARS.get((self.table.name, field), MAX_CONTENT_CHARS))
 
 
 def _record(

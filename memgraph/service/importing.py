@@ -27,7 +27,8 @@ from memgraph.paths import OrchestratorPaths, check_orchestrator_name
 from memgraph.policy.dedup import content_hash
 from memgraph.service.embedding import MODEL_KEY
 from memgraph.service.exchange import FORMAT, VERSION
-from memgraph.service.exchange_records import RECORDS, Record, loads, refused
+from memgraph.service.exchange_checks import loads, refused
+from memgraph.service.exchange_records import RECORDS, Record
 from memgraph.service.opened import Opened
 from memgraph.storage import backup as copying
 from memgraph.storage import embeddings, integrity, metadata, provisioning, sqlite, vectors
