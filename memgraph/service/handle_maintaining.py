@@ -34,6 +34,11 @@ class MaintainingHandle(Handle):
         with self._service.opened(self.name) as opened:
             return opened.worker.drain(limit=limit, progress=progress)
 
+    def pending_embeddings(self) -> int:
+        """How many memories wait to be embedded; cheap, whatever the size of the database."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return embeddings.pending_count(connection)
+
     def embedding_states(self) -> dict[str, int]:
         """How many memories are pending, ready and failed to be embedded."""
         with self._service.opened(self.name) as opened, opened.database.read() as connection:

@@ -204,6 +204,14 @@ def has_pending(connection: sa.Connection) -> bool:
     return connection.exec_driver_sql(statement).first() is not None
 
 
+def pending_count(connection: sa.Connection) -> int:
+    """How many wait; reads the outbox index only."""
+    statement = (
+        "SELECT count(*) FROM memory_embeddings WHERE state = 'pending' AND state <> 'ready'"
+    )
+    return int(connection.exec_driver_sql(statement).scalar_one())
+
+
 def _reset(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
     changed = connection.execute(
         sa.update(tables.embeddings)

@@ -164,7 +164,7 @@ def _usage(invocation: Invocation, error: typer.TyperException) -> int:
     if context is not None:
         details = {"usage": context.get_usage().removeprefix("Usage: ")}
         if not invocation.as_json:
-            message = f"{message} Try: {context.command_path} --help"
+            message = f"{message.rstrip('.')}. Try: {context.command_path} --help"
     return invocation.refuse(
         {"code": USAGE_CODE, "message": message, "details": details}, code=_USAGE
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # In a pipe or a file prose is wrapped here, and a row of a table is one line, however long.
 PIPED_WIDTH = 100
+STAGE_CHARS = 40
 _ENDLESS = 100_000
 
 STATUS_STYLE = {
@@ -166,14 +167,20 @@ def stages(title: str) -> Iterator[Callable[[str, int, int], None]]:
         yield lambda _stage, _done, _total: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = Console(file=sys.stderr, markup=False)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        # Last, so that the bar stands still while names of all lengths go by.
+        TextColumn("{task.fields[stage]}", markup=False),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(plain(title))
+        task = bar.add_task(plain(title), stage="")
         yield lambda stage, done, total: bar.update(
-            task, description=plain(f"{title}: {stage}"), completed=done, total=total
+            task, stage=plain(stage)[:STAGE_CHARS], completed=done, total=total
         )
 
 

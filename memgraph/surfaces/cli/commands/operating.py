@@ -252,7 +252,7 @@ def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> Report:
             raise InvalidInput("memory.embedding.provider is none: there is nothing to embed with")
         if retry:
             handle.retry_embeddings()
-        waiting = handle.embedding_states()["pending"]
+        waiting = handle.pending_embeddings()
         with progress("embedding", waiting) as advance:
             drained = handle.embed_pending(progress=advance)
         states = handle.embedding_states()
