@@ -131,8 +131,9 @@ def root_command() -> TyperGroup:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code; see ``memgraph.surfaces.cli.main``."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    options = given[: given.index("--")] if "--" in given else given
     # An error in the options themselves is told in the form that was asked for, too.
-    invocation = Invocation(as_json="--json" in given)
+    invocation = Invocation(as_json="--json" in options)
     _prepare_streams()
     try:
         code = root_command().main(given, PROGRAM, standalone_mode=False, obj=invocation)
@@ -164,7 +165,8 @@ def _usage(invocation: Invocation, error: typer.TyperException) -> int:
     if context is not None:
         details = {"usage": context.get_usage().removeprefix("Usage: ")}
         if not invocation.as_json:
-            message = f"{message.rstrip('.')}. Try: {context.command_path} --help"
+            end = "" if message.endswith((".", "?")) else "."
+            message = f"{message}{end} Try: {context.command_path} --help"
     return invocation.refuse(
         {"code": USAGE_CODE, "message": message, "details": details}, code=_USAGE
     )
