@@ -127,36 +127,6 @@ def indexed_dimensions(connection: sa.Connection) -> int:
     return int(value)
 
 
-def count(connection: sa.Connection) -> int:
-    """How many memories are in the index."""
-    return int(
-        connection.exec_driver_sql("SELECT count(*) FROM memory_vectors_rowids").scalar_one()
-    )
-
-
-def missing(connection: sa.Connection) -> list[int]:
-    """Keys of memories that have a ready vector and are not in the index."""
-    found = connection.exec_driver_sql(
-        "SELECT memory_pk FROM memory_embeddings WHERE state = 'ready'"
-        " AND memory_pk NOT IN (SELECT rowid FROM memory_vectors_rowids) ORDER BY memory_pk"
-    )
-    return [int(pk) for (pk,) in found]
-
-
-def strays(connection: sa.Connection) -> list[int]:
-    """Keys in the index that should not be: no ready vector, or an outdated visibility."""
-    found = connection.exec_driver_sql(
-        "SELECT v.memory_pk, v.visibility, e.state, m.scope, m.scope_id, m.status, m.sensitivity"
-        " FROM memory_vectors v LEFT JOIN memory_embeddings e ON e.memory_pk = v.memory_pk"
-        " LEFT JOIN memories m ON m.pk = v.memory_pk ORDER BY v.memory_pk"
-    )
-    return [
-        int(pk)
-        for pk, stored, state, *facts in found
-        if state != "ready" or facts[0] is None or visibility(*facts) != stored
-    ]
-
-
 def entries(
     connection: sa.Connection,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
