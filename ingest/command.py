@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # While a folder is followed, results of the past are kept up to this many.
 MAX_KEPT = 1_000
+MAX_SHOWN = 100
 COLUMNS = ("file", "outcome", "memories", "edges", "reason")
 
 
@@ -178,7 +179,7 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 def _show(screen: Screen, results: Sequence[FileResult]) -> None:
     rows = [
         (
-            each.path,
+            _shortened(each.path),
             each.outcome,
             _count(each.counts.get("memories")),
             _count(each.counts.get("edges")),
@@ -188,6 +189,11 @@ def _show(screen: Screen, results: Sequence[FileResult]) -> None:
     ]
     if rows:
         screen.table(COLUMNS, rows)
+
+
+def _shortened(path: str) -> str:
+    """A path that leaves room for the other columns; its beginning and its end tell most."""
+    return path if len(path) <= MAX_SHOWN else f"{path[: MAX_SHOWN // 2]}…{path[-MAX_SHOWN // 2 :]}"
 
 
 def _count(value: Any) -> str:
