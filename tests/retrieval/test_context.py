@@ -1,0 +1,133 @@
+"""The context leg's features, one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memgraph.retrieval import context, query
+from memgraph.retrieval.context import Pool
+from memgraph.retrieval.query import Terms
+from memgraph.storage.recall_queries import Candidate
+
+
+def candidate(pk: int, content: str = "words", **values: Any) -> Candidate:
+    fields: dict[str, Any] = {
+        "pk": pk,
+        "memory_id": f"ep_{pk:03d}",
+        "status": "active",
+        "content": content,
+        "session_id": "s",
+        "sequence": pk,
+        "source_role": None,
+        "event_time": None,
+        "created_at": 0,
+        "importance": 50,
+        "confidence": 1.0,
+        "decay_rate": 0.0,
+        "last_accessed_at": None,
+    }
+    return Candidate(**(fields | values))
+
+
+def terms(*stems: str) -> Terms:
+    return Terms(stems, stems, tuple(1.0 for _ in stems), 0)
+
+
+def features(
+    candidates: list[Candidate],
+    wanted: Terms,
+    question: str = "",
+    links: tuple[tuple[int, int, float], ...] = (),
+) -> dict[str, Any]:
+    pool = Pool(candidates, links, None, None)
+    return context.features(pool, query.read(question), wanted)
+
+
+def test_neighbours_lend_what_they_say_and_less_from_afar() -> None:
+    pool = [candidate(1, "the heron"), candidate(2), candidate(3), candidate(4)]
+    near = features(pool, terms("heron"))["near_terms"]
+    assert near[0] > near[1] > near[2] > near[3] == 0.0
+
+
+def test_only_turns_beside_it_in_the_same_session_are_neighbours() -> None:
+    pool = context.in_order(
+        [
+            candidate(1, "the heron", sequence=5),
+            candidate(2, sequence=9),
+            candidate(3, sequence=6, session_id="other"),
+            candidate(4, sequence=None, session_id=None),
+        ]
+    )
+    near = dict(
+        zip((each.pk for each in pool), features(pool, terms("heron"))["near_terms"], strict=True)
+    )
+    assert near.pop(1) > 0.0
+    assert set(near.values()) == {0.0}
+
+
+def test_an_edge_lends_too() -> None:
+    pool = [candidate(1, "the heron", session_id="a"), candidate(2, session_id="b")]
+    found = features(pool, terms("heron"), links=((2, 1, 0.5),))["near_terms"]
+    assert found[1] == pytest.approx(found[0] / 2)
+
+
+def test_a_session_is_about_what_its_turns_say_together() -> None:
+    pool = [
+        candidate(1, "a heron", session_id="a"),
+        candidate(2, "a lake", session_id="a"),
+        candidate(3, "a heron", session_id="b"),
+    ]
+    session = features(pool, terms("heron", "lake"))["session_terms"]
+    assert session[0] == session[1] == 1.0
+    assert session[2] == pytest.approx(0.5)
+
+
+def test_the_speaker_counts_only_where_it_tells_apart() -> None:
+    pool = [candidate(1, source_role="Ana Lima"), candidate(2, source_role="Ben")]
+    assert features(pool, terms(), "What did Ana say?")["speaker"].tolist() == [1.0, 0.0]
+    assert features(pool, terms(), "Did Ana meet Ben?")["speaker"].tolist() == [0.0, 0.0]
+
+
+def test_a_question_is_no_answer_and_what_follows_it_may_be() -> None:
+    found = features([candidate(1, "Why?"), candidate(2, "Because.")], terms())
+    assert found["asks"].tolist() == [1.0, 0.0]
+    assert found["answers"].tolist() == [0.0, 1.0]
+
+
+def test_times_and_numbers_count_only_when_asked_for() -> None:
+    pool = [candidate(1, "It was yesterday."), candidate(2, "We have three of them.")]
+    assert features(pool, terms(), "When was it?")["time_asked"].tolist() == [1.0, 0.0]
+    assert features(pool, terms(), "How many?")["number_asked"].tolist() == [0.0, 1.0]
+    assert not {"time_asked", "number_asked"} & features(pool, terms(), "Who?").keys()
+
+
+def test_short_turns_weigh_less_and_facts_all_the_same() -> None:
+    long = "many words that say something about the matter in hand today"
+    length = features(
+        [candidate(1, "ok"), candidate(2, long), candidate(3, "ok", session_id=None)], terms()
+    )["length"]
+    assert length[0] < length[1]
+    assert length[2] == 0.75
+
+
+def test_meaning_is_compared_with_what_all_share_taken_out() -> None:
+    vectors = np.array([[10.0, 1.0, 0.0], [10.0, 0.0, 1.0]], dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    pool = Pool([candidate(1), candidate(9)], (), vectors, vectors[1])
+    own = context.features(pool, query.read("x"), terms())["own_meaning"]
+    assert own[0] < 0.0 < own[1]
+
+
+def test_ranking_breaks_ties_by_key() -> None:
+    pool = Pool([candidate(pk, session_id=None) for pk in (7, 3, 5)], (), None, None)
+    assert context.rank(pool, query.read("x"), terms()) == [3, 5, 7]
+
+
+def test_every_weight_belongs_to_a_feature() -> None:
+    vectors = np.eye(2, dtype=np.float32)
+    pool = Pool([candidate(1), candidate(2)], (), vectors, vectors[0])
+    asked = query.read("When, and how many, in May 2024?")
+    assert context.features(pool, asked, terms("may")).keys() == context.WEIGHTS.keys()
