@@ -229,10 +229,7 @@ class _Work:
         outcome = self.store.ingest_document(document)
         if outcome.outcome == "duplicate":
             return self._repeated(content, outcome.manifest)
-        made = [each.model_dump(mode="json", exclude_none=True) for each in outcome.memories]
-        joined = [each.model_dump(mode="json", exclude_none=True) for each in outcome.edges]
-        items = {"items": {"memories": made, "edges": joined}}
-        return self._close("processed", content, {**outcome.manifest, **items})
+        return self._close("processed", content, outcome.manifest)
 
     def _repeated(self, content: FileContent, recorded: Mapping[str, Any]) -> FileResult:
         """A content that is stored already: by this very claim before its worker died, or earlier.

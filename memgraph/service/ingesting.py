@@ -53,7 +53,7 @@ def store_document(opened: Opened, document: Document, actor: str) -> DocumentOu
             links_waiting=waiting,
             relations=related,
         )
-        manifest = {**document.manifest, **_counts(outcome)}
+        manifest = {**document.manifest, **_counts(outcome), **_items(outcome)}
         ingest_files.record(
             connection,
             document.sha256,
@@ -167,6 +167,13 @@ def _relate(
 
 def _stored(outcomes: Sequence[Outcome]) -> int:
     return sum(each.outcome == "stored" for each in outcomes)
+
+
+def _items(outcome: DocumentOutcome) -> dict[str, Any]:
+    """What became of each memory and edge, with its id, in the order of the file."""
+    made = [each.model_dump(mode="json", exclude_none=True) for each in outcome.memories]
+    joined = [each.model_dump(mode="json", exclude_none=True) for each in outcome.edges]
+    return {"items": {"memories": made, "edges": joined}}
 
 
 def _counts(outcome: DocumentOutcome) -> dict[str, Any]:

@@ -18,6 +18,9 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.ingest import Document, DocumentOutcome
 
 RECORD = "# {number}. {title}\n\n## Status\n\n{status}\n\n## Decision\n\nWe choose {title}.\n"
+LONG_RECORD = f"{RECORD}\n## Consequences\n\nLess coffee.\n".format(
+    number=1, title="Tea", status="Accepted"
+)
 ALL = tuple(MemoryStatus)
 
 Drop = Callable[[str, str | bytes], Path]
@@ -272,6 +275,27 @@ def test_a_run_that_dies_is_ended_by_the_next(orc: Orchestrator, drop: Drop, aft
     assert manifest(orc, result)["memories"] == {"stored": 1}
     assert (orc.paths.processed / "a.md").exists()
     assert only_none(run(orc))
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_the_manifest_of_a_run_that_died_says_as_much(service: MemoryService, after: bool) -> None:
+    calm_one, dying = (service.orchestrator(name, create=True) for name in ("calm", "dying"))
+    for each in (calm_one, dying):
+        (each.paths.ingest / "a.md").write_text(LONG_RECORD)
+    with pytest.raises(KeyboardInterrupt):
+        run_through(Breaking(dying, KeyboardInterrupt(), after=after))
+    calm, died = manifests = [manifest(each, only(run(each))) for each in (calm_one, dying)]
+    ids = [each["memory_id"] for each in died["items"]["memories"]]
+    edges = {each["edge_id"] for each in died["items"]["edges"]}
+    assert {each.memory_id for each in dying.list_memories()} == set(ids)
+    assert {each.edge_id for each in dying.subgraph(ids).edges} == edges
+    for told in manifests:
+        for each in (*told["items"]["memories"], *told["items"]["edges"]):
+            each.pop("memory_id", None)
+            each.pop("edge_id", None)
+        for name in ("claim", "started_at", "ended_at", "resumed"):
+            told.pop(name)
+    assert calm == died
 
 
 def only_none(report: IngestReport) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -44,5 +45,8 @@ def test_killed_workers_lose_and_repeat_nothing(tmp_path: Path) -> None:
     kept = {each.name for each in (zone / "processed").iterdir()}
     names = {f"talk-{number:03d}.txt" for number in range(FILES)}
     assert kept == names | {name + MANIFEST_ENDING for name in names}
+    told = [json.loads((zone / "processed" / (n + MANIFEST_ENDING)).read_bytes()) for n in names]
+    made = [each["memory_id"] for one in told for each in one["items"]["memories"]]
+    assert sorted(made) == sorted(each.memory_id for each in turns)
     assert list((zone / CLAIMS).glob("[!.]*")) == []
     assert list((zone / "rejected").iterdir()) == []
