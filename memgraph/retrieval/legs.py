@@ -36,6 +36,7 @@ ACTIVE = frozenset({MemoryStatus.ACTIVE})
 # An entity that is named everywhere tells little, and walking all its memories costs much.
 MAX_MENTIONS = 5_000
 MAX_SUCCESSION_STEPS = 5
+NO_DEADLINE_MS = 86_400_000
 TOP_K_ENTITY = 50
 MAX_STEPS = 1_000
 # The neighbours of so many of each leg are looked at.
@@ -144,7 +145,7 @@ class Search:
         if question.cut:
             legs.tell("query.cut", "the query is very long; its beginning was searched for")
         frequencies: dict[str, int] = {}
-        with recall_queries.deadline(self.connection, self.settings.deadline_ms):
+        with recall_queries.deadline(self.connection, self._deadline_ms):
             try:
                 frequencies = recall_queries.document_frequencies(
                     self.connection, question.words.keys()
@@ -164,7 +165,7 @@ class Search:
         limit = self._limit(name)
         found: list[Candidate] = []
         starved = False
-        with recall_queries.deadline(self.connection, self.settings.deadline_ms):
+        with recall_queries.deadline(self.connection, self._deadline_ms):
             try:
                 if self.with_replaced:
                     wide = limit + limit // 2
@@ -178,6 +179,10 @@ class Search:
             except sqlite.Error as error:
                 self._expired_or_raise(error, name, legs)
         legs.put(name, found[:limit])
+
+    @property
+    def _deadline_ms(self) -> int:
+        return NO_DEADLINE_MS if self.exact else self.settings.deadline_ms
 
     def _limit(self, name: str) -> int:
         if name == "text":

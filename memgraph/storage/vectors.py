@@ -198,7 +198,8 @@ def nearest_exact(connection: sa.Connection, query: NDArray[np.float32], limit: 
     """
     import numpy as np
 
-    found = connection.exec_driver_sql(
+    driver: Any = connection.connection.driver_connection
+    found = driver.execute(
         "SELECT memory_pk, vector FROM memory_embeddings WHERE state = 'ready' AND dimensions = ?"
         " ORDER BY memory_pk",
         (len(query),),

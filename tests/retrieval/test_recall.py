@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from memgraph.ids import CountingIds
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.retrieval.recall import recall
+from memgraph.storage import recall_queries
 
 
 def remember(orc: Orchestrator, *contents: str, **fields: Any) -> list[str]:
@@ -290,6 +292,19 @@ def test_without_the_provider_words_are_searched(
         assert bundle.ids == (found,)
         provider.fail_with = None
         assert codes(memory.recall("kettle")) == []
+
+
+def test_a_leg_that_takes_too_long_is_given_up(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(orc, *(f"Gull number {n}" for n in range(50)))
+    ticks = itertools.count(step=3_600)
+    monkeypatch.setattr(recall_queries, "_STEPS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(recall_queries.time, "monotonic", lambda: next(ticks))
+    bundle = orc.recall("gull")
+    assert {"text.deadline", "vector.deadline"} <= set(codes(bundle))
+    monkeypatch.undo()
+    assert len(orc.recall("gull").items) == 20
 
 
 def test_a_hub_of_edges_stays_bounded(orc: Orchestrator) -> None:
