@@ -31,7 +31,8 @@ def test_every_error_has_a_code_of_its_own_and_a_place_in_the_tree() -> None:
     assert None not in codes
     assert len(set(codes)) == len(codes)
     drawn = str(errors.__doc__)
-    for each in found:
+    # A surface may have errors of its own, for what only it can get wrong.
+    for each in (one for one in found if one.__module__ == errors.__name__):
         assert each.__name__ in drawn, f"{each.__name__} is missing in the drawing"
         assert each.code in drawn, f"{each.code} is missing in the drawing"
 
