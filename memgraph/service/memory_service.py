@@ -6,7 +6,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,7 +16,13 @@ from memgraph.audit.journal import Head
 from memgraph.clock import Clock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings
-from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorMissing
+from memgraph.errors import (
+    DatabaseReplaced,
+    MemgraphError,
+    MemoryDisabled,
+    OrchestratorExists,
+    OrchestratorMissing,
+)
 from memgraph.ids import IdSource, UlidSource
 from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
@@ -99,7 +105,9 @@ class MemoryService:
                 raise OrchestratorMissing(
                     f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
                 )
-            self.create(name)
+            # Another thread or process may be making it at this very moment.
+            with suppress(OrchestratorExists):
+                self.create(name)
         return Orchestrator(self, name, viewer=viewer, actor=actor)
 
     def create(self, name: str) -> None:
@@ -185,6 +193,10 @@ class MemoryService:
         opened = self._acquire(name)
         try:
             yield opened
+        except DatabaseReplaced:
+            # After a restore: the next call opens the file that is there now.
+            self._discard(name, opened)
+            raise
         finally:
             self._release(opened)
 
@@ -248,6 +260,12 @@ class MemoryService:
     def _release(self, opened: Opened) -> None:
         with self._lock:
             opened.users -= 1
+
+    def _discard(self, name: str, opened: Opened) -> None:
+        with self._lock:
+            if self._opened.get(name) is opened:
+                del self._opened[name]
+        opened.close()
 
     def _evict(self, allowed: int) -> list[Opened]:
         excess = len(self._opened) - allowed

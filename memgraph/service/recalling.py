@@ -5,6 +5,7 @@ from __future__ import annotations
 from memgraph.model.recall import Bundle, Degraded, RecallRequest
 from memgraph.policy.scope import Viewer
 from memgraph.retrieval.recall import recall
+from memgraph.service.embedding import model_mismatch
 from memgraph.service.opened import Opened
 
 
@@ -12,6 +13,9 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
     """Answer a request from one orchestrator. Raises AccessDenied, StorageError."""
     embed = None if opened.embedding is None else opened.embedding.embed
     degraded = []
+    with opened.database.read() as connection:
+        # Another process may have made the vectors anew, for another model.
+        opened.other_model = model_mismatch(connection, opened.embedding)
     if opened.other_model is not None:
         embed = None
         degraded.append(

@@ -413,3 +413,15 @@ def test_databases_of_two_orchestrators_do_not_meet(tmp_path: Path) -> None:
             assert isinstance(one.database, Database)
             with pytest.raises(InvalidInput):
                 maintenance.backup(one, two.paths.database, force=True)
+
+
+def test_a_service_goes_on_with_the_restored_file(
+    service: MemoryService, orc: Orchestrator, tmp_path: Path
+) -> None:
+    kept = orc.remember("before the backup")
+    orc.backup(tmp_path / "copy")
+    restore(service.paths(orc.name), tmp_path / "copy")
+    with pytest.raises(DatabaseReplaced):
+        orc.remember("into the old file")
+    assert orc.get(kept).content == "before the backup"
+    assert orc.remember("into the new file")
