@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from working import NAME, filled, tampering, working
 
-from memgraph import MemoryService
+from memgraph import MemoryService, Orchestrator
 from memgraph.audit import anchor
 from memgraph.clock import FixedClock
 from memgraph.errors import (
