@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from memgraph import MemoryService
+from memgraph import MemoryService, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.model.enums import EntityType
 from memgraph.providers.fake import FakeEmbedding
@@ -21,6 +21,7 @@ from memgraph.storage import sqlite
 from memgraph.storage.entities import EntityName
 
 NAME = "orc-1"
+SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}))
 _NAMES = re.compile(r"\b[A-Z][a-z]+\b")
 
 
@@ -51,6 +52,7 @@ def fill(orchestrator: Orchestrator) -> dict[str, str]:
     """One of everything that the journal tells of; gives ids by what they are."""
     clock = orchestrator._service.clock
     assert isinstance(clock, FixedClock)
+    orchestrator = orchestrator._service.orchestrator(orchestrator.name, viewer=SEES_ALL)
     ids = {
         "berlin": orchestrator.remember("The office is in Berlin.", tags=["place"]),
         "paris": orchestrator.remember("The office is in Paris.", scope="project", scope_id="p"),

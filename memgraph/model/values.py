@@ -92,7 +92,8 @@ Attributes = Annotated[dict[str, Any], AfterValidator(_storable_json)]
 class Value(BaseModel):
     """Base of all values: immutable, and a field nobody knows is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
+    # Built at first use: a process needs a few of the values, and building all takes 0.1 s.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 ValueT = TypeVar("ValueT", bound=Value)
@@ -156,6 +157,8 @@ class MemoryInput(Value):
             raise ValueError("content: is only white space")
         if (self.scope is Scope.GLOBAL) != (self.scope_id is None):
             raise ValueError("scope_id: a session or project scope needs one, global has none")
+        if "supersedes" in self.attributes:
+            raise ValueError("attributes: supersedes is kept by resolving a contradiction")
         return self
 
 
@@ -259,6 +262,13 @@ class Outcome(Value):
     edge_id: str | None = None
     code: str | None = None
     message: str | None = None
+
+
+class Change(Value):
+    """Who changes something, and why: what the journal and the status history keep of it."""
+
+    actor: Name
+    reason: Reason = ""
 
 
 def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:

@@ -25,11 +25,12 @@ from memgraph.policy.lifecycle import (
 )
 from memgraph.service.joining import state_of
 from memgraph.storage import edges, memories
+from memgraph.storage.visibility import View
 
 
-def confirm(connection: sa.Connection, memory_id: str, *, at: int) -> list[Entry]:
+def confirm(connection: sa.Connection, memory_id: str, *, at: int, view: View) -> list[Entry]:
     """Protect a memory: full confidence, no decay. Only an active one can be confirmed."""
-    memory = memories.get(connection, memory_id)
+    memory = memories.get(connection, memory_id, view)
     if memory.status is not MemoryStatus.ACTIVE:
         raise Conflict(
             f"only an active memory can be confirmed; this one is {memory.status.value}",
@@ -41,10 +42,10 @@ def confirm(connection: sa.Connection, memory_id: str, *, at: int) -> list[Entry
 
 
 def retract(
-    connection: sa.Connection, memory_id: str, *, reason: str, at: int, actor: str
+    connection: sa.Connection, memory_id: str, *, reason: str, at: int, actor: str, view: View
 ) -> list[Entry]:
     """Take a memory back. It stays, with its history, and is no longer recalled."""
-    status = next_status(memories.get(connection, memory_id).status, Action.RETRACT)
+    status = next_status(memories.get(connection, memory_id, view).status, Action.RETRACT)
     memories.set_status(
         connection, memory_id, status, at=at, actor=actor, reason=reason, valid_until=at
     )
@@ -52,20 +53,28 @@ def retract(
 
 
 def restore(
-    connection: sa.Connection, memory_id: str, *, reason: str, at: int, actor: str
+    connection: sa.Connection, memory_id: str, *, reason: str, at: int, actor: str, view: View
 ) -> list[Entry]:
-    """Bring a retracted memory back."""
-    memory = memories.get(connection, memory_id)
+    """Bring a retracted memory back: as superseded where what replaced it still stands."""
+    memory = memories.get(connection, memory_id, view)
     if not memory.content:
         raise Conflict("an erased memory cannot be restored", memory_id=memory_id)
     status = next_status(memory.status, Action.RESTORE)
-    memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reason)
+    against = memories.get_many(connection, _others_against(connection, memory_id))
+    if any(each.status is not MemoryStatus.RETRACTED for each in against):
+        status = next_status(status, Action.SUPERSEDE)
+    ends = None if status is MemoryStatus.ACTIVE else at
+    memories.set_status(
+        connection, memory_id, status, at=at, actor=actor, reason=reason, valid_until=ends
+    )
     return [Entry("restore", memory_id, {"reason": reason})]
 
 
-def contradiction(connection: sa.Connection, edge_id: str) -> Edge:
-    """The Contradicts edge with this id. Raises NotFound."""
+def contradiction(connection: sa.Connection, edge_id: str, view: View) -> Edge:
+    """The Contradicts edge with this id. Raises NotFound: there is none with both ends visible."""
     edge = edges.get(connection, edge_id)
+    if len(memories.existing_ids(connection, [edge.from_id, edge.to_id], view)) < 2:
+        raise edges.missing(edge_id)
     if edge.edge_type is not EdgeType.CONTRADICTS:
         raise NotFound(f"{edge_id} is a {edge.edge_type.value} edge, no contradiction")
     return edge
@@ -158,7 +167,7 @@ def _state_or_none(connection: sa.Connection, memory_id: str) -> MemoryState | N
         return None
 
 
-def _lost(connection: sa.Connection, loser_id: str, but: str) -> list[ResolutionRecord]:
+def _lost(connection: sa.Connection, loser_id: str, but: str | None) -> list[ResolutionRecord]:
     """Other resolutions that this memory lost and that stand, oldest first."""
     found = []
     for edge in edges.of_memory(connection, loser_id, [EdgeType.CONTRADICTS]):
@@ -173,7 +182,9 @@ def _standing(connection: sa.Connection, loser_id: str, but: str) -> ResolutionR
     return next(iter(_lost(connection, loser_id, but)), None)
 
 
-def _others_against(connection: sa.Connection, loser_id: str, but: str) -> Sequence[str]:
+def _others_against(
+    connection: sa.Connection, loser_id: str, but: str | None = None
+) -> Sequence[str]:
     replaced = [
         edge.from_id
         for edge in edges.of_memory(connection, loser_id, [EdgeType.UPDATES])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memgraph.policy.scope import Viewer
 from memgraph.service.opened import Opened, Transaction
+from memgraph.storage.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
@@ -21,6 +22,11 @@ class Handle:
         self.name = name
         self.viewer = viewer
         self.actor = actor
+
+    @property
+    def _view(self) -> View:
+        """What may be looked at, and therefore changed: whoever cannot see a memory has none."""
+        return View(self.viewer)
 
     @contextmanager
     def _write(self) -> Iterator[tuple[Opened, Transaction]]:

@@ -6,18 +6,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from memgraph.errors import InvalidInput
+from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.enums import EdgeType
-from memgraph.model.values import EdgeInput, MemoryInput, Outcome, validated
-from memgraph.service import changes
+from memgraph.model.values import Change, EdgeInput, MemoryInput, Outcome, validated
+from memgraph.policy.dedup import content_hash
+from memgraph.service import changes, reading
 from memgraph.service.handle import Handle
 from memgraph.service.joining import Written
-from memgraph.service.opened import Opened, Transaction
-from memgraph.service.writing import Prepared
-from memgraph.storage import memories
+from memgraph.service.opened import Opened
+from memgraph.service.writing import Prepared, identity_of
 
 # Memories of one transaction: large enough that its fixed cost is small, short enough for others.
 TRANSACTION_SIZE = 1_000
+_KEPT_BY_A_CORRECTION = (
+    "kind",
+    "type",
+    "importance",
+    "sensitivity",
+    "scope",
+    "scope_id",
+    "agent_id",
+    "tags",
+)
 
 
 class WritingHandle(Handle):
@@ -26,24 +36,28 @@ class WritingHandle(Handle):
     def remember(self, content: str, **fields: Any) -> str:
         """Store one memory and give its id; one that is there already gives its own.
 
+        The same memory is there when an active one has the same text, kind, type, scope,
+        sensitivity and agent, and this handle may see it. Turns (episodes) are never the same.
+
         Args:
             content: the text, 1 to 32,000 characters; it never changes afterwards.
             fields: the fields of ``MemoryInput``.
 
         Raises:
             InvalidInput: naming each field that is wrong.
-            NotFound: a memory named in ``derived_from`` does not exist.
+            NotFound: a memory named in ``derived_from`` is not there, or not to be seen.
         """
         given = validated(MemoryInput, {"content": content, **fields})
-        with self._write() as (opened, transaction):
-            stored = self._store(opened, transaction, [given], []).memories[0]
-        self._embed_soon(opened)
+        with self._service.opened(self.name) as opened:
+            stored = self._store(opened, [given], []).memories[0]
+            self._embed_soon(opened)
         return stored.memory_id or ""
 
     def remember_many(self, items: Iterable[MemoryInput | Mapping[str, Any]]) -> list[Outcome]:
         """Store many memories: in order, 1,000 in a transaction, one outcome for each.
 
-        An item that is not valid is rejected by itself.
+        An item that is not valid is rejected by itself. ``derived_from`` may name an earlier item
+        of the same thousand by ``#key``.
         """
         outcomes: list[Outcome] = []
         remaining = iter(items)
@@ -63,15 +77,16 @@ class WritingHandle(Handle):
     ) -> str:
         """Join two memories and give the edge's id; an edge that is there gives its own.
 
-        Updates supersedes ``to_id`` unless ``partial``.
+        Updates supersedes ``to_id`` unless ``partial``; a partial one may be made whole later.
 
         Raises:
-            InvalidInput, NotFound, Conflict: what is wrong with it; nothing was written.
+            InvalidInput, NotFound, Conflict: what is wrong with it; nothing was written. A memory
+                that this handle may not see is not found.
         """
         fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "weight": weight}
         link = validated(EdgeInput, {**fields, "reason": reason, "partial": partial})
-        with self._write() as (opened, transaction):
-            joined = self._store(opened, transaction, [], [link]).edges[0]
+        with self._service.opened(self.name) as opened:
+            joined = self._store(opened, [], [link]).edges[0]
         return joined.edge_id or ""
 
     def correct(self, memory_id: str, content: str, *, reason: str, **fields: Any) -> str:
@@ -83,49 +98,61 @@ class WritingHandle(Handle):
             NotFound: no such memory.
             Conflict: it is retracted, or the new text is the old one.
         """
-        with self._write() as (opened, transaction):
-            old = memories.get(transaction.connection, memory_id)
-            kept = {
-                name: getattr(old, name)
-                for name in ("kind", "type", "importance", "sensitivity", "scope", "scope_id")
-            }
-            kept |= {"agent_id": old.agent_id, "tags": old.tags}
+        because = self._because(reason)
+        with self._service.opened(self.name) as opened:
+            old = reading.get(opened, self.viewer, memory_id)
+            kept = {name: getattr(old, name) for name in _KEPT_BY_A_CORRECTION}
             given = validated(MemoryInput, {**kept, **fields, "key": "new", "content": content})
+            if identity_of(content_hash(content), given) == identity_of(old.content_hash, old):
+                raise Conflict("the new text is the old one", memory_id=memory_id)
             link = EdgeInput(
-                from_id="#new", to_id=memory_id, edge_type=EdgeType.UPDATES, reason=reason
+                from_id="#new", to_id=memory_id, edge_type=EdgeType.UPDATES, reason=because
             )
-            written = self._store(opened, transaction, [given], [link])
-        self._embed_soon(opened)
+            written = self._store(opened, [given], [link])
+            self._embed_soon(opened)
         return written.ids_by_key["new"]
 
     def confirm(self, memory_id: str) -> None:
         """Protect a memory: confidence 1, no decay. Raises NotFound, Conflict."""
         with self._write() as (_, transaction):
-            transaction.tell(changes.confirm(transaction.connection, memory_id, at=transaction.at))
+            transaction.tell(
+                changes.confirm(
+                    transaction.connection, memory_id, at=transaction.at, view=self._view
+                )
+            )
 
     def retract(self, memory_id: str, *, reason: str) -> None:
         """Take a memory back; it stays in the history. Raises NotFound, IllegalTransition."""
+        because = self._because(reason)
         with self._write() as (_, transaction):
             transaction.tell(
                 changes.retract(
                     transaction.connection,
                     memory_id,
-                    reason=reason,
+                    reason=because,
                     at=transaction.at,
                     actor=self.actor,
+                    view=self._view,
                 )
             )
 
     def restore(self, memory_id: str, *, reason: str) -> None:
-        """Bring a retracted memory back. Raises NotFound, IllegalTransition."""
+        """Bring a retracted memory back: active, or superseded where its successor stands.
+
+        Raises:
+            NotFound, IllegalTransition: there is none, or it is not retracted.
+            Conflict: it was erased.
+        """
+        because = self._because(reason)
         with self._write() as (_, transaction):
             transaction.tell(
                 changes.restore(
                     transaction.connection,
                     memory_id,
-                    reason=reason,
+                    reason=because,
                     at=transaction.at,
                     actor=self.actor,
+                    view=self._view,
                 )
             )
 
@@ -133,17 +160,18 @@ class WritingHandle(Handle):
         """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
 
         Raises:
-            NotFound: no such contradiction.
+            NotFound: no such contradiction, or one of its sides is not to be seen.
             Conflict: it is resolved, or the winner is no side of it.
         """
+        because = self._because(reason)
         with self._write() as (_, transaction):
-            edge = changes.contradiction(transaction.connection, edge_id)
+            edge = changes.contradiction(transaction.connection, edge_id, self._view)
             transaction.tell(
                 changes.resolve(
                     transaction.connection,
                     edge,
                     winner_id=winner,
-                    reason=reason,
+                    reason=because,
                     at=transaction.at,
                     actor=self.actor,
                 )
@@ -151,11 +179,16 @@ class WritingHandle(Handle):
 
     def reopen(self, edge_id: str, *, reason: str) -> None:
         """Take the resolution of a contradiction back. Raises NotFound, Conflict."""
+        because = self._because(reason)
         with self._write() as (_, transaction):
-            edge = changes.contradiction(transaction.connection, edge_id)
+            edge = changes.contradiction(transaction.connection, edge_id, self._view)
             transaction.tell(
                 changes.reopen(
-                    transaction.connection, edge, reason=reason, at=transaction.at, actor=self.actor
+                    transaction.connection,
+                    edge,
+                    reason=because,
+                    at=transaction.at,
+                    actor=self.actor,
                 )
             )
 
@@ -165,11 +198,7 @@ class WritingHandle(Handle):
             outcomes: list[Outcome | None] = []
             for item in batch:
                 try:
-                    given = (
-                        item
-                        if isinstance(item, MemoryInput)
-                        else validated(MemoryInput, dict(item))
-                    )
+                    given = _as_input(item)
                 except InvalidInput as error:
                     outcomes.append(
                         Outcome(outcome="rejected", code=error.code, message=error.message)
@@ -180,7 +209,12 @@ class WritingHandle(Handle):
             if prepared:
                 with opened.transaction(self.actor) as transaction:
                     written = opened.writer.store(
-                        transaction.connection, prepared, [], at=transaction.at, actor=self.actor
+                        transaction.connection,
+                        prepared,
+                        [],
+                        at=transaction.at,
+                        actor=self.actor,
+                        view=self._view,
                     )
                     transaction.tell(written.entries)
                 stored = iter(written.memories)
@@ -189,21 +223,31 @@ class WritingHandle(Handle):
             return [each for each in outcomes if each is not None]
 
     def _store(
-        self,
-        opened: Opened,
-        transaction: Transaction,
-        given: Sequence[MemoryInput],
-        links: Sequence[EdgeInput],
+        self, opened: Opened, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
     ) -> Written:
         """All of it or nothing: the first item that cannot be stored undoes the transaction."""
-        written = opened.writer.store(
-            transaction.connection,
-            [opened.writer.prepare(each) for each in given],
-            links,
-            at=transaction.at,
-            actor=self.actor,
-        )
-        if written.errors:
-            raise written.errors[0]
-        transaction.tell(written.entries)
+        prepared = [opened.writer.prepare(each) for each in given]
+        with opened.transaction(self.actor) as transaction:
+            written = opened.writer.store(
+                transaction.connection,
+                prepared,
+                links,
+                at=transaction.at,
+                actor=self.actor,
+                view=self._view,
+            )
+            if written.errors:
+                raise written.errors[0]
+            transaction.tell(written.entries)
         return written
+
+    def _because(self, reason: str) -> str:
+        return validated(Change, {"actor": self.actor, "reason": reason}).reason
+
+
+def _as_input(item: MemoryInput | Mapping[str, Any]) -> MemoryInput:
+    if isinstance(item, MemoryInput):
+        return item
+    if not isinstance(item, Mapping):
+        raise InvalidInput("a memory is given as a MemoryInput or a mapping of its fields")
+    return validated(MemoryInput, dict(item))

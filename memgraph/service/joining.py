@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.ids import IdSource
-from memgraph.model.enums import EdgeType
+from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import EdgeInput, Outcome
 from memgraph.policy.lifecycle import MemoryState, plan_supersession
 from memgraph.storage import edges, memories
+from memgraph.storage.visibility import View
 
 
 @dataclass(slots=True)
@@ -47,9 +49,14 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Joiner:
-    """Writes edges into one database; the caller holds the transaction."""
+    """Writes edges into one database; the caller holds the transaction.
+
+    Attributes:
+        view: what the writer may see, and therefore join; None: everything.
+    """
 
     ids: IdSource
+    view: View | None = None
 
     def join_all(
         self,
@@ -71,21 +78,26 @@ class Joiner:
         """Store one edge; an Updates edge that is not partial supersedes what it points at.
 
         Raises:
-            NotFound: an end does not exist.
+            NotFound: an end does not exist, as far as the writer may see.
             Conflict: an end is in a status that forbids it.
         """
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
         if from_id == to_id:
             raise InvalidInput("an edge joins two different memories", memory_id=from_id)
+        memories.require(connection, [from_id, to_id], self.view)
         known = edges.find(connection, from_id, to_id, link.edge_type)
-        if known is not None:
+        # What amended a part may replace the rest later; the reverse is not taken back.
+        grows = known is not None and known.partial and not link.partial
+        if known is not None and not grows:
             return Outcome(outcome="duplicate", edge_id=known.edge_id)
-        found = memories.existing_ids(connection, [from_id, to_id])
-        for end in (from_id, to_id):
-            if end not in found:
-                raise NotFound(f"no memory {end[:80]!r}", memory_id=end)
         if link.edge_type is EdgeType.UPDATES and not link.partial:
             self._supersede(connection, from_id, to_id, written, at=at, actor=actor)
+        told: dict[str, Any] = {"to": to_id, "type": link.edge_type.value, "reason": link.reason}
+        if known is not None:
+            edges.make_whole(connection, known.edge_id)
+            told |= {"edge_id": known.edge_id, "was_partial": True}
+            written.entries.append(Entry("relate", from_id, told))
+            return Outcome(outcome="stored", edge_id=known.edge_id)
         edge_id = self.ids.new("edge_")
         edges.insert(
             connection,
@@ -102,13 +114,7 @@ class Joiner:
                 "resolution": None,
             },
         )
-        told = {
-            "edge_id": edge_id,
-            "to": to_id,
-            "type": link.edge_type.value,
-            "reason": link.reason,
-        }
-        written.entries.append(Entry("relate", from_id, told))
+        written.entries.append(Entry("relate", from_id, told | {"edge_id": edge_id}))
         return Outcome(outcome="stored", edge_id=edge_id)
 
     def _try_join(
@@ -137,6 +143,10 @@ class Joiner:
         actor: str,
     ) -> None:
         new, old = (state_of(connection, each) for each in (new_id, old_id))
+        # Links may be read in any order, so what is replaced itself may replace; not in a circle,
+        # where nothing would be left standing.
+        if new.status is MemoryStatus.SUPERSEDED and edges.replaces(connection, old_id, new_id):
+            raise Conflict("the memory that is to be replaced replaces the newer one itself")
         change = plan_supersession(new, old).change
         if change is None or change.status is None:
             return

@@ -24,6 +24,7 @@ from memgraph.errors import (
     OrchestratorMissing,
 )
 from memgraph.ids import IdSource, UlidSource
+from memgraph.model.values import Change, validated
 from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.providers.completion import CompletionProvider
@@ -97,8 +98,9 @@ class MemoryService:
 
         Raises:
             OrchestratorMissing: there is none, and ``create`` is not set.
-            InvalidInput: not a name for an orchestrator.
+            InvalidInput: not a name for an orchestrator, or for an actor.
         """
+        validated(Change, {"actor": actor})
         paths = OrchestratorPaths(self.root, name)
         if not paths.memory.exists():
             if not create:

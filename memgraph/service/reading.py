@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -17,6 +18,8 @@ from memgraph.storage.memories import Filter
 from memgraph.storage.visibility import View
 
 MAX_PAGE = 1_000
+
+EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
 def get(opened: Opened, viewer: Viewer, memory_id: str) -> Memory:
@@ -43,20 +46,33 @@ def listing(
     """Newest first; ``before`` is the last id of the page before.
 
     Raises:
-        InvalidInput: a limit outside 1..1000.
+        InvalidInput: a limit outside 1..1000, an unknown type, kind or status.
     """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", limit=limit)
     chosen = Filter(
-        types=tuple(types),
-        kinds=tuple(kinds),
+        types=members(MemoryType, types),
+        kinds=members(MemoryKind, kinds),
         tags=tuple(tags),
         session_id=session_id,
         before=before,
     )
-    view = View(viewer, statuses=frozenset(statuses) or None)
+    view = View(viewer, statuses=frozenset(members(MemoryStatus, statuses)) or None)
     with opened.database.read() as connection:
         return memories.select(connection, view, chosen, limit=limit)
+
+
+def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:
+    """Members of an enum, given as such or by their values.
+
+    Raises:
+        InvalidInput: there is no such member.
+    """
+    try:
+        return tuple(enum(each) for each in values)
+    except ValueError:
+        known = [each.value for each in enum]
+        raise InvalidInput(f"{enum.__name__} is one of: {', '.join(known)}", known=known) from None
 
 
 def stats(opened: Opened) -> dict[str, Any]:

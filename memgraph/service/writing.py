@@ -15,8 +15,8 @@ from memgraph.audit.journal import Entry
 from memgraph.audit.seal import memory_seal
 from memgraph.errors import NotFound
 from memgraph.ids import IdSource
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
-from memgraph.model.values import EdgeInput, MemoryInput, Outcome
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome
 from memgraph.policy.budget import token_cost
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.summary import summarise
@@ -26,9 +26,16 @@ from memgraph.storage import embeddings, entities, memories, sessions
 from memgraph.storage.encoding import json_text
 from memgraph.storage.entities import EntityName
 from memgraph.storage.text_index import search_terms
+from memgraph.storage.visibility import View
 
 # What makes two memories with the same text the same memory.
-Identity = tuple[str, MemoryKind, MemoryType, Scope, str | None]
+Identity = tuple[str, MemoryKind, MemoryType, Scope, str | None, Sensitivity, str | None]
+
+
+def identity_of(content_hash: str, one: MemoryInput | Memory | sa.Row[Any]) -> Identity:
+    """Who may see it belongs to it: a repeated text must not vanish behind one that is hidden."""
+    seen = (one.scope, one.scope_id, one.sensitivity, one.agent_id)
+    return (content_hash, one.kind, one.type, *seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +51,7 @@ class Prepared:
 
     @property
     def identity(self) -> Identity:
-        given = self.given
-        return (self.content_hash, given.kind, given.type, given.scope, given.scope_id)
+        return identity_of(self.content_hash, self.given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class Writer:
 
     @property
     def joiner(self) -> Joiner:
-        """Writes the edges."""
+        """Writes edges between any memories."""
         return Joiner(self.ids)
 
     def prepare(self, given: MemoryInput) -> Prepared:
@@ -81,11 +87,17 @@ class Writer:
         *,
         at: int,
         actor: str,
+        view: View | None = None,
     ) -> Written:
-        """Store memories and edges. An item that cannot be stored is rejected, the rest goes on."""
+        """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
+
+        Args:
+            view: what the writer may see: other memories are neither duplicates nor grounds nor
+                ends of an edge. None: everything.
+        """
         written = Written()
-        self._store_memories(connection, items, written, at=at, actor=actor)
-        self.joiner.join_all(connection, links, written, at=at, actor=actor)
+        self._store_memories(connection, items, written, at=at, actor=actor, view=view)
+        Joiner(self.ids, view).join_all(connection, links, written, at=at, actor=actor)
         return written
 
     def _store_memories(
@@ -96,10 +108,11 @@ class Writer:
         *,
         at: int,
         actor: str,
+        view: View | None,
     ) -> None:
-        known = self._known_identities(connection, items)
+        known = self._known_identities(connection, items, view)
         grounds = memories.existing_ids(
-            connection, sorted({one for item in items for one in item.given.derived_from})
+            connection, sorted({one for item in items for one in item.given.derived_from}), view
         )
         sequences: dict[str, int] = {}
         rows: list[dict[str, Any]] = []
@@ -111,7 +124,8 @@ class Writer:
             missing = [
                 one
                 for one in given.derived_from
-                if one not in grounds and one.removeprefix("#") not in written.ids_by_key
+                if one not in grounds
+                and not (one.startswith("#") and one[1:] in written.ids_by_key)
             ]
             if missing:
                 error = NotFound(f"derived from {missing[0][:80]!r}, which is not there")
@@ -177,15 +191,14 @@ class Writer:
         embeddings.enqueue(connection, [row["pk"] for row in rows])
 
     def _known_identities(
-        self, connection: sa.Connection, items: Sequence[Prepared]
+        self, connection: sa.Connection, items: Sequence[Prepared], view: View | None
     ) -> dict[Identity, str]:
         """Active memories that an item may repeat. Turns repeat one another and stay apart."""
         hashes = {item.content_hash for item in items if item.given.kind is not MemoryKind.EPISODE}
         known: dict[Identity, str] = {}
-        for row in memories.same_content(connection, sorted(hashes)):
-            identity = (row.content_hash, row.kind, row.type, row.scope, row.scope_id)
+        for row in memories.same_content(connection, sorted(hashes), view):
             if row.kind is not MemoryKind.EPISODE:
-                known.setdefault(identity, row.memory_id)
+                known.setdefault(identity_of(row.content_hash, row), row.memory_id)
         return known
 
     def _sequence(

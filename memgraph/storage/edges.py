@@ -43,13 +43,37 @@ def find(connection: sa.Connection, from_id: str, to_id: str, edge_type: EdgeTyp
 
 
 def get(connection: sa.Connection, edge_id: str) -> Edge:
-    """Raises NotFound."""
+    """Raises NotFound, the one that ``missing`` gives."""
     row = connection.execute(
         sa.select(tables.edges).where(tables.edges.c.edge_id == edge_id)
     ).first()
     if row is None:
-        raise NotFound(f"no edge {edge_id[:80]!r}", edge_id=edge_id)
+        raise missing(edge_id)
     return edge_from_row(row)
+
+
+def missing(edge_id: str) -> NotFound:
+    """What is said of an edge that is not there, and of one that may not be seen."""
+    return NotFound(f"no edge {edge_id[:80]!r}", edge_id=edge_id[:80])
+
+
+def replaces(connection: sa.Connection, newer_id: str, older_id: str) -> bool:
+    """Whether whole Updates edges lead from one memory to the other, over any number of steps."""
+    statement = """
+        WITH RECURSIVE replaced (id) AS (
+            SELECT to_memory_id FROM memory_edges
+            WHERE from_memory_id = ?1 AND edge_type = 'Updates' AND partial = 0
+            UNION SELECT e.to_memory_id FROM memory_edges e JOIN replaced r
+            ON e.from_memory_id = r.id WHERE e.edge_type = 'Updates' AND e.partial = 0
+        ) SELECT 1 FROM replaced WHERE id = ?2 LIMIT 1"""
+    return connection.exec_driver_sql(statement, (newer_id, older_id)).first() is not None
+
+
+def make_whole(connection: sa.Connection, edge_id: str) -> None:
+    """A partial Updates edge becomes one that replaces all of the older memory."""
+    connection.execute(
+        sa.update(tables.edges).where(tables.edges.c.edge_id == edge_id).values(partial=False)
+    )
 
 
 def of_memory(

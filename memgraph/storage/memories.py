@@ -68,8 +68,10 @@ def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str
         )
 
 
-def same_content(connection: sa.Connection, hashes: Sequence[str]) -> list[sa.Row[Any]]:
-    """Active memories whose content hash is one of ``hashes``, oldest first."""
+def same_content(
+    connection: sa.Connection, hashes: Sequence[str], view: View | None = None
+) -> list[sa.Row[Any]]:
+    """Active memories whose content hash is one of ``hashes``, oldest first; None: all of them."""
     columns = tables.memories.c
     found: list[sa.Row[Any]] = []
     for start in range(0, len(hashes), MAX_IDS):
@@ -81,6 +83,8 @@ def same_content(connection: sa.Connection, hashes: Sequence[str]) -> list[sa.Ro
                 columns.type,
                 columns.scope,
                 columns.scope_id,
+                columns.sensitivity,
+                columns.agent_id,
             )
             .where(
                 columns.content_hash.in_(hashes[start : start + MAX_IDS]),
@@ -89,26 +93,42 @@ def same_content(connection: sa.Connection, hashes: Sequence[str]) -> list[sa.Ro
             .order_by(columns.pk)
         )
         found.extend(connection.execute(statement))
-    return found
+    if view is None:
+        return found
+    seen = existing_ids(connection, [row.memory_id for row in found], view)
+    return [row for row in found if row.memory_id in seen]
 
 
-def existing_ids(connection: sa.Connection, ids: Sequence[str]) -> dict[str, int]:
-    """Those of ``ids`` that are stored, each with its ``pk``."""
-    found: dict[str, int] = {}
-    for start in range(0, len(ids), MAX_IDS):
-        statement = sa.select(tables.memories.c.memory_id, tables.memories.c.pk).where(
-            tables.memories.c.memory_id.in_(ids[start : start + MAX_IDS])
-        )
-        found.update((row.memory_id, row.pk) for row in connection.execute(statement))
-    return found
+def existing_ids(
+    connection: sa.Connection, ids: Sequence[str], view: View | None = None
+) -> set[str]:
+    """Those of ``ids`` that are stored and visible; None: whoever looks."""
+    if not ids:
+        return set()
+    condition = "1" if view is None else view.where("m")
+    values = {} if view is None else view.params
+    found = connection.execute(
+        sa.text(
+            "SELECT m.memory_id FROM memories m"
+            f" WHERE m.memory_id IN (SELECT value FROM json_each(:ids)) AND {condition}"
+        ),
+        {**values, "ids": json.dumps(list(ids))},
+    )
+    return set(found.scalars())
 
 
-def get(connection: sa.Connection, memory_id: str) -> Memory:
-    """Raises NotFound."""
-    found = get_many(connection, [memory_id])
-    if not found:
-        raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id)
-    return found[0]
+def require(connection: sa.Connection, ids: Sequence[str], view: View | None = None) -> None:
+    """Raises NotFound: one of them is not there, or not visible; both sound the same."""
+    found = existing_ids(connection, ids, view)
+    for memory_id in ids:
+        if memory_id not in found:
+            raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
+
+
+def get(connection: sa.Connection, memory_id: str, view: View | None = None) -> Memory:
+    """One memory, whatever its status. Raises NotFound, as ``require`` does."""
+    require(connection, [memory_id], view)
+    return get_many(connection, [memory_id])[0]
 
 
 def get_many(connection: sa.Connection, ids: Sequence[str]) -> list[Memory]:

@@ -100,6 +100,8 @@ def translate(error: Exception) -> Exception:
         return InvalidInput(f"the database refuses it: {constraint}", constraint=constraint)
     if isinstance(cause, OverflowError):
         return InvalidInput("a number is too large to store")
+    if isinstance(cause, UnicodeEncodeError):
+        return InvalidInput("a text holds a lone surrogate")
     if code is not None and (known := _BY_PRIMARY_CODE.get(code & 0xFF)):
         kind, message = known
         return kind(f"{message} ({name})", sqlite=name)
@@ -118,6 +120,12 @@ def translated_errors() -> Iterator[None]:
     """Everything the driver raises inside leaves as an error of memgraph.errors."""
     try:
         yield
-    # An integer beyond 64 bits fails when it is bound, with Python's own error.
-    except (DBAPIError, PoolTimeoutError, sqlite.Error, OverflowError) as error:
+    # Integers beyond 64 bits and lone surrogates fail when they are bound, with Python's errors.
+    except (
+        DBAPIError,
+        PoolTimeoutError,
+        sqlite.Error,
+        OverflowError,
+        UnicodeEncodeError,
+    ) as error:
         raise translate(error) from error

@@ -111,5 +111,6 @@ def _scope_condition(viewer: Viewer, alias: str) -> str:
 
 
 def _quoted(values: Collection[str]) -> str:
-    # Members of our own enums only: nothing from outside reaches the text of a statement.
-    return ", ".join(f"'{value}'" for value in sorted(str(value) for value in values))
+    # Members of our own enums; should another text come here, it stays a text.
+    quoted = (str(value).replace("'", "''") for value in values)
+    return ", ".join(f"'{value}'" for value in sorted(quoted))

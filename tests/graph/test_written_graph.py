@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgraph import Orchestrator
+from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.graph.trace import HIDDEN
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Sensitivity
@@ -69,10 +69,13 @@ def test_reading_and_recalling_leave_the_bulletin_as_it_is(
     assert orc.bulletin().bulletin.model_dump_json() == first.model_dump_json()
 
 
-def test_a_journal_entry_does_not_name_what_is_hidden(orc: Orchestrator) -> None:
+def test_a_journal_entry_does_not_name_what_is_hidden(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     shown = orc.remember("The office is in Porto.")
     secret = orc.remember("The lease ends in May.", sensitivity=Sensitivity.RESTRICTED)
-    orc.relate(shown, EdgeType.RELATED_TO, secret)
+    owner.relate(shown, EdgeType.RELATED_TO, secret)
     found = orc.trace(shown)
     assert secret not in found.model_dump_json()
     assert HIDDEN in found.model_dump_json()

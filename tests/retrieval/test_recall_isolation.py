@@ -28,6 +28,7 @@ PLACES = (
     (Scope.SESSION, "s1"),
     (Scope.SESSION, "s2"),
 )
+EVERYONE = Viewer(Sensitivity.RESTRICTED, frozenset({"p1", "p2"}), frozenset({"s1", "s2"}))
 AGENTS = (None, "agent-1", "agent-2")
 
 viewers = st.builds(
@@ -56,7 +57,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryServ
     with MemoryService(
         root, clock=clock, ids=CountingIds(), environ={}, background=False, config=overrides
     ) as service:
-        memory = service.orchestrator("orc", create=True)
+        memory = service.orchestrator("orc", create=True, viewer=EVERYONE)
         everything = itertools.product(PLACES, Sensitivity, AGENTS)
         ids = [
             outcome.memory_id or ""
@@ -106,8 +107,7 @@ def test_only_what_the_reader_may_see_shows(
     query: str,
 ) -> None:
     service, before = world
-    everyone = Viewer(Sensitivity.RESTRICTED, frozenset({"p1", "p2"}), frozenset({"s1", "s2"}))
-    full = service.orchestrator("orc", viewer=everyone)
+    full = service.orchestrator("orc", viewer=EVERYONE)
     known = {each.memory_id: each for each in full.list_memories(statuses=(), limit=1_000)}
     reader = service.orchestrator("orc", viewer=viewer)
     fields: dict[str, Any] = {"as_of": before} if then else {}

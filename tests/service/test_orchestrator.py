@@ -125,10 +125,18 @@ def test_a_bad_item_of_many_is_rejected_alone(orc: Orchestrator) -> None:
             {"content": "bad", "importance": 500},
             {"content": "from nowhere", "derived_from": ["fact_missing"]},
             {"content": "good too", "key": "k"},
+            {"content": "a key without its mark", "derived_from": ["k"]},
+            ["no", "mapping"],
+            {"content": "from the fourth", "derived_from": ["#k"]},
         ]
     )
-    assert [each.outcome for each in outcomes] == ["stored", "rejected", "rejected", "stored"]
-    assert [each.code for each in outcomes] == [None, "input.invalid", "memory.not_found", None]
+    assert [each.code for each in outcomes] == [
+        *(None, "input.invalid", "memory.not_found", None),
+        *("memory.not_found", "input.invalid", None),
+    ]
+    assert [each.outcome for each in outcomes].count("rejected") == 4
+    grounds = orc.trace(outcomes[6].memory_id or "").grounds
+    assert [ground.memory_id for ground in grounds] == [outcomes[3].memory_id]
 
 
 def test_a_correction_replaces_and_keeps_what_was_said(
@@ -154,11 +162,51 @@ def test_a_correction_that_cannot_be_leaves_nothing(
     orc: Orchestrator, service: MemoryService
 ) -> None:
     old = orc.remember("Standup is at nine.")
+    with pytest.raises(Conflict, match="the new text is the old one"):
+        orc.correct(old, "Standup is  at nine.", reason="moved")
     orc.retract(old, reason="wrong")
     with pytest.raises(IllegalTransition):
         orc.correct(old, "Standup is at ten.", reason="moved")
     assert rows(service, "orc-1", "SELECT count(*) FROM memories") == [(1,)]
     assert actions(service) == ["remember", "retract"]
+
+
+@pytest.mark.parametrize("reason", ["x" * 2_001, "a\x00b", "\ud800", None])
+def test_a_reason_that_cannot_be_kept_is_bad_input(
+    orc: Orchestrator, service: MemoryService, reason: Any
+) -> None:
+    one, two = orc.remember("a"), orc.remember("b")
+    edge = orc.relate(one, "Contradicts", two)
+    for change in (
+        lambda: orc.correct(one, "c", reason=reason),
+        lambda: orc.retract(one, reason=reason),
+        lambda: orc.restore(one, reason=reason),
+        lambda: orc.resolve(edge, winner=one, reason=reason),
+        lambda: orc.reopen(edge, reason=reason),
+    ):
+        with pytest.raises(InvalidInput, match="reason"):
+            change()
+    assert actions(service) == ["remember", "remember", "relate"]
+
+
+def test_an_id_or_an_actor_that_no_text_can_hold_is_bad_input(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    for call in (
+        lambda: orc.resolve("\ud800", winner="fact_x", reason="x"),
+        lambda: orc.list_memories(before="\ud800"),
+        lambda: service.orchestrator("orc-1", actor="\ud800"),
+        lambda: service.orchestrator("orc-1", actor=""),
+    ):
+        with pytest.raises(InvalidInput):
+            call()
+    with pytest.raises(NotFound):
+        orc.get("\ud800")
+
+
+def test_who_won_is_not_for_a_writer_to_say(orc: Orchestrator) -> None:
+    with pytest.raises(InvalidInput, match="supersedes"):
+        orc.remember("a", attributes={"supersedes": ["fact_x"]})
 
 
 def test_an_edge_is_stored_once_and_the_symmetric_ones_from_either_end(orc: Orchestrator) -> None:
@@ -184,6 +232,44 @@ def test_a_partial_update_leaves_the_older_one_active(orc: Orchestrator) -> None
     orc.relate(whole, EdgeType.UPDATES, old)
     assert orc.get(other).status is MemoryStatus.ACTIVE
     assert orc.get(old).status is MemoryStatus.SUPERSEDED
+
+
+def test_a_partial_update_becomes_whole_and_never_the_reverse(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    new, old = orc.remember("n"), orc.remember("o")
+    edge = orc.relate(new, EdgeType.UPDATES, old, partial=True)
+    assert orc.relate(new, EdgeType.UPDATES, old) == edge
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert orc.relate(new, EdgeType.UPDATES, old, partial=True) == edge
+    [found] = orc.trace(old).edges_in
+    assert not found.partial
+    assert actions(service)[2:] == ["relate", "supersede", "relate"]
+    assert orc.verify().totals == {}
+
+
+def test_no_circle_of_updates_leaves_nothing_standing(orc: Orchestrator) -> None:
+    first, second, third = (orc.remember(text) for text in ("1", "2", "3"))
+    # Read in the wrong order: what was replaced already may still replace.
+    orc.relate(third, EdgeType.UPDATES, second)
+    orc.relate(second, EdgeType.UPDATES, first)
+    for older, newer in ((first, second), (first, third)):
+        with pytest.raises(Conflict):
+            orc.relate(older, EdgeType.UPDATES, newer)
+    assert orc.get(third).status is MemoryStatus.ACTIVE
+
+
+def test_what_was_replaced_comes_back_as_replaced(orc: Orchestrator) -> None:
+    old = orc.remember("o")
+    new = orc.correct(old, "n", reason="better")
+    orc.retract(old, reason="a slip")
+    orc.restore(old, reason="not this one")
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    orc.retract(new, reason="worse after all")
+    orc.retract(old, reason="to bring it back")
+    orc.restore(old, reason="nothing stands against it")
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+    assert orc.verify().totals == {}
 
 
 def test_a_contradiction_is_resolved_and_taken_back(orc: Orchestrator, clock: FixedClock) -> None:
