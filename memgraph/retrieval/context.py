@@ -49,9 +49,14 @@ WEIGHTS: Mapping[str, float] = {
     "period": 5.0,
 }
 
-# Between two texts: a control character, which no word holds.
-_END = "\x1e"
+# Between two texts: a character that stands in no word and that str.split keeps.
+_END = "\x02"
 _WORD_OR_END = re.compile(rf"[^\W_]+|{_END}")
+# Every ASCII character that belongs to no word becomes a blank.
+_BLANKED = bytes(
+    code if chr(code) == _END or (code < 128 and chr(code).isalnum()) else ord(" ")
+    for code in range(256)
+)
 # BM25's usual constants; a turn of a conversation has about so many words.
 _K1, _B, _USUAL_WORDS = 1.2, 0.75, 30.0
 _NEAR = {1: 0.6, 2: 0.4}
@@ -190,13 +195,13 @@ def _term_counts(candidates: Sequence[Candidate], terms: Terms) -> tuple[Floats,
     """How often each term stands in each candidate, and the number of words of each."""
     size, width = len(candidates), len(terms.stems)
     # One pass over all texts together: a pass for each takes five times as long.
-    found = _WORD_OR_END.findall(fold(_END.join(each.content for each in candidates)))
+    found = _words_and_ends(candidates)
     places = {each: at for at, each in enumerate(terms.stems)}
+    place_of = dict.fromkeys(found, width)
     # A stem begins like its word: only few of the words need to be cut to their stems.
     heads = {each[:2] for each in terms.stems}
-    place_of = {
-        word: places.get(stem(word), width) if word[:2] in heads else width for word in set(found)
-    }
+    alike = [word for word in place_of if word[:2] in heads]
+    place_of.update((word, places.get(stem(word), width)) for word in alike)
     place_of[_END] = width + 1
     columns = np.fromiter(map(place_of.__getitem__, found), dtype=np.int64, count=len(found))
     ends = columns == width + 1
@@ -208,6 +213,15 @@ def _term_counts(candidates: Sequence[Candidate], terms: Terms) -> tuple[Floats,
         if len(gram) <= 2 and not gram.isascii():
             counts[:, at] = [each.content.count(gram) for each in candidates]
     return counts, lengths
+
+
+def _words_and_ends(candidates: Sequence[Candidate]) -> list[str]:
+    """The folded words of all texts, `_END` after each text but the last."""
+    text = fold(f" {_END} ".join(each.content.replace(_END, " ") for each in candidates))
+    if text.isascii():
+        # Four times as fast as the pattern, and most texts are plain.
+        return text.encode("ascii").translate(_BLANKED).decode("ascii").split()
+    return _WORD_OR_END.findall(text)
 
 
 def _plain_features(

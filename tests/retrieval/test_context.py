@@ -68,6 +68,19 @@ def test_only_turns_beside_it_in_the_same_session_are_neighbours() -> None:
     assert set(near.values()) == {0.0}
 
 
+@pytest.mark.parametrize("odd", ["\x02", "\x1e", " é ", "…", " \x02 \x02 "])
+def test_odd_characters_leave_every_text_in_its_place(odd: str) -> None:
+    pool = [
+        candidate(1, f"a{odd}b", session_id=None),
+        candidate(2, f"heron{odd}heron crane", session_id=None),
+        candidate(3, "", session_id=None),
+        candidate(4, "the cranes", session_id=None),
+    ]
+    own = features(pool, terms("heron", "crane"))["own_terms"]
+    assert own[1] == 1.0
+    assert own[0] == own[2] == 0.0 < own[3] < 1.0
+
+
 def test_an_edge_lends_too() -> None:
     pool = [candidate(1, "the heron", session_id="a"), candidate(2, session_id="b")]
     found = features(pool, terms("heron"), links=((2, 1, 0.5),))["near_terms"]
