@@ -127,7 +127,7 @@ class ParsedDocument:
     """Everything that was found in one file, in the order of the file.
 
     ``main_key`` is the candidate that stands for the file when others link to it, under any of
-    ``document_keys``.
+    ``document_keys``. ``text`` is the whole file as its lines are counted.
     """
 
     format: Format
@@ -138,6 +138,7 @@ class ParsedDocument:
     title: str | None = None
     main_key: str | None = None
     document_keys: tuple[str, ...] = ()
+    text: str = field(default="", repr=False)
 
 
 class KeySource:
@@ -166,6 +167,18 @@ class KeySource:
 def lines(first: int, last: int) -> str:
     """The locator of whole lines, both counted from 1 and included."""
     return f"L{first}-L{last}"
+
+
+def line_range(locator: str) -> tuple[int, int]:
+    """First and last line of what ``lines`` made.
+
+    Raises:
+        ValueError: another kind of locator.
+    """
+    first, dash, last = locator.partition("-")
+    if not (dash and first.startswith("L") and last.startswith("L")):
+        raise ValueError(f"no lines: {locator[:80]!r}")
+    return int(first[1:]), int(last[1:])
 
 
 def summarize(text: str, limit: int = MAX_SUMMARY_CHARS) -> str:

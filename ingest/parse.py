@@ -33,7 +33,7 @@ def parse_document(data: bytes, path: str) -> ParsedDocument:
             type=ending[:20],
         )
     text, findings = decode(data)
-    document = parser(text, path, findings)
+    document = replace(parser(text, path, findings), text=text)
     if document.candidates:
         return document
     return replace(document, findings=(*document.findings, Finding(Part.NOTHING_EXTRACTED)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ingest.claims import Claim, adopt, claim, open_parent
 from ingest.convert import shortened, to_document, to_memories
@@ -16,6 +16,7 @@ from ingest.discover import DropEntry, discover, display_path
 from ingest.extract import extract
 from ingest.manifest import FileResult, IngestReport, Outcome, ended, head, told
 from ingest.parse import parse_document
+from ingest.propose import Extractor
 from ingest.reasons import Reason, refuse
 from ingest.safe_files import (
     FileContent,
@@ -31,6 +32,9 @@ from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryD
 from memgraph.model.enums import IngestStatus, MemoryType
 from memgraph.model.ingest import Document, DocumentOutcome
 from memgraph.paths import OrchestratorPaths
+
+if TYPE_CHECKING:
+    from memgraph.service.extraction import Proposals
 
 # A file that kills its reader this often is set aside instead of stopping every run.
 MAX_ATTEMPTS = 20
@@ -54,6 +58,8 @@ class DocumentStore(Protocol):
     def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None: ...
 
     def classify_types(self, texts: Sequence[str]) -> Sequence[tuple[MemoryType | None, float]]: ...
+
+    def propose(self, text: str) -> Proposals | None: ...
 
     def log_event(self, event: str, **fields: Any) -> None: ...
 
@@ -90,6 +96,7 @@ class IngestPipeline:
         self._now_ms = now_ms or SystemClock().now_ms
         self._progress = progress
         self._settle_seconds = settle_seconds
+        self._extractor = Extractor(store.propose)
         self.zone = store.paths.ingest
 
     def run(self) -> IngestReport:
@@ -104,6 +111,7 @@ class IngestPipeline:
             raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
         max_bytes = settings.max_file_size_mb * _MEGABYTE
         results: list[FileResult] = []
+        self._extractor = Extractor(self._store.propose)
         entries = list(discover(self.zone))
         for left in adopt(self.zone):
             self._tell(results, len(entries), display_path(left.path))
@@ -148,7 +156,7 @@ class IngestPipeline:
     def _finish_claim(self, taken: Claim, max_bytes: int) -> FileResult:
         shown = display_path(taken.path)
         try:
-            result = _Work(self._store, taken, shown, self._now_ms).finish(
+            result = _Work(self._store, self._extractor, taken, shown, self._now_ms).finish(
                 max_bytes, self._settle_seconds
             )
         except StillBeingWritten:
@@ -181,6 +189,7 @@ class _Work:
     """One claimed file on its way to ``processed/`` or ``rejected/``."""
 
     store: DocumentStore
+    extractor: Extractor
     claim: Claim
     shown: str
     now_ms: Callable[[], int]
@@ -210,7 +219,8 @@ class _Work:
         before = self.store.ingested(content.sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return self._repeated(content, before[1])
-        parsed = extract(parse_document(content.data, self.shown), self.store.classify_types)
+        read = parse_document(content.data, self.shown)
+        parsed = self.extractor.extend(extract(read, self.store.classify_types), read)
         self.claim.reserve("processed")
         memories, broken = to_memories(
             parsed,

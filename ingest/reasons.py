@@ -72,6 +72,10 @@ class Part(StrEnum):
     MESSAGE_EMPTY = "message_empty"
     CONTENT_PART_SKIPPED = "content_part_skipped"
     NOTHING_EXTRACTED = "nothing_extracted"
+    PROPOSAL_REJECTED = "proposal_rejected"
+    PROPOSAL_REPEATED = "proposal_repeated"
+    EXTRACTOR_FAILED = "extractor_failed"
+    EXTRACTOR_NOT_ASKED = "extractor_not_asked"
 
 
 def refuse(reason: Reason, message: str, **details: Any) -> IngestRejected:

@@ -6,12 +6,16 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import ceil
 
 from memgraph.config import Settings
-from memgraph.errors import ProviderError
+from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
+from memgraph.policy.dedup import JACCARD_THRESHOLD, Sameness, compare, word_set
 from memgraph.policy.proposals import ANSWER_SCHEMA, Proposal, RejectedProposal, judge
 from memgraph.providers.completion import CompletionProvider, completion_provider
+
+__all__ = ["Proposal", "Proposals", "Sayings", "configured_extractor", "fenced", "propose"]
 
 SYSTEM = (
     "You extract what is worth remembering from a text, as JSON that fits the given schema. "
@@ -21,14 +25,56 @@ SYSTEM = (
     "questions and what is not said."
 )
 
+# A provider that is down is asked this often in a row for one text, not for every piece of it.
+MAX_FAILURES = 3
+
 
 @dataclass(slots=True)
 class Proposals:
-    """What came of one text; ``error_code`` is set when the model did not answer all of it."""
+    """What came of one text.
 
+    ``error_code`` is set when the model did not answer all of it: then ``failed`` of the
+    ``pieces`` that the text was cut into have no usable answer.
+    """
+
+    provider: str = ""
     accepted: list[Proposal] = field(default_factory=list)
     rejected: list[RejectedProposal] = field(default_factory=list)
     error_code: str | None = None
+    pieces: int = 0
+    failed: int = 0
+
+
+class Sayings:
+    """The sentences of a text with their lines, to find out whether one says the same again."""
+
+    def __init__(self) -> None:
+        self._said: list[tuple[str, int, int]] = []
+        self._by_word: dict[str, list[int]] = {}
+
+    def add(self, content: str, first: int, last: int) -> None:
+        """Remember a sentence that stands somewhere in the lines ``first`` to ``last``."""
+        for word in word_set(content):
+            self._by_word.setdefault(word, []).append(len(self._said))
+        self._said.append((content, first, last))
+
+    def has(self, content: str, first: int, last: int) -> bool:
+        """Whether a sentence that shares a line with these says exactly or nearly the same."""
+        return any(
+            begin <= last and first <= end and compare(content, said) is not Sameness.DIFFERENT
+            for said, begin, end in map(self._said.__getitem__, self._alike(content))
+        )
+
+    def _alike(self, content: str) -> set[int]:
+        """All that can reach the threshold, and few others.
+
+        Prefix filter, R. J. Bayardo and others, "Scaling up all pairs similarity search", 2007:
+        who shares enough words shares one of any few; the rarest ones name the fewest.
+        """
+        words = word_set(content)
+        few = len(words) - ceil(JACCARD_THRESHOLD * len(words)) + 1
+        found = sorted((self._by_word.get(word, []) for word in words), key=len)
+        return {place for places in found[:few] for place in places}
 
 
 def configured_extractor(
@@ -57,31 +103,32 @@ def propose(
 ) -> Proposals:
     """Ask for the memories in ``text``, in pieces of at most ``max_chars`` characters.
 
-    A model that fails costs its piece and no more: the error's code is told, the rest is kept.
+    An answer that cannot be used costs its piece and no more. A provider that refuses the key or
+    the request, or fails ``MAX_FAILURES`` times in a row, is not asked for the rest; the last
+    error's code is told.
 
     Args:
         mark: makes the random word that fences the text in the prompt.
     """
-    told = Proposals()
-    for offset, piece in _pieces(text, max_chars):
+    pieces = _pieces(text, max_chars)
+    told = Proposals(provider.name, pieces=len(pieces))
+    answered = down = 0
+    for offset, piece in pieces:
         try:
             answer = provider.complete_json(SYSTEM, fenced(piece, mark()), ANSWER_SCHEMA)
         except ProviderError as error:
             told.error_code = error.code
+            down = 0 if isinstance(error, ProviderAnswerInvalid) else down + 1
+            if isinstance(error, ProviderRejected) or down == MAX_FAILURES:
+                break
             continue
+        answered, down = answered + 1, 0
         accepted, rejected = judge(answer, piece)
         told.rejected += rejected
         told.accepted += [
-            Proposal(
-                content=each.content,
-                type=each.type,
-                importance=each.importance,
-                confidence=each.confidence,
-                start=each.start + offset,
-                end=each.end + offset,
-            )
-            for each in accepted
+            replace(each, start=each.start + offset, end=each.end + offset) for each in accepted
         ]
+    told.failed = len(pieces) - answered
     return told
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from memgraph import MemoryService, Orchestrator
-from memgraph.errors import ProviderUnavailable
+from memgraph.errors import ProviderRejected, ProviderUnavailable
+from memgraph.policy.dedup import Sameness, compare
 from memgraph.providers.fake import FakeCompletion
-from memgraph.service.extraction import fenced, propose
+from memgraph.service.extraction import MAX_FAILURES, Sayings, fenced, propose
 
 TEXT = "Ana: we go with Postgres.\nBen: fine, I will order the server.\n"
 
@@ -37,7 +41,7 @@ def test_a_model_that_fails_costs_its_piece_alone() -> None:
         [ProviderUnavailable("down"), answer("Ben orders a server.", "order the server")]
     )
     told = propose(model, TEXT, max_chars=40, mark=lambda: "m")
-    assert told.error_code == "provider.unavailable"
+    assert (told.error_code, told.pieces, told.failed) == ("provider.unavailable", 2, 1)
     assert [TEXT[each.start : each.end] for each in told.accepted] == ["order the server"]
 
 
@@ -46,3 +50,29 @@ def test_a_text_cannot_leave_its_fence() -> None:
     lines = fenced(hostile, "m").split("\n")
     assert (lines[0], lines[-1], len(lines)) == ("<data-m>", "</data-m>", 3)
     assert "<" not in lines[1]
+
+
+def test_a_provider_that_is_down_is_not_asked_for_every_piece() -> None:
+    model = FakeCompletion()
+    told = propose(model, "line\n" * 100, max_chars=10)
+    assert (len(model.calls), told.failed) == (MAX_FAILURES, told.pieces)
+
+
+def test_a_key_that_is_refused_is_not_tried_again() -> None:
+    model = FakeCompletion([ProviderRejected("no such key")])
+    told = propose(model, "line\n" * 100, max_chars=10)
+    assert (len(model.calls), told.error_code) == (1, "provider.rejected")
+
+
+words = st.lists(st.sampled_from([*"abcdefgh12", "not"]), max_size=9).map(" ".join)
+
+
+@given(st.lists(words, max_size=8), words)
+def test_sayings_find_what_a_comparison_with_each_finds(said: list[str], asked: str) -> None:
+    sayings = Sayings()
+    for each in said:
+        sayings.add(each, 1, 2)
+    # Without a word there is nothing to say.
+    expected = any(compare(asked, each) is not Sameness.DIFFERENT for each in said if each)
+    assert sayings.has(asked, 2, 3) is expected
+    assert not sayings.has(asked, 3, 3)

@@ -1,0 +1,174 @@
+"""What a language model proposes to remember of prose and notes, beside what the rules found."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ingest.candidates import (
+    MAX_CANDIDATES,
+    MAX_CONFIDENCE,
+    MAX_IMPORTANCE,
+    Candidate,
+    CandidateEdge,
+    Finding,
+    ParsedDocument,
+    line_range,
+    lines,
+)
+from ingest.reasons import Part
+from memgraph.errors import ProviderRejected, ProviderUnavailable
+from memgraph.model.enums import EdgeType, MemoryType
+
+if TYPE_CHECKING:
+    from memgraph.service.extraction import Proposal, Proposals
+
+Propose = Callable[[str], "Proposals | None"]
+"""A text to what a model would remember of it; None: no model is configured."""
+
+# After so many files in a row the provider is taken to be down, and the rest goes without it.
+GIVE_UP_AFTER = 3
+_FORMATS = ("markdown", "prose")
+_DOWN = (ProviderUnavailable.code, ProviderRejected.code)
+_PART_WEIGHT = 0.6
+_MAX_QUOTE_CHARS = 500
+
+
+@dataclass(slots=True)
+class Extractor:
+    """Asks the configured model, for as long as it answers; one for each run."""
+
+    propose: Propose
+    _failures: int = 0
+
+    def extend(self, extracted: ParsedDocument, parsed: ParsedDocument) -> ParsedDocument:
+        """``extracted`` with the model's proposals; call it before any transaction.
+
+        A proposal that repeats a sentence of the rules at the same place is left out. A model
+        that fails, and proposals that break a rule, become findings; the rules' output stays.
+
+        Args:
+            parsed: the same file before sentences were dropped; it tells each place's date.
+        """
+        if parsed.format not in _FORMATS:
+            return extracted
+        if self._failures >= GIVE_UP_AFTER:
+            return _with(extracted, [Finding(Part.EXTRACTOR_NOT_ASKED)])
+        told = self.propose(parsed.text)
+        if told is None:
+            return extracted
+        self._failures = self._failures + 1 if told.error_code in _DOWN else 0
+        return _Merge(extracted, parsed, told).done()
+
+
+@dataclass(slots=True)
+class _Merge:
+    """The work on one file."""
+
+    extracted: ParsedDocument
+    parsed: ParsedDocument
+    told: Proposals
+    made: list[Candidate] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    repeated: int = 0
+
+    def done(self) -> ParsedDocument:
+        self._take_all()
+        main = self.extracted.main_key
+        if main is None and self.made:
+            main = self.made[0].key
+        grown = replace(
+            self.extracted,
+            candidates=(*self.extracted.candidates, *self.made),
+            edges=(*self.extracted.edges, *self._parts()),
+            main_key=main,
+        )
+        if self.made:
+            kept = [e for e in grown.findings if e.code is not Part.NOTHING_EXTRACTED]
+            grown = replace(grown, findings=tuple(kept))
+        return _with(grown, list(self._findings()))
+
+    def _take_all(self) -> None:
+        # Loaded here, so that who configured no model does not pay for it.
+        from memgraph.service.extraction import Sayings
+
+        said = Sayings()
+        for each in self.extracted.candidates:
+            said.add(each.content, *line_range(each.locator))
+        self.refused.update(each.code for each in self.told.rejected)
+        room = MAX_CANDIDATES - len(self.extracted.candidates)
+        line_ends = [at for at, char in enumerate(self.parsed.text) if char == "\n"]
+        surroundings = _Surroundings(self.parsed.candidates)
+        for proposal in self.told.accepted:
+            first, last = (bisect_left(line_ends, at) + 1 for at in (proposal.start, proposal.end))
+            if not any(char.isalpha() for char in proposal.content):
+                self.refused["content"] += 1
+            elif said.has(proposal.content, first, last):
+                self.repeated += 1
+            elif len(self.made) >= room:
+                self.refused["too_many_proposals"] += 1
+            else:
+                said.add(proposal.content, first, last)
+                self._take(proposal, lines(first, last), surroundings.of(first))
+
+    def _take(self, proposal: Proposal, locator: str, near: Candidate | None) -> None:
+        quote = self.parsed.text[proposal.start : proposal.end]
+        attributes = {"extractor": self.told.provider, "quote": quote[:_MAX_QUOTE_CHARS]}
+        if near is not None and "section" in near.attributes:
+            attributes["section"] = near.attributes["section"]
+        # The service's rules bound these values as well; a text must not get past either.
+        identity = proposal.type is MemoryType.IDENTITY
+        self.made.append(
+            Candidate(
+                f"p{len(self.made) + 1}",
+                proposal.content,
+                locator,
+                type=MemoryType.FACT if identity else proposal.type,
+                importance=min(proposal.importance, MAX_IMPORTANCE),
+                confidence=min(proposal.confidence, MAX_CONFIDENCE),
+                event_time=near.event_time if near else None,
+                # The memory that stands for a document says so in a tag of its own.
+                tags=tuple(tag for tag in near.tags if tag != "document") if near else (),
+                attributes=attributes,
+            )
+        )
+
+    def _parts(self) -> Iterator[CandidateEdge]:
+        """Proposals are parts of the notes they come from; prose has no memory for its whole."""
+        main = self.extracted.main_key
+        if self.extracted.format == "markdown" and main is not None:
+            for each in self.made:
+                yield CandidateEdge(each.key, main, EdgeType.PART_OF, _PART_WEIGHT)
+
+    def _findings(self) -> Iterator[Finding]:
+        for code, count in sorted(self.refused.items()):
+            yield Finding(Part.PROPOSAL_REJECTED, details={"reason": code}, count=count)
+        if self.repeated:
+            yield Finding(Part.PROPOSAL_REPEATED, count=self.repeated)
+        if self.told.error_code is not None:
+            details = {
+                "error": self.told.error_code,
+                "pieces": self.told.pieces,
+                "failed": self.told.failed,
+            }
+            yield Finding(Part.EXTRACTOR_FAILED, details=details)
+
+
+class _Surroundings:
+    """What stands around a line: its sentence knows the date, the tags and the section."""
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self._ordered = sorted(candidates, key=lambda each: line_range(each.locator)[0])
+        self._firsts = [line_range(each.locator)[0] for each in self._ordered]
+
+    def of(self, line: int) -> Candidate | None:
+        """The last candidate that begins at or above a line."""
+        place = bisect_right(self._firsts, line)
+        return self._ordered[place - 1] if place else None
+
+
+def _with(document: ParsedDocument, findings: Sequence[Finding]) -> ParsedDocument:
+    return replace(document, findings=(*document.findings, *findings))
