@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from ingest.candidates import Finding
+from ingest.reasons import ITEM_REFUSED
 
 MANIFEST_VERSION = 1
 # A manifest is for reading: what a file of 100,000 faults has is told by counts beyond this.
@@ -23,7 +24,8 @@ class FileResult:
     ``processed``, ``duplicate`` (this content was stored before) and ``rejected`` are final and
     have a manifest. ``skipped`` stays where it is, ``failed`` stays claimed; both are tried again
     by the next run. ``reason`` is a ``Reason``, or for failed the code of the error. ``stored_as``
-    and ``manifest`` are relative to the drop zone.
+    and ``manifest`` are relative to the drop zone. ``partial``: it was processed without items
+    that broke a rule; ``counts["rejected_items"]`` says how many.
     """
 
     path: str
@@ -36,6 +38,7 @@ class FileResult:
     counts: Mapping[str, Any] = field(default_factory=dict)
     findings: Mapping[str, int] = field(default_factory=dict)
     resumed: bool = False
+    partial: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON for a surface."""
@@ -50,6 +53,7 @@ class FileResult:
             "counts": dict(self.counts),
             "findings": dict(self.findings),
             "resumed": self.resumed,
+            "partial": self.partial,
         }
 
 
@@ -94,14 +98,29 @@ def head(
 
 
 def told(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Findings one by one, up to a bound, and counted by code."""
+    """Findings one by one, up to a bound, and counted by code; the items they cost, by kind."""
     counts: dict[str, int] = {}
+    refused = {"memories": 0, "edges": 0}
     for each in findings:
         counts[each.code.value] = counts.get(each.code.value, 0) + each.count
+        if each.code in ITEM_REFUSED:
+            refused["edges" if (each.locator or "").startswith("/edges/") else "memories"] += 1
     return {
         "findings": [each.as_dict() for each in findings[:MAX_FINDINGS]],
         "finding_counts": dict(sorted(counts.items())),
+        "rejected_items": refused,
     }
+
+
+def with_partial(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest of a stored file, with ``partial`` and all rejected items counted.
+
+    Some break a rule of the file's form, some of the database that only storing them shows.
+    """
+    refused = dict(manifest.get("rejected_items", {}))
+    for kind, items in manifest.get("items", {}).items():
+        refused[kind] = refused.get(kind, 0) + sum(e["outcome"] == "rejected" for e in items)
+    return {**manifest, "rejected_items": refused, "partial": any(refused.values())}
 
 
 def ended(at: int) -> dict[str, str]:

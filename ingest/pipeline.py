@@ -14,7 +14,7 @@ from ingest.claims import Claim, adopt, claim, open_parent
 from ingest.convert import shortened, to_document, to_memories
 from ingest.discover import DropEntry, discover, display_path
 from ingest.extract import extract
-from ingest.manifest import FileResult, IngestReport, Outcome, ended, head, told
+from ingest.manifest import FileResult, IngestReport, Outcome, ended, head, told, with_partial
 from ingest.parse import parse_document
 from ingest.propose import Extractor
 from ingest.reasons import Reason, refuse
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # A file that kills its reader this often is set aside instead of stopping every run.
 MAX_ATTEMPTS = 20
 _MEGABYTE = 1_000_000
-_COUNTS = ("memories", "edges", "links_made", "links_waiting", "relations")
+_COUNTS = ("memories", "edges", "links_made", "links_waiting", "relations", "rejected_items")
 
 
 class DocumentStore(Protocol):
@@ -239,7 +239,23 @@ class _Work:
         outcome = self.store.ingest_document(document)
         if outcome.outcome == "duplicate":
             return self._repeated(content, outcome.manifest)
-        return self._close("processed", content, outcome.manifest)
+        return self._processed(content, outcome.manifest)
+
+    def _processed(
+        self, content: FileContent, recorded: Mapping[str, Any], *, resumed: bool = False
+    ) -> FileResult:
+        known = with_partial(recorded)
+        if not known["partial"]:
+            return self._close("processed", content, known, resumed=resumed)
+        count = sum(known["rejected_items"].values())
+        return self._close(
+            "processed",
+            content,
+            known,
+            reason=Reason.PARTIAL,
+            message=f"{count} items of the file broke a rule and were left out",
+            resumed=resumed,
+        )
 
     def _repeated(self, content: FileContent, recorded: Mapping[str, Any]) -> FileResult:
         """A content that is stored already: by this very claim before its worker died, or earlier.
@@ -247,7 +263,7 @@ class _Work:
         What was stored of a half-finished file is in the database; only its manifest was missing.
         """
         if recorded.get("claim") == self.claim.claim_id:
-            return self._close("processed", content, recorded, resumed=True)
+            return self._processed(content, recorded, resumed=True)
         self.claim.reserve("processed")
         first = {"path": recorded.get("path"), "stored_as": recorded.get("stored_as")}
         return self._close("duplicate", content, {**self._head(content), "first": first})
@@ -289,6 +305,7 @@ class _Work:
             counts={name: known[name] for name in _COUNTS if name in known},
             findings=known.get("finding_counts", {}),
             resumed=resumed,
+            partial=known.get("partial", False),
         )
         self.claim.finish()
         return result

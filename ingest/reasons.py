@@ -11,7 +11,8 @@ from memgraph.errors import IngestRejected
 class Reason(StrEnum):
     """Why a whole file is refused (``IngestRejected.details['reason']``) or left for a later run.
 
-    The skipped ones, at the end, are not failures: the file stays where it is.
+    The skipped ones are not failures: the file stays where it is. ``partial``, at the end, is of
+    a file that was taken.
     """
 
     LINK = "link"
@@ -42,6 +43,8 @@ class Reason(StrEnum):
     STILL_BEING_WRITTEN = "still_being_written"
     HIDDEN_OR_TEMPORARY = "hidden_or_temporary"
     VANISHED = "vanished"
+
+    PARTIAL = "partial"
 
 
 class Part(StrEnum):
@@ -76,6 +79,26 @@ class Part(StrEnum):
     PROPOSAL_REPEATED = "proposal_repeated"
     EXTRACTOR_FAILED = "extractor_failed"
     EXTRACTOR_NOT_ASKED = "extractor_not_asked"
+
+
+ITEM_REFUSED = frozenset(
+    (
+        Part.IDENTITY_NOT_ALLOWED,
+        Part.FIELD_NOT_ALLOWED,
+        Part.UNKNOWN_FIELD,
+        Part.FIELD_MISSING,
+        Part.ENUM_INVALID,
+        Part.OUT_OF_BOUNDS,
+        Part.TYPE_INVALID,
+        Part.VALUE_INVALID,
+        Part.KEY_REPEATED,
+        Part.EDGE_ENDPOINT_MISSING,
+        Part.EDGE_REPEATED,
+        Part.SELF_EDGE,
+        Part.MESSAGE_INVALID,
+    )
+)
+"""What costs a memory or an edge that the file gave as such: the file is taken in part."""
 
 
 def refuse(reason: Reason, message: str, **details: Any) -> IngestRejected:

@@ -230,12 +230,31 @@ def test_own_document_with_a_broken_item(orc: Orchestrator, drop: Drop) -> None:
     ]
     drop("m.json", json.dumps({"memories": items, "edges": []}))
     result = only(run(orc))
-    assert result.outcome == "processed"
+    assert (result.outcome, result.reason, result.partial) == ("processed", Reason.PARTIAL, True)
     assert result.findings == {Part.IMPORTANCE_CAPPED: 1, Part.IDENTITY_NOT_ALLOWED: 1}
+    assert manifest(orc, result)["partial"] is True
     (memory,) = orc.list_memories()
     assert memory.importance == 90
     codes = [each["code"] for each in manifest(orc, result)["findings"]]
     assert codes == [Part.IMPORTANCE_CAPPED, Part.IDENTITY_NOT_ALLOWED]
+
+
+def test_a_part_that_was_left_out_is_counted_and_nothing_else(
+    orc: Orchestrator, drop: Drop
+) -> None:
+    tea = {"content": "Tea is served at four.", "type": "Fact"}
+    items = [tea | {"key": "a"}, tea | {"key": "b"}, tea | {"weight": 3}]
+    ends = [("a", "nowhere"), ("a", "b")]
+    edges = [{"from": start, "to": end, "type": "RelatedTo"} for start, end in ends]
+    drop("m.json", json.dumps({"memories": items, "edges": edges}))
+    drop("n.json", json.dumps({"memories": [tea | {"importance": 95}]}))
+    first, second = run(orc).results
+    # Two items with one content are one memory, which cannot be joined with itself.
+    assert first.counts["rejected_items"] == {"memories": 1, "edges": 2}
+    assert first.counts["memories"] == {"duplicate": 1, "stored": 1}
+    assert (second.partial, second.reason) == (False, None)
+    assert second.findings == {Part.IMPORTANCE_CAPPED: 1}
+    assert second.as_dict()["partial"] is False
 
 
 class Breaking:
