@@ -1,18 +1,24 @@
 # Everything happens in .venv, which the first target makes; PYTHON chooses the interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+RUNTIME := .venv/.runtime
+STAMP := .venv/.dev
 
 .PHONY: demo test lint types layers migrations unit format clean
 
-demo: $(STAMP)
+demo: $(RUNTIME)
 	$(BIN)/python examples/demo.py
 
 test: lint types layers migrations unit
 
-$(STAMP): pyproject.toml constraints.txt
+$(RUNTIME): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable .
+	touch $(RUNTIME)
+
+$(STAMP): $(RUNTIME)
+	$(PIP) --editable '.[dev]'
 	touch $(STAMP)
 
 lint: $(STAMP)
