@@ -8,13 +8,17 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
-from memgraph.model.enums import EdgeType, IngestStatus
+from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.ingest import Document, DocumentOutcome, Link
 from memgraph.model.values import EdgeInput, Outcome
+from memgraph.policy.lifecycle import Action, next_status
 from memgraph.service.joining import Written
 from memgraph.service.opened import Opened, Transaction
 from memgraph.service.relating import Relations, find_relations
-from memgraph.storage import ingest_files
+from memgraph.storage import ingest_files, memories
+
+# ``attributes.role`` of what a record's decision says beyond its main memory.
+DETAIL_ROLE = "decision_detail"
 
 
 def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
@@ -110,7 +114,29 @@ def _link(
             _wait(connection, local, link)
     joined = opened.writer.store(connection, [], edges, at=transaction.at, actor=transaction.actor)
     transaction.tell(joined.entries)
+    for edge, outcome in zip(edges, joined.edges, strict=True):
+        if edge.edge_type is EdgeType.UPDATES and not edge.partial and outcome.outcome == "stored":
+            _replace_details(transaction, edge.from_id, edge.to_id)
     return _stored(joined.edges), waiting
+
+
+def _replace_details(transaction: Transaction, new_id: str, old_id: str) -> None:
+    """The rest of a replaced decision's text goes with it.
+
+    Its context and consequences stay: they stand on a replaced ground, and are told as such.
+    """
+    status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
+    for part in ingest_files.parts_left(transaction.connection, old_id, DETAIL_ROLE):
+        memories.set_status(
+            transaction.connection,
+            part,
+            status,
+            at=transaction.at,
+            actor=transaction.actor,
+            reason=f"replaced by {new_id}, with {old_id} of which it is a part",
+            valid_until=transaction.at,
+        )
+        transaction.tell([Entry("supersede", part, {"by": new_id, "with": old_id})])
 
 
 def _edge(local: str, other: str, link: Link | sa.Row[Any]) -> list[EdgeInput]:

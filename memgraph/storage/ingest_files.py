@@ -79,6 +79,18 @@ def take_waiting(connection: sa.Connection, keys: Sequence[str]) -> list[sa.Row[
     return rows
 
 
+def parts_left(connection: sa.Connection, whole_id: str, role: str) -> list[str]:
+    """Active parts of a memory, with a role, that are part of nothing that is active."""
+    statement = """
+        SELECT m.memory_id FROM memory_edges e JOIN memories m ON m.memory_id = e.from_memory_id
+        WHERE e.to_memory_id = ?1 AND e.edge_type = 'PartOf' AND m.status = 'active'
+        AND json_extract(m.attributes, '$.role') = ?2 AND NOT EXISTS (
+            SELECT 1 FROM memory_edges o JOIN memories w ON w.memory_id = o.to_memory_id
+            WHERE o.from_memory_id = m.memory_id AND o.edge_type = 'PartOf' AND w.status = 'active'
+        ) ORDER BY m.memory_id"""
+    return [row[0] for row in connection.exec_driver_sql(statement, (whole_id, role))]
+
+
 def counts(connection: sa.Connection) -> dict[str, int]:
     """How many contents ended in each status, and how many links wait."""
     statement = sa.select(tables.files.c.status, sa.func.count()).group_by(tables.files.c.status)
