@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from memgraph.errors import StorageError
+from memgraph.errors import MemgraphError
 
 Chore = Callable[[Callable[[], bool]], object]
 """Takes a function that says whether to stop, and returns when nothing is left to do."""
@@ -16,26 +16,35 @@ class Background:
 
     Args:
         chores: done in order.
-        failed: told of a chore that the database failed; the others go on.
+        failed: told of a chore that failed with an error of ours; the others go on. Any other
+            error ends the thread, and the next ``wake`` begins a new one.
     """
 
     IDLE_S = 30.0
 
-    def __init__(self, chores: Sequence[Chore], failed: Callable[[StorageError], None]) -> None:
+    def __init__(self, chores: Sequence[Chore], failed: Callable[[MemgraphError], None]) -> None:
         self._chores = tuple(chores)
         self._failed = failed
         self._wake = threading.Event()
         self._idle = threading.Event()
+        self._idle.set()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
 
+    @property
+    def busy(self) -> bool:
+        """Whether something that it was woken for is still to be done."""
+        return not self._idle.is_set()
+
     def wake(self) -> None:
         """There is something to do; returns at once."""
         with self._start_lock:
+            if self._stop.is_set():
+                return
             self._idle.clear()
             self._wake.set()
-            if self._thread is None and not self._stop.is_set():
+            if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._run, name="memgraph-background", daemon=True
                 )
@@ -55,14 +64,23 @@ class Background:
             thread.join()
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            self._wake.wait(self.IDLE_S)
-            self._wake.clear()
-            for chore in self._chores:
-                try:
-                    chore(self._stop.is_set)
-                except StorageError as error:
-                    self._failed(error)
+        try:
+            while not self._stop.is_set():
+                self._wake.wait(self.IDLE_S)
+                self._wake.clear()
+                self._do_all()
+                with self._start_lock:
+                    if not self._wake.is_set():
+                        self._idle.set()
+        finally:
+            # A provider's own bug may have ended it: nobody waits for it, and wake can begin anew.
             with self._start_lock:
-                if not self._wake.is_set():
-                    self._idle.set()
+                self._thread = None
+                self._idle.set()
+
+    def _do_all(self) -> None:
+        for chore in self._chores:
+            try:
+                chore(self._stop.is_set)
+            except MemgraphError as error:
+                self._failed(error)

@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import parse_time
-from memgraph.errors import AccessDenied, MemoryDisabled, StorageError
+from memgraph.errors import AccessDenied, MemgraphError, MemoryDisabled, StorageError
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.values import Memory, validated
 from memgraph.service import reading
 from memgraph.service.handle import Handle
+from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ class ReadingHandle(Handle):
             except AccessDenied as error:
                 opened.log.warning("access.denied", actor=self.actor, **error.details)
                 raise
-            if opened.receipts.add(request, bundle) and self._service.embeds_in_background:
-                opened.background.wake()
+            if opened.receipts.add(request, bundle):
+                self._write_receipts(opened)
             return bundle
 
     def subgraph(
@@ -165,6 +166,16 @@ class ReadingHandle(Handle):
             paths = self._service.paths(self.name)
             settings = self._service.settings(self.name).memory.bulletin
             return without_database(paths.bulletins, settings, self.viewer, error)
+
+    def _write_receipts(self, opened: Opened) -> None:
+        if self._service.embeds_in_background:
+            opened.background.wake()
+            return
+        try:
+            opened.receipts.flush()
+        except MemgraphError as error:
+            # They are kept for the next try; the answer does not depend on them.
+            opened.log.failure("receipts.flush", error)
 
 
 def _moment(time: Time | None) -> int | None:

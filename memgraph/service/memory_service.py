@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +15,6 @@ from memgraph.clock import Clock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings
 from memgraph.errors import (
-    DatabaseReplaced,
     MemgraphError,
     MemoryDisabled,
     OrchestratorExists,
@@ -32,6 +29,7 @@ from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
 from memgraph.service.naming import find_names
 from memgraph.service.opened import Opened
 from memgraph.service.orchestrator import Orchestrator
+from memgraph.service.pool import Pool
 from memgraph.storage import provisioning
 
 if TYPE_CHECKING:
@@ -43,7 +41,8 @@ DEFAULT_ACTOR = "user"
 class MemoryService:
     """Long-term memory for orchestrators, each in a database of its own.
 
-    Thread-safe; several processes may work on the same root. Use it as a context manager, or call
+    Thread-safe; several processes may work on the same root, each with a service of its own: one
+    that was made before a fork refuses to work in the child. Use it as a context manager, or call
     ``close``.
 
     Args:
@@ -76,10 +75,7 @@ class MemoryService:
         self._embedding = embedding
         self._providers: dict[EmbeddingSettings, EmbeddingProvider] = {}
         self._background = background
-        self._opened: OrderedDict[str, Opened] = OrderedDict()
-        self._lock = threading.Lock()
-        self._opening: dict[str, threading.Lock] = {}
-        self._closed = False
+        self._pool = Pool(self._open)
 
     def orchestrator(
         self,
@@ -102,14 +98,14 @@ class MemoryService:
         """
         validated(Change, {"actor": actor})
         paths = OrchestratorPaths(self.root, name)
-        if not paths.memory.exists():
-            if not create:
-                raise OrchestratorMissing(
-                    f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
-                )
+        if create and _never_made(paths):
             # Another thread or process may be making it at this very moment.
             with suppress(OrchestratorExists):
                 self.create(name)
+        elif not paths.memory.exists():
+            raise OrchestratorMissing(
+                f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
+            )
         return Orchestrator(self, name, viewer=viewer, actor=actor)
 
     def create(self, name: str) -> None:
@@ -192,31 +188,22 @@ class MemoryService:
     @contextmanager
     def opened(self, name: str) -> Iterator[Opened]:
         """The open orchestrator for the time of one call; idle ones are closed, oldest first."""
-        opened = self._acquire(name)
-        try:
+        with self._pool.use(name) as opened:
             yield opened
-        except DatabaseReplaced:
-            # After a restore: the next call opens the file that is there now.
-            self._discard(name, opened)
-            raise
-        finally:
-            self._release(opened)
 
     def forget(self, name: str) -> None:
-        """Close an orchestrator, so that its next use opens the file anew."""
-        with self._lock:
-            opened = self._opened.pop(name, None)
-        if opened is not None:
-            opened.close()
+        """Close an orchestrator, so that its next use opens the file anew.
+
+        Calls that are at work on it in other threads are not disturbed; the last one closes it.
+        """
+        self._pool.forget(name)
 
     def close(self) -> None:
-        """Close what was opened. Pending embeddings stay in their outbox."""
-        with self._lock:
-            self._closed = True
-            remaining = list(self._opened.values())
-            self._opened.clear()
-        for each in remaining:
-            each.close()
+        """Close what was opened. Pending embeddings stay in their outbox.
+
+        Calls that are at work in other threads come to their end and close what they use.
+        """
+        self._pool.close()
 
     def __enter__(self) -> MemoryService:
         return self
@@ -233,47 +220,6 @@ class MemoryService:
     def embeds_in_background(self) -> bool:
         return self._background
 
-    def _acquire(self, name: str) -> Opened:
-        with self._lock:
-            if self._closed:
-                raise MemoryDisabled("the service was closed")
-            found = self._opened.get(name)
-            if found is not None:
-                found.users += 1
-                self._opened.move_to_end(name)
-                return found
-            gate = self._opening.setdefault(name, threading.Lock())
-        with gate:
-            with self._lock:
-                found = self._opened.get(name)
-                if found is not None:
-                    found.users += 1
-                    return found
-            opened = self._open(name)
-            with self._lock:
-                opened.users += 1
-                self._opened[name] = opened
-                self._opening.pop(name, None)
-                idle = self._evict(opened.settings.memory.storage.max_open_orchestrators)
-        for each in idle:
-            each.close()
-        return opened
-
-    def _release(self, opened: Opened) -> None:
-        with self._lock:
-            opened.users -= 1
-
-    def _discard(self, name: str, opened: Opened) -> None:
-        with self._lock:
-            if self._opened.get(name) is opened:
-                del self._opened[name]
-        opened.close()
-
-    def _evict(self, allowed: int) -> list[Opened]:
-        excess = len(self._opened) - allowed
-        idle = [name for name, each in self._opened.items() if each.users == 0]
-        return [self._opened.pop(name) for name in idle[: max(excess, 0)]]
-
     def _open(self, name: str) -> Opened:
         settings = self.settings(name)
         if not settings.memory.enabled:
@@ -287,7 +233,7 @@ class MemoryService:
             synchronous=settings.memory.storage.synchronous,
             busy_timeout_ms=settings.memory.storage.busy_timeout_ms,
         )
-        return Opened(
+        opened = Opened(
             paths=paths,
             database=database,
             settings=settings,
@@ -296,6 +242,9 @@ class MemoryService:
             embedding=self._provider(settings),
             find_names=find_names,
         )
+        if self._background and opened.has_backlog and opened.other_model is None:
+            opened.background.wake()
+        return opened
 
     def _dimensions(self, settings: Settings) -> int:
         provider = self._provider(settings)
@@ -319,3 +268,14 @@ class MemoryService:
                 api_key=environ.get(chosen.api_key_env) if chosen.api_key_env else None,
             )
         return self._providers[chosen]
+
+
+def _never_made(paths: OrchestratorPaths) -> bool:
+    """Whether there is nothing yet, or only what someone left who began to make it.
+
+    Any other file says that there was a database, which is not to be made anew in silence.
+    """
+    if os.path.lexists(paths.database):
+        return False
+    begun = (paths.config_file.name, "memory.lock", f"{paths.database.name}.new")
+    return all(each.is_dir() or each.name.startswith(begun) for each in paths.memory.rglob("*"))

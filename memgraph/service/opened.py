@@ -13,7 +13,7 @@ from memgraph.audit.journal import Entry, Head
 from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import Clock
 from memgraph.config import Settings
-from memgraph.errors import JournalBroken, StorageError
+from memgraph.errors import JournalBroken, MemgraphError
 from memgraph.ids import IdSource
 from memgraph.log import open_log
 from memgraph.model.enums import MemoryKind
@@ -24,6 +24,7 @@ from memgraph.service.embedding import EmbeddingWorker, model_mismatch
 from memgraph.service.naming import NameFinder
 from memgraph.service.receipts import ReceiptBook
 from memgraph.service.writing import Writer
+from memgraph.storage import embeddings
 from memgraph.storage.database import Database
 
 
@@ -61,7 +62,9 @@ class Opened:
         self.ids = ids
         self.embedding = embedding
         self.find_names = find_names
+        # Both are the pool's, under its lock.
         self.users = 0
+        self.retired = False
         self.writer = Writer(
             orchestrator_id=database.orchestrator_id,
             ids=ids,
@@ -85,9 +88,9 @@ class Opened:
         self.receipts = ReceiptBook(database)
         self.background = Background(
             (
-                lambda stop: self.worker.drain(stop=stop),
                 self.receipts.flush,
                 lambda _: self.board.flush(),
+                lambda stop: self.worker.drain(stop=stop),
             ),
             lambda error: self.log.failure("background", error),
         )
@@ -96,6 +99,7 @@ class Opened:
         )
         with database.read() as connection:
             self.other_model = model_mismatch(connection, embedding)
+            self.has_backlog = embeddings.has_pending(connection)
 
     @contextmanager
     def transaction(self, actor: str) -> Iterator[Transaction]:
@@ -127,10 +131,13 @@ class Opened:
                     self.log.failure("journal.anchor", JournalBroken("the anchor disagrees"))
 
     def close(self) -> None:
-        self.background.stop()
-        self.board.flush()
+        """Write what waits and close the database, whatever goes wrong with the former."""
         try:
-            self.receipts.flush()
-        except StorageError as error:
-            self.log.failure("receipts.flush", error)
-        self.database.close()
+            self.background.stop()
+            for chore in (self.board.flush, self.receipts.flush):
+                try:
+                    chore()
+                except (MemgraphError, OSError) as error:
+                    self.log.failure("close", error)
+        finally:
+            self.database.close()

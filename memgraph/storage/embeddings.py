@@ -79,11 +79,14 @@ def mark_ready(
 
 
 def mark_failed(connection: sa.Connection, pks: Sequence[int], error_code: str) -> None:
-    """Give up on these until they are asked for again."""
+    """Give up on these until they are asked for again; what is finished meanwhile stays so."""
     if pks:
         connection.execute(
             sa.update(tables.embeddings)
-            .where(tables.embeddings.c.memory_pk.in_(pks))
+            .where(
+                tables.embeddings.c.memory_pk.in_(pks),
+                tables.embeddings.c.state == EmbeddingState.PENDING,
+            )
             .values(
                 state=EmbeddingState.FAILED,
                 attempts=tables.embeddings.c.attempts + 1,
@@ -93,11 +96,14 @@ def mark_failed(connection: sa.Connection, pks: Sequence[int], error_code: str) 
 
 
 def put_off(connection: sa.Connection, pks: Sequence[int], until_ms: int, error_code: str) -> None:
-    """Try these again later."""
+    """Try these again later; what is finished meanwhile stays so."""
     if pks:
         connection.execute(
             sa.update(tables.embeddings)
-            .where(tables.embeddings.c.memory_pk.in_(pks))
+            .where(
+                tables.embeddings.c.memory_pk.in_(pks),
+                tables.embeddings.c.state == EmbeddingState.PENDING,
+            )
             .values(
                 attempts=tables.embeddings.c.attempts + 1,
                 next_attempt_at=until_ms,

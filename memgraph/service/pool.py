@@ -1,0 +1,122 @@
+"""The open orchestrators of a service: opened at their first use, closed when they are too many."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from memgraph.errors import DatabaseReplaced, MemoryDisabled
+from memgraph.service.opened import Opened
+
+GATES = 64
+
+
+class Pool:
+    """Shares open orchestrators between threads. What is in use is never closed.
+
+    Args:
+        open_one: opens the orchestrator of a name.
+    """
+
+    def __init__(self, open_one: Callable[[str], Opened]) -> None:
+        self._open_one = open_one
+        self._opened: OrderedDict[str, Opened] = OrderedDict()
+        self._lock = threading.Lock()
+        # One thread at a time opens an orchestrator; who waits at its gate finds it open.
+        self._gates = tuple(threading.Lock() for _ in range(GATES))
+        self._closed = False
+        self._pid = os.getpid()
+
+    @contextmanager
+    def use(self, name: str) -> Iterator[Opened]:
+        """The open orchestrator for the time of the block.
+
+        Raises:
+            MemoryDisabled: the pool was closed, or made before a fork.
+            MemgraphError: it cannot be opened.
+        """
+        opened = self._acquire(name)
+        try:
+            yield opened
+        except DatabaseReplaced:
+            # After a restore: the next use opens the file that is there now.
+            with self._lock:
+                if self._opened.get(name) is opened:
+                    self._retire([name])
+            raise
+        finally:
+            self._release(opened)
+
+    def forget(self, name: str) -> None:
+        """Take one out of service: it is closed when nobody uses it, and opened anew when asked."""
+        with self._lock:
+            idle = self._retire([name] if name in self._opened else [])
+        for each in idle:
+            each.close()
+
+    def close(self) -> None:
+        """Open nothing any more, and close what nobody uses; the last user closes what is left."""
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            self._closed = True
+            idle = self._retire(list(self._opened))
+        for each in idle:
+            each.close()
+
+    def _acquire(self, name: str) -> Opened:
+        if os.getpid() != self._pid:
+            # Connections and locks are the parent's; SQLite would damage the file through them.
+            raise MemoryDisabled("this service was made before a fork; make one in this process")
+        found = self._in_service(name)
+        if found is not None:
+            return found
+        with self._gates[hash(name) % GATES]:
+            found = self._in_service(name)
+            if found is not None:
+                return found
+            opened = self._open_one(name)
+            with self._lock:
+                opened.users += 1
+                self._opened[name] = opened
+                allowed = opened.settings.memory.storage.max_open_orchestrators
+                idle = self._retire(list(self._opened) if self._closed else self._excess(allowed))
+        for each in idle:
+            each.close()
+        return opened
+
+    def _in_service(self, name: str) -> Opened | None:
+        with self._lock:
+            if self._closed:
+                raise MemoryDisabled("the service was closed")
+            found = self._opened.get(name)
+            if found is not None:
+                found.users += 1
+                self._opened.move_to_end(name)
+            return found
+
+    def _release(self, opened: Opened) -> None:
+        with self._lock:
+            opened.users -= 1
+            last = opened.retired and opened.users == 0
+        if last:
+            opened.close()
+
+    def _retire(self, names: Sequence[str]) -> list[Opened]:
+        """Take some out of service; gives those to close now, the others' last users close them."""
+        taken = [self._opened.pop(name) for name in names]
+        for each in taken:
+            each.retired = True
+        return [each for each in taken if each.users == 0]
+
+    def _excess(self, allowed: int) -> list[str]:
+        """Whom to close so that ``allowed`` stay: the longest idle, those last that still embed."""
+        idle = [
+            (each.background.busy, name) for name, each in self._opened.items() if not each.users
+        ]
+        # The sort is stable: within both groups the order of use stays.
+        idle.sort(key=lambda one: one[0])
+        return [name for _, name in idle[: max(len(self._opened) - allowed, 0)]]

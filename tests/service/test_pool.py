@@ -1,0 +1,219 @@
+"""Which orchestrators are open, who closes them, and what a thread in the background survives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memgraph import MemoryService
+from memgraph.errors import DatabaseMissing, MemoryDisabled
+from memgraph.providers.fake import FakeEmbedding
+from memgraph.service.background import Background
+from memgraph.storage import embeddings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+WAIT_S = 30
+MAX_OPEN = {"memory.storage.max_open_orchestrators": 2}
+
+
+class Stalled(FakeEmbedding):
+    """A model that answers when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(16)
+        self.asked, self.answer = threading.Event(), threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked.set()
+        assert self.answer.wait(WAIT_S)
+        return super().embed(texts)
+
+
+def wal(service: MemoryService, name: str) -> Path:
+    """It is there as long as somebody has the database open."""
+    database = service.paths(name).database
+    return database.with_name(database.name + "-wal")
+
+
+def test_no_more_stay_open_than_allowed_and_none_in_use_is_closed(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False, config=MAX_OPEN) as service:
+        for name in "abcd":
+            service.create(name)
+        with service.opened("a"):
+            for name in "bcd":
+                service.orchestrator(name).remember(f"I am {name}.")
+            assert service.orchestrator("a").remember("Still here.")
+        service.orchestrator("b").remember("Again.")
+        assert sum(wal(service, name).exists() for name in "abcd") == 2
+        contents = [service.orchestrator(name).list_memories()[-1].content for name in "bcd"]
+    assert contents == ["I am b.", "I am c.", "I am d."]
+
+
+@pytest.mark.parametrize("end", ["forget", "close"])
+def test_who_is_at_work_comes_to_its_end_and_closes(service: MemoryService, end: str) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    with service.opened("orc-1") as opened:
+        service.forget("orc-1") if end == "forget" else service.close()
+        with opened.transaction("test") as transaction:
+            assert transaction.connection.exec_driver_sql("SELECT 1").scalar() == 1
+        assert wal(service, "orc-1").exists()
+    assert not wal(service, "orc-1").exists()
+    if end == "forget":
+        assert orc.remember("Opened anew.")
+    else:
+        with pytest.raises(MemoryDisabled, match="closed"):
+            orc.remember("Too late.")
+
+
+def test_who_embeds_is_closed_last_so_that_nobody_waits_for_a_model(tmp_path: Path) -> None:
+    model = Stalled()
+    with MemoryService(tmp_path, environ={}, embedding=model, config=MAX_OPEN) as service:
+        for name in "abc":
+            service.create(name)
+        service.orchestrator("a").remember("Takes its time.")
+        assert model.asked.wait(WAIT_S)
+        service.orchestrator("b").list_memories()
+        # It would hang here if "a", the longest idle one, had to be closed for it.
+        service.orchestrator("c").list_memories()
+        assert [wal(service, name).exists() for name in "abc"] == [True, False, True]
+        model.answer.set()
+
+
+def test_a_backlog_is_worked_off_after_a_restart_without_a_write(tmp_path: Path) -> None:
+    model = FakeEmbedding(16)
+    with MemoryService(tmp_path, environ={}, embedding=model, background=False) as service:
+        service.orchestrator("a", create=True).remember("Left behind.")
+    with MemoryService(tmp_path, environ={}, embedding=model) as service:
+        with service.opened("a") as opened:
+            assert opened.background.wait_idle(WAIT_S)
+        assert service.orchestrator("a").embedding_states()["ready"] == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_bug_in_a_chore_does_not_end_the_background_for_good() -> None:
+    done: list[str] = []
+
+    def buggy(_stop: object) -> None:
+        if not done:
+            done.append("failed")
+            raise ZeroDivisionError
+        done.append("worked")
+
+    background = Background([buggy], lambda _: None)
+    assert background.wait_idle(0)
+    for _ in range(2):
+        background.wake()
+        assert background.wait_idle(WAIT_S)
+    background.stop()
+    # Whoever is stopped looks a last time.
+    assert done == ["failed", "worked", "worked"]
+    background.wake()
+    assert background.wait_idle(0)
+
+
+def test_an_error_of_ours_is_told_and_the_next_chore_is_done() -> None:
+    told, done = [], threading.Event()
+
+    def failing(_stop: object) -> None:
+        raise DatabaseMissing("gone")
+
+    background = Background([failing, lambda _: done.set()], lambda error: told.append(error.code))
+    background.wake()
+    assert done.wait(WAIT_S)
+    background.stop()
+    assert set(told) == {"storage.missing"}
+
+
+def test_receipts_are_written_where_nothing_runs_in_the_background(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    orc.remember("The harbour is closed.")
+    for _ in range(40):
+        orc.recall("harbour")
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM recalls").scalar() == 32
+
+
+def test_what_one_worker_finished_another_cannot_fail(tmp_path: Path) -> None:
+    with MemoryService(
+        tmp_path, environ={}, embedding=FakeEmbedding(16), background=False
+    ) as service:
+        orc = service.orchestrator("a", create=True)
+        orc.remember("Done already.")
+        orc.embed_pending()
+        with service.opened("a") as opened, opened.database.write() as connection:
+            embeddings.mark_failed(connection, [1], "provider.rejected")
+            embeddings.put_off(connection, [1], 10, "provider.unavailable")
+        assert orc.embedding_states() == {"pending": 0, "ready": 1, "failed": 0}
+        assert orc.embeddings_status().errors == {}
+
+
+def test_many_may_create_the_same_orchestrator_at_once(tmp_path: Path) -> None:
+    services = [MemoryService(tmp_path, environ={}, background=False) for _ in range(6)]
+
+    def make(service: MemoryService) -> str:
+        return service.orchestrator("new", create=True).remember("Made by one, used by all.")
+
+    with ThreadPoolExecutor(len(services)) as threads:
+        assert len(set(threads.map(make, services))) == 1
+    for service in services:
+        service.close()
+
+
+def test_what_was_half_made_is_made_and_what_was_lost_is_not(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        paths = service.paths("orc-1")
+        paths.logs.mkdir(parents=True)
+        paths.database.with_name("memory.db.new").write_bytes(b"half")
+        orc = service.orchestrator("orc-1", create=True)
+        assert orc.remember("Made after all.")
+        service.forget("orc-1")
+        paths.database.unlink()
+        with pytest.raises(DatabaseMissing):
+            service.orchestrator("orc-1", create=True).remember("Not in silence.")
+    assert not paths.database.exists()
+
+
+def test_a_forked_child_does_not_work_on_its_parents_connections(tmp_path: Path) -> None:
+    script = textwrap.dedent(
+        """
+        import os, sys
+        from memgraph import MemoryService
+        from memgraph.errors import MemoryDisabled
+
+        service = MemoryService(sys.argv[1], environ={}, background=False)
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("From the parent.")
+        pid = os.fork()
+        if pid == 0:
+            try:
+                orc.remember("From the child.")
+            except MemoryDisabled as error:
+                service.close()
+                os._exit(7 if "fork" in error.message else 1)
+            os._exit(0)
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status), orc.remember("After it.")[:5])
+        service.close()
+        """
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert told.stdout.split() == ["7", "fact_"]
