@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pysqlite3.dbapi2 as sqlite
-import sqlite_vec
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -55,6 +56,15 @@ def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_inf
         )
 
 
+@cache
+def _vector_extension() -> str:
+    """Where sqlite-vec's library lies. Importing the package would load numpy to tell as much."""
+    found = find_spec("sqlite_vec")
+    if found is None or found.origin is None:
+        raise SqliteUnsuitable("sqlite-vec is not installed; install memgraph anew", version="none")
+    return str(Path(found.origin).with_name("vec0"))
+
+
 def connect(
     path: Path, *, busy_timeout_ms: int, synchronous: str = "FULL", create: bool = False
 ) -> Any:
@@ -73,7 +83,7 @@ def connect(
     )
     try:
         connection.enable_load_extension(True)
-        sqlite_vec.load(connection)
+        connection.load_extension(_vector_extension())
         connection.enable_load_extension(False)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
