@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
 from memgraph.model.enums import IngestStatus, MemoryType
-from memgraph.model.ingest import Document, DocumentOutcome
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
+    from memgraph.model.ingest import Document, DocumentOutcome
     from memgraph.service.extraction import Proposals
 
 

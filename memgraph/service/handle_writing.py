@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Change, EdgeInput, MemoryInput, Outcome, validated
 from memgraph.policy.dedup import content_hash
-from memgraph.service import changes, reading
+from memgraph.service import reading
 from memgraph.service.handle import Handle
-from memgraph.service.joining import Written
 from memgraph.service.opened import Opened
-from memgraph.service.writing import Prepared, identity_of
+
+if TYPE_CHECKING:
+    from memgraph.service.joining import Written
+    from memgraph.service.writing import Prepared
 
 # Memories of one transaction: large enough that its fixed cost is small, short enough for others.
 TRANSACTION_SIZE = 1_000
@@ -98,6 +100,8 @@ class WritingHandle(Handle):
             NotFound: no such memory.
             Conflict: it is retracted, or the new text is the old one.
         """
+        from memgraph.service.writing import identity_of
+
         because = self._because(reason)
         with self._service.opened(self.name) as opened:
             old = reading.get(opened, self.viewer, memory_id)
@@ -114,6 +118,8 @@ class WritingHandle(Handle):
 
     def confirm(self, memory_id: str) -> None:
         """Protect a memory: confidence 1, no decay. Raises NotFound, Conflict."""
+        from memgraph.service import changes
+
         with self._write() as (_, transaction):
             transaction.tell(
                 changes.confirm(
@@ -123,6 +129,8 @@ class WritingHandle(Handle):
 
     def retract(self, memory_id: str, *, reason: str) -> None:
         """Take a memory back; it stays in the history. Raises NotFound, IllegalTransition."""
+        from memgraph.service import changes
+
         because = self._because(reason)
         with self._write() as (_, transaction):
             transaction.tell(
@@ -143,6 +151,8 @@ class WritingHandle(Handle):
             NotFound, IllegalTransition: there is none, or it is not retracted.
             Conflict: it was erased.
         """
+        from memgraph.service import changes
+
         because = self._because(reason)
         with self._write() as (_, transaction):
             transaction.tell(
@@ -163,6 +173,8 @@ class WritingHandle(Handle):
             NotFound: no such contradiction, or one of its sides is not to be seen.
             Conflict: it is resolved, or the winner is no side of it.
         """
+        from memgraph.service import changes
+
         because = self._because(reason)
         with self._write() as (_, transaction):
             edge = changes.contradiction(transaction.connection, edge_id, self._view)
@@ -179,6 +191,8 @@ class WritingHandle(Handle):
 
     def reopen(self, edge_id: str, *, reason: str) -> None:
         """Take the resolution of a contradiction back. Raises NotFound, Conflict."""
+        from memgraph.service import changes
+
         because = self._because(reason)
         with self._write() as (_, transaction):
             edge = changes.contradiction(transaction.connection, edge_id, self._view)

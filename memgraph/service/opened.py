@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -23,9 +25,11 @@ from memgraph.service.background import Background
 from memgraph.service.embedding import EmbeddingWorker, model_mismatch
 from memgraph.service.naming import NameFinder
 from memgraph.service.receipts import ReceiptBook
-from memgraph.service.writing import Writer
 from memgraph.storage import embeddings
 from memgraph.storage.database import Database
+
+if TYPE_CHECKING:
+    from memgraph.service.writing import Writer
 
 
 @dataclass(slots=True)
@@ -65,16 +69,6 @@ class Opened:
         # Both are the pool's, under its lock.
         self.users = 0
         self.retired = False
-        self.writer = Writer(
-            orchestrator_id=database.orchestrator_id,
-            ids=ids,
-            find_names=find_names,
-            decay_rates={
-                MemoryKind.EPISODE: 0.0,
-                MemoryKind.FACT: settings.memory.decay.rate,
-                MemoryKind.REFLECTION: 0.0,
-            },
-        )
         self.worker = EmbeddingWorker(database, embedding, clock)
         chosen = settings.memory.log
         self.log = open_log(
@@ -100,6 +94,22 @@ class Opened:
         with database.read() as connection:
             self.other_model = model_mismatch(connection, embedding)
             self.has_backlog = embeddings.has_pending(connection)
+
+    @cached_property
+    def writer(self) -> Writer:
+        # A process that only reads does without.
+        from memgraph.service.writing import Writer
+
+        return Writer(
+            orchestrator_id=self.database.orchestrator_id,
+            ids=self.ids,
+            find_names=self.find_names,
+            decay_rates={
+                MemoryKind.EPISODE: 0.0,
+                MemoryKind.FACT: self.settings.memory.decay.rate,
+                MemoryKind.REFLECTION: 0.0,
+            },
+        )
 
     @contextmanager
     def transaction(self, actor: str) -> Iterator[Transaction]:

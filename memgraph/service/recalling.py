@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from memgraph.model.recall import Bundle, Degraded, RecallRequest
 from memgraph.policy.scope import Viewer
-from memgraph.retrieval.recall import recall
 from memgraph.service.embedding import model_mismatch
 from memgraph.service.opened import Opened
 
 
 def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
     """Answer a request from one orchestrator. Raises AccessDenied, StorageError."""
+    # With it comes numpy, which commands that recall nothing do without.
+    from memgraph.retrieval.recall import recall
+
     embed = None if opened.embedding is None else opened.embedding.embed
     degraded = []
     with opened.database.read() as connection:
