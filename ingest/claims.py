@@ -33,7 +33,7 @@ _FILE = "file"
 _LOCK = "lock"
 _STATE = "claim.json"
 _NEW = ".new-"
-_MAX_NAME_BYTES = 255
+MAX_NAME_BYTES = 255
 _MAX_PATH_BYTES = 3_500
 _ABANDONED_SECONDS = 600
 
@@ -299,15 +299,21 @@ def _states(zone: Path, but: str) -> Iterator[dict[str, Any]]:
 def _fitting(path: str, number: int, zone: Path) -> str:
     """``path``, numbered from the second on, such that it and its manifest have legal names."""
     pure = PurePosixPath(path)
-    mark = f"~{number}" if number > 1 else ""
-    room = _MAX_NAME_BYTES - len(MANIFEST_ENDING) - len(mark) - len(os.fsencode(pure.suffix))
-    stem = pure.stem
-    while len(os.fsencode(stem)) > max(room, 1):
-        stem = stem[:-1]
-    name = f"{stem}{mark}{pure.suffix}"
+    name = numbered(pure.name, number, MAX_NAME_BYTES - len(MANIFEST_ENDING))
     whole = str(pure.with_name(name))
     # A deep path may be legal where it was walked folder by folder, and too long as a whole.
     return whole if len(os.fsencode(zone / whole)) < _MAX_PATH_BYTES else name
+
+
+def numbered(name: str, number: int, limit: int) -> str:
+    """``name``, marked from the second on, its stem shortened to at most ``limit`` bytes in all."""
+    stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix
+    mark = f"~{number}" if number > 1 else ""
+    if len(os.fsencode(suffix)) > limit // 2:
+        stem, suffix = name, ""
+    while len(os.fsencode(stem)) > limit - len(mark) - len(os.fsencode(suffix)):
+        stem = stem[:-1]
+    return f"{stem}{mark}{suffix}"
 
 
 def _exists(path: Path) -> bool:

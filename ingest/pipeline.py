@@ -14,6 +14,7 @@ from ingest.claims import Claim, adopt, claim, open_parent
 from ingest.convert import shortened, to_document, to_memories
 from ingest.discover import DropEntry, discover, display_path
 from ingest.extract import extract
+from ingest.leftovers import remove_emptied, remove_stale
 from ingest.manifest import FileResult, IngestReport, Outcome, ended, head, told, with_partial
 from ingest.parse import parse_document
 from ingest.propose import Extractor
@@ -97,6 +98,7 @@ class IngestPipeline:
         self._progress = progress
         self._settle_seconds = settle_seconds
         self._extractor = Extractor(store.propose)
+        self._emptied: set[str] = set()
         self.zone = store.paths.ingest
 
     def run(self) -> IngestReport:
@@ -111,6 +113,8 @@ class IngestPipeline:
             raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
         max_bytes = settings.max_file_size_mb * _MEGABYTE
         results: list[FileResult] = []
+        remove_stale(self.zone)
+        self._emptied = set()
         self._extractor = Extractor(self._store.propose)
         entries = list(discover(self.zone))
         for left in adopt(self.zone):
@@ -124,6 +128,7 @@ class IngestPipeline:
             if result is not None:
                 results.append(result)
                 self._tell(results, known + len(entries), entry.shown, result)
+        remove_emptied(self.zone, self._emptied)
         return IngestReport(tuple(results))
 
     def _tell(
@@ -155,6 +160,7 @@ class IngestPipeline:
 
     def _finish_claim(self, taken: Claim, max_bytes: int) -> FileResult:
         shown = display_path(taken.path)
+        self._emptied.add(taken.path.rpartition("/")[0])
         try:
             result = _Work(self._store, self._extractor, taken, shown, self._now_ms).finish(
                 max_bytes, self._settle_seconds
@@ -227,11 +233,18 @@ class _Work:
             sha256=content.sha256,
             source_path=display_path(str(self.claim.stored_file)),
         )
+        findings = (*parsed.findings, *broken)
+        if parsed.candidates and not memories:
+            raise refuse(
+                Reason.NO_VALID_ITEMS,
+                "nothing that the file holds keeps the rules of a memory",
+                findings=[each.as_dict() for each in findings[:100]],
+            )
         known = {
             **self._head(content),
             "format": parsed.format,
             "title": parsed.title,
-            **told((*parsed.findings, *broken)),
+            **told(findings),
         }
         document = to_document(
             parsed, memories, sha256=content.sha256, path=self.shown, manifest=known

@@ -35,6 +35,7 @@ class Reason(StrEnum):
     JSON_LONE_SURROGATE = "json_lone_surrogate"
     JSON_NUL = "json_nul"
     JSON_TOO_DEEP = "json_too_deep"
+    MARKDOWN_TOO_DEEP = "markdown_too_deep"
     SCHEMA_VIOLATION = "schema_violation"
     NO_VALID_ITEMS = "no_valid_items"
     TOO_MANY_ITEMS = "too_many_items"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from ingest.claims import zone_lock
+from ingest.claims import MAX_NAME_BYTES, numbered, zone_lock
 from ingest.discover import is_hidden_or_temporary
+from ingest.leftovers import INCOMING
 from ingest.parse import SUPPORTED_TYPES
 from ingest.reasons import Reason
+
+_NOT_OURS = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ELOOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +34,30 @@ def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
 
     A file that is named is copied whatever it is called; in a folder, other types and hidden
     names are passed over and told. Nothing in the drop zone is overwritten: a name that is taken
-    gets a number. Each file appears under its name when it is complete.
+    gets a number. Each file appears under its name when it is complete. What cannot be read is
+    told, and the rest goes on.
 
     Raises:
-        OSError: a path that is not there or cannot be read.
+        OSError: a path that is not there, or a drop zone that cannot be written to.
     """
     results: list[Staged] = []
     for path in paths:
         if path.is_dir():
-            results += [_stage_one(found, found.relative_to(path), zone) for found in _walk(path)]
+            closed: list[Staged] = []
+            found = [_stage_one(each, each.relative_to(path), zone) for each in _walk(path, closed)]
+            results += [*found, *closed]
         else:
             results.append(_copy(path, Path(path.name), zone))
     return results
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
+def _walk(folder: Path, closed: list[Staged]) -> Iterator[Path]:
+    """The files of a folder; folders that cannot be looked into go to ``closed``."""
+
+    def unreadable(error: OSError) -> None:
+        closed.append(Staged(Path(os.fsdecode(error.filename)), reason=Reason.UNREADABLE))
+
+    for root, folders, names in os.walk(folder, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(root, name) for name in sorted(names))
 
@@ -64,16 +77,28 @@ def _copy(path: Path, relative: Path, zone: Path) -> Staged:
         if not path.exists():
             raise FileNotFoundError(f"no such file: {path}")
         return Staged(path, reason=Reason.NOT_REGULAR_FILE)
-    fresh = zone / f".incoming-{secrets.token_hex(8)}"
     try:
-        shutil.copyfile(path, fresh)
+        source = path.open("rb")
+    except OSError as error:
+        if error.errno not in _NOT_OURS:
+            raise
+        return Staged(path, reason=Reason.UNREADABLE)
+    with source:
+        return Staged(path, copied_to=str(_copy_open(source, relative, zone)))
+
+
+def _copy_open(source: BinaryIO, relative: Path, zone: Path) -> Path:
+    fresh = zone / f"{INCOMING}{secrets.token_hex(8)}"
+    try:
+        with fresh.open("xb") as file:
+            shutil.copyfileobj(source, file)
         with zone_lock(zone):
             target = _free(zone, relative)
             (zone / target).parent.mkdir(parents=True, exist_ok=True)
             fresh.rename(zone / target)
     finally:
         fresh.unlink(missing_ok=True)
-    return Staged(path, copied_to=str(target))
+    return target
 
 
 def _free(zone: Path, relative: Path) -> Path:
@@ -84,5 +109,5 @@ def _free(zone: Path, relative: Path) -> Path:
     number = 1
     while os.path.lexists(zone / target):
         number += 1
-        target = relative.with_name(f"{relative.stem}~{number}{relative.suffix}")
+        target = relative.with_name(numbered(relative.name, number, MAX_NAME_BYTES))
     return target

@@ -9,11 +9,20 @@ from functools import cache
 from typing import Literal
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
+from ingest.reasons import Reason, refuse
+
 BlockKind = Literal["heading", "paragraph", "item", "code", "row"]
 
+# The parser leaves out what is nested deeper; lists take two levels for each of theirs.
+MAX_NESTING = 64
+_CONTAINERS = ("blockquote_open", "list_item_open")
+# Reading marks takes the square of their number: beyond these a block is read as plain text.
+_MAX_INLINE_CHARS = 20_000
+_MAX_BRACKETS = 500
 # Stands for a hard line end until soft ones have been joined.
 _BREAK = "\x0b"
 _TASK = re.compile(r"\[([ xX])\]\s+")
@@ -76,12 +85,45 @@ class _Open:
 
 @cache
 def _markdown() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+    options = {"maxNesting": MAX_NESTING}
+    parser = MarkdownIt("commonmark", options).enable("table").use(front_matter_plugin)
+    parser.core.ruler.at("inline", _read_inline)
+    return parser
+
+
+@cache
+def _marks() -> MarkdownIt:
+    # Nested marks lose no text, and cost more the deeper they are followed: the usual limit, 20.
+    return MarkdownIt("commonmark")
+
+
+def _read_inline(state: StateCore) -> None:
+    parser = _marks()
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        text = token.content
+        token.children = []
+        if len(text) > _MAX_INLINE_CHARS or text.count("[") > _MAX_BRACKETS:
+            token.children.append(Token("text", "", 0, content=text))
+        else:
+            parser.inline.parse(text, parser, state.env, token.children)
 
 
 def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
-    """The front matter's text (empty when there is none) and the blocks in order."""
+    """The front matter's text (empty when there is none) and the blocks in order.
+
+    Raises:
+        IngestRejected: markdown_too_deep.
+    """
     tokens = _markdown().parse(text)
+    for token in tokens:
+        if token.level >= MAX_NESTING - 1 and token.type in _CONTAINERS:
+            raise refuse(
+                Reason.MARKDOWN_TOO_DEEP,
+                f"lists and quotes are nested deeper than {MAX_NESTING} levels",
+                line=_span(token)[0],
+            )
     front = "".join(token.content for token in tokens if token.type == "front_matter")
     return front, tuple(_walk(tokens))
 

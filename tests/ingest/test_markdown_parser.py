@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
 
 from ingest.candidates import ParsedDocument
 from ingest.parse import parse_document
-from ingest.parsers.blocks import read_blocks, sections
+from ingest.parsers.blocks import MAX_NESTING, read_blocks, sections
 from ingest.parsers.front_matter import read_front_matter
-from ingest.reasons import Part
+from ingest.reasons import Part, Reason
+from memgraph.errors import IngestRejected
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 
 PLAN = """---
@@ -163,6 +165,26 @@ def test_front_matter_holds_strings_only() -> None:
 )
 def test_hostile_markdown_takes_linear_time(text: str) -> None:
     started = time.process_time()
-    parse(f"# T\n\n## Status\n\n{text}\n\n## Decision\n\n{text}\n")
+    with suppress(IngestRejected):
+        parse(f"# T\n\n## Status\n\n{text}\n\n## Decision\n\n{text}\n")
     # Generous: what is quadratic here takes minutes.
     assert time.process_time() - started < 30
+
+
+@pytest.mark.parametrize("mark", ["> ", "- "])
+def test_nesting_is_read_as_a_whole_or_refused(mark: str) -> None:
+    fits = MAX_NESTING - 1 if mark == "> " else MAX_NESTING // 2 - 1
+    made = parse(mark * fits + "We sold the boat.\n")
+    assert made.candidates[-1].content == "We sold the boat."
+    with pytest.raises(IngestRejected) as caught:
+        parse(mark * (fits + 1) + "We sold the boat.\n")
+    assert caught.value.details == {"reason": Reason.MARKDOWN_TOO_DEEP, "line": 1}
+
+
+@pytest.mark.parametrize("noise", ["[very " * 1_000, "*very* " * 4_000])
+def test_a_block_with_too_many_marks_is_plain_text(noise: str) -> None:
+    made = parse(f"We sold the boat. {noise}\n\nWe *bought* a [plane](p.md).\n")
+    said = [each.content for each in made.candidates]
+    assert said[1] == "We sold the boat."
+    assert noise.split()[0] in said[2]
+    assert said[-1] == "We bought a plane."

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,49 @@ def test_what_is_not_there_is_an_error(zone: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         stage([tmp_path / "nowhere.md"], zone)
     assert list(zone.glob(".incoming-*")) == []
+
+
+def test_names_of_full_length_stay_apart(zone: Path, tmp_path: Path) -> None:
+    name = "ü" * 126 + ".md"
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(folder)
+    results = stage([tmp_path / "one", tmp_path / "two"], zone)
+    copied = [str(each.copied_to) for each in results]
+    assert copied == [name, "ü" * 125 + "~2.md"]
+    assert [(zone / each).read_text() for each in copied] == ["one", "two"]
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_goes_on(
+    zone: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The superuser may read everything: the refusal has to be made up.
+    really_open = Path.open
+
+    def guarded(path: Path, *arguments: str) -> object:
+        if path == source / "a.txt":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return really_open(path, *arguments)
+
+    monkeypatch.setattr(Path, "open", guarded)
+    results = stage([source / "a.txt", source / "adr" / "1.md"], zone)
+    assert [(each.copied_to, each.reason) for each in results] == [
+        (None, Reason.UNREADABLE),
+        ("1.md", None),
+    ]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told(
+    zone: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really_scan = os.scandir
+
+    def guarded(path: str) -> object:
+        if os.fspath(path) == str(source / "adr"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return really_scan(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    results = stage([source], zone)
+    assert (source / "adr", Reason.UNREADABLE) in [(each.source, each.reason) for each in results]
+    assert "a.txt" in [each.copied_to for each in results]

@@ -1,0 +1,137 @@
+"""Every kind of bad file through the command line: a code and a manifest each, the next goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.claims import MANIFEST_ENDING
+from ingest.reasons import Reason
+from memgraph import MemoryService, Orchestrator
+from memgraph.surfaces.cli import main
+
+GOOD = "# Good\n\nWe decided to build the bridge.\n"
+
+
+def own(**fields: Any) -> bytes:
+    """A document of one memory."""
+    return json.dumps({"memories": [{"content": "Tea.", "type": "Fact", **fields}]}).encode()
+
+
+REFUSED: dict[str, tuple[bytes, Reason]] = {
+    "empty.md": (b"", Reason.EMPTY),
+    "blank.txt": (b" \n\t", Reason.EMPTY),
+    "bom-only.txt": (b"\xef\xbb\xbf", Reason.EMPTY),
+    "huge.txt": (b"x" * 1_000_001, Reason.TOO_LARGE),
+    "binary.txt": (bytes(range(256)) * 50, Reason.BINARY),
+    "image.md": (b"\x89PNG\r\n\x1a\n1234", Reason.BINARY),
+    "half.json": (b'{"memories":[{"content":"Tea', Reason.JSON_TRUNCATED),
+    "half.txt": ("Café".encode()[:-1], Reason.ENCODING_TRUNCATED),
+    "half16.txt": ("We go.".encode("utf-16")[:-1], Reason.ENCODING_TRUNCATED),
+    "latin1.txt": ("café au lait".encode("latin-1"), Reason.NOT_UTF8),
+    "latin1.json": ('{"a":"é"}'.encode("latin-1"), Reason.NOT_UTF8),
+    "utf32.txt": ("We go.".encode("utf-32"), Reason.NOT_UTF8),
+    "nul.txt": (b"We decided\x00 to go.", Reason.NUL_BYTES),
+    "nul.json": (b'{"a":"\\u0000"}', Reason.JSON_NUL),
+    "deep.json": (b"[" * 100_000, Reason.JSON_TOO_DEEP),
+    "deep.md": (b">" * 100_000 + b" We go.\n", Reason.MARKDOWN_TOO_DEEP),
+    "twice.json": (b'{"memories":[],"memories":[]}', Reason.JSON_DUPLICATE_KEY),
+    "nan.json": (b"[NaN]", Reason.JSON_NOT_A_NUMBER),
+    "infinite.json": (b"[-Infinity]", Reason.JSON_NOT_A_NUMBER),
+    "float.json": (b"[1e400]", Reason.JSON_NUMBER_RANGE),
+    "integer.json": (b"[9223372036854775808]", Reason.JSON_NUMBER_RANGE),
+    "digits.json": (b"[" + b"9" * 10_000 + b"]", Reason.JSON_NUMBER_RANGE),
+    "surrogate.json": (b'["\\ud800"]', Reason.JSON_LONE_SURROGATE),
+    "comma.json": (b"[1,]", Reason.JSON_INVALID),
+    "enum.json": (own(type="Rumour"), Reason.NO_VALID_ITEMS),
+    "bound.json": (own(importance=101), Reason.NO_VALID_ITEMS),
+    "negative.json": (own(confidence=-0.1), Reason.NO_VALID_ITEMS),
+    "year-0.json": (own(event_time="0001-01-01T00:00:00+14:00"), Reason.NO_VALID_ITEMS),
+    "unknown.json": (own(weight=1), Reason.NO_VALID_ITEMS),
+    "identity.json": (own(type="Identity"), Reason.NO_VALID_ITEMS),
+    "field.json": (b'{"memories":[],"edges":[],"extra":1}', Reason.SCHEMA_VIOLATION),
+    "x." + "t" * 250: (b"words", Reason.UNSUPPORTED_TYPE),
+}
+TAKEN = {
+    "bom.txt": b"\xef\xbb\xbfWe decided to close the office.\n",
+    "bom.json": b"\xef\xbb\xbf" + own(),
+    "utf16.txt": "We decided to paint the boat.".encode("utf-16"),
+    "two\nlines.md": b"We decided to move north.\n",
+    "..up.md..md": b"We decided to move south.\n",
+    "..\\..\\x.md": b"We decided to move in.\n",
+    "n" * 252 + ".md": b"We decided to move east.\n",
+    "\x1b[31mred.md": b"We decided to move out.\n",
+    "\udcff.md": b"We decided to move west.\n",
+    "zz.md": GOOD.encode(),
+}
+# Hidden names are left alone, so these get another beginning.
+NAMES = {name: f"x{name}" if name.startswith(".") else name for name in TAKEN}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    config = "[memory.ingest]\nmax_file_size_mb = 1\n"
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "memgraph.toml").write_text(config)
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def orc(root: Path) -> Iterator[Orchestrator]:
+    with MemoryService(root, environ={}, background=False) as service:
+        yield service.orchestrator("o", create=True)
+
+
+def ingest(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, Any]]:
+    assert main(["--root", str(root), "--json", "ingest", "o", *options]) == 0
+    files: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["data"]["files"]
+    return files
+
+
+def test_bad_files(orc: Orchestrator, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    zone = orc.paths.ingest
+    for name, (content, _) in REFUSED.items():
+        (zone / name).write_bytes(content)
+    for name, content in TAKEN.items():
+        (zone / NAMES[name]).write_bytes(content)
+    (zone / "link.md").symlink_to("/etc/hostname")
+    (zone / "dangling.md").symlink_to("/nowhere")
+    os.mkfifo(zone / "pipe.md")
+    told = ingest(root, capsys)
+    expected = {name: reason.value for name, (_, reason) in REFUSED.items()}
+    links = dict.fromkeys(("link.md", "dangling.md"), Reason.LINK.value)
+    expected |= {**links, "pipe.md": Reason.NOT_REGULAR_FILE.value}
+    refused = {each["path"]: each for each in told if each["outcome"] == "rejected"}
+    assert {path: each["reason"] for path, each in refused.items()} == expected
+    for each in refused.values():
+        manifest = json.loads((zone / each["manifest"]).read_bytes())
+        assert (manifest["outcome"], manifest["reason"]) == ("rejected", each["reason"])
+        assert manifest["message"] == each["message"]
+        assert os.path.lexists(zone / each["stored_as"])
+    assert [each["outcome"] for each in told if each["path"] not in refused] == ["processed"] * len(
+        TAKEN
+    )
+    contents = {each.content for each in orc.list_memories(limit=200)}
+    assert {"We decided to build the bridge.", "We decided to move east.", "Tea."} <= contents
+    # Nothing is left but what is done with, and every file has its manifest.
+    assert {each.name for each in zone.iterdir()} == {".claimed", "processed", "rejected"}
+    for folder, count in ((orc.paths.rejected, len(expected)), (orc.paths.processed, len(TAKEN))):
+        names = os.listdir(os.fsencode(folder))  # noqa: PTH208 - names that are no text
+        assert len(names) == 2 * count
+        assert sum(name.endswith(MANIFEST_ENDING.encode()) for name in names) == count
+
+
+def test_they_can_be_shown_to_a_person(
+    orc: Orchestrator, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, content in TAKEN.items():
+        (orc.paths.ingest / NAMES[name]).write_bytes(content)
+    assert main(["--root", str(root), "ingest", "o"]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b[31m" not in shown
+    assert f"{len(TAKEN)} processed" in shown
