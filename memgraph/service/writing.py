@@ -197,7 +197,7 @@ class Writer:
         hashes = {item.content_hash for item in items if item.given.kind is not MemoryKind.EPISODE}
         known: dict[Identity, str] = {}
         for row in memories.same_content(connection, sorted(hashes), view):
-            if row.kind is not MemoryKind.EPISODE:
+            if row.kind != MemoryKind.EPISODE:
                 known.setdefault(identity_of(row.content_hash, row), row.memory_id)
         return known
 
@@ -222,15 +222,15 @@ class Writer:
             "pk": pk,
             "memory_id": memory_id,
             "orchestrator_id": self.orchestrator_id,
-            "kind": given.kind,
-            "type": given.type,
+            "kind": given.kind.value,
+            "type": given.type.value,
             "content": given.content,
             "summary": item.summary,
             "importance": given.importance,
             "confidence": given.confidence,
-            "status": given.status,
-            "sensitivity": given.sensitivity,
-            "scope": given.scope,
+            "status": given.status.value,
+            "sensitivity": given.sensitivity.value,
+            "scope": given.scope.value,
             "scope_id": given.scope_id,
             "agent_id": given.agent_id,
             "session_id": given.session_id,

@@ -7,6 +7,7 @@ provider can lose a memory, and what failed is due again later.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,24 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EmbeddingState
 from memgraph.storage import tables
+
+_ENQUEUE = "INSERT INTO memory_embeddings (memory_pk, state) VALUES (?, 'pending')"
+_STILL_PENDING = (
+    "SELECT memory_pk FROM memory_embeddings"
+    " WHERE memory_pk IN (SELECT value FROM json_each(?)) AND state = 'pending'"
+)
+_MARK_READY = (
+    "UPDATE memory_embeddings SET vector = ?, model = ?, dimensions = ?, state = 'ready',"
+    " error_code = NULL WHERE memory_pk = ?"
+)
+# A turn is found better when its vector knows who said it. The index of the outbox is partial: the
+# planner needs to see its condition, or every batch reads the whole table, vectors and all.
+_DUE = (
+    "SELECT e.memory_pk, coalesce(m.source_role || ': ', '') || m.content, e.attempts"
+    " FROM memory_embeddings e JOIN memories m ON m.pk = e.memory_pk"
+    " WHERE e.state = 'pending' AND e.state <> 'ready' AND e.next_attempt_at <= ?"
+    " ORDER BY e.next_attempt_at, e.memory_pk LIMIT ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,36 +44,18 @@ class DueEmbedding:
 
 def enqueue(connection: sa.Connection, pks: Sequence[int]) -> None:
     if pks:
-        connection.execute(
-            sa.insert(tables.embeddings),
-            [{"memory_pk": pk, "state": EmbeddingState.PENDING} for pk in pks],
-        )
+        connection.exec_driver_sql(_ENQUEUE, [(pk,) for pk in pks])
 
 
 def due(connection: sa.Connection, now_ms: int, limit: int) -> list[DueEmbedding]:
     """What waits to be embedded and is not put off, oldest first."""
-    # A turn is found better when its vector knows who said it.
-    spoken = sa.func.coalesce(tables.memories.c.source_role + ": ", "") + tables.memories.c.content
-    statement = (
-        sa.select(tables.embeddings.c.memory_pk, spoken, tables.embeddings.c.attempts)
-        .join(tables.memories, tables.memories.c.pk == tables.embeddings.c.memory_pk)
-        .where(
-            tables.embeddings.c.state == sa.literal_column("'pending'"),
-            tables.embeddings.c.next_attempt_at <= now_ms,
-        )
-        .order_by(tables.embeddings.c.next_attempt_at, tables.embeddings.c.memory_pk)
-        .limit(limit)
-    )
-    return [DueEmbedding(*row) for row in connection.execute(statement)]
+    found = connection.exec_driver_sql(_DUE, (now_ms, limit))
+    return [DueEmbedding(*row) for row in found]
 
 
 def still_pending(connection: sa.Connection, pks: Sequence[int]) -> set[int]:
     """Those that no other worker has finished meanwhile."""
-    statement = sa.select(tables.embeddings.c.memory_pk).where(
-        tables.embeddings.c.memory_pk.in_(pks),
-        tables.embeddings.c.state == EmbeddingState.PENDING,
-    )
-    return set(connection.execute(statement).scalars())
+    return set(connection.exec_driver_sql(_STILL_PENDING, (json.dumps(list(pks)),)).scalars())
 
 
 def mark_ready(
@@ -62,19 +63,8 @@ def mark_ready(
 ) -> None:
     """Store canonical vectors: little-endian float32, unit norm."""
     if vectors:
-        connection.execute(
-            sa.update(tables.embeddings).where(tables.embeddings.c.memory_pk == sa.bindparam("pk")),
-            [
-                {
-                    "pk": pk,
-                    "vector": vector,
-                    "model": model,
-                    "dimensions": dimensions,
-                    "state": EmbeddingState.READY,
-                    "error_code": None,
-                }
-                for pk, vector in vectors.items()
-            ],
+        connection.exec_driver_sql(
+            _MARK_READY, [(vector, model, dimensions, pk) for pk, vector in vectors.items()]
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,21 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EntityType
 from memgraph.storage import tables
+from memgraph.storage.statements import insert_into
+
+_INSERT = insert_into(
+    "entities", ("pk", "entity_id", "canonical_name", "name_key", "type", "created_at")
+)
+_BY_NAME = (
+    "SELECT pk, name_key, type FROM entities WHERE name_key IN (SELECT value FROM json_each(?))"
+)
+# Of two entities with one alias the older is meant.
+_BY_ALIAS = (
+    "SELECT alias_key, entity_pk FROM entity_aliases"
+    " WHERE alias_key IN (SELECT value FROM json_each(?)) ORDER BY entity_pk DESC"
+)
+_LINK = "INSERT OR IGNORE INTO memory_entities (entity_pk, memory_pk) VALUES (?, ?)"
+_MENTION = "UPDATE entities SET mention_count = mention_count + ? WHERE pk = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +38,11 @@ class EntityName:
 
 def find(connection: sa.Connection, names: Sequence[EntityName]) -> dict[EntityName, int]:
     """Keys of the entities that are known by canonical name and type, or else by an alias."""
-    wanted = sorted({each.key for each in names})
-    by_name: dict[tuple[str, EntityType], int] = {}
-    by_alias: dict[str, int] = {}
-    for start in range(0, len(wanted), 5_000):
-        chunk = wanted[start : start + 5_000]
-        for row in connection.execute(
-            sa.select(
-                tables.entities.c.pk, tables.entities.c.name_key, tables.entities.c.type
-            ).where(tables.entities.c.name_key.in_(chunk))
-        ):
-            by_name[row.name_key, row.type] = row.pk
-        for alias in connection.execute(
-            sa.select(tables.aliases.c.alias_key, tables.aliases.c.entity_pk)
-            .where(tables.aliases.c.alias_key.in_(chunk))
-            .order_by(tables.aliases.c.entity_pk.desc())
-        ):
-            by_alias[alias.alias_key] = alias.entity_pk
+    wanted = (json.dumps(sorted({each.key for each in names})),)
+    by_name = {(key, kind): pk for pk, key, kind in connection.exec_driver_sql(_BY_NAME, wanted)}
+    by_alias = {
+        row.alias_key: row.entity_pk for row in connection.exec_driver_sql(_BY_ALIAS, wanted)
+    }
     found = {}
     for each in names:
         pk = by_name.get((each.key, each.type), by_alias.get(each.key))
@@ -53,17 +57,17 @@ def create(
     """New entities, from name to the id each shall have; gives their keys."""
     if not names:
         return {}
-    last = int(connection.execute(sa.select(sa.func.max(tables.entities.c.pk))).scalar() or 0)
+    last = int(connection.exec_driver_sql("SELECT max(pk) FROM entities").scalar() or 0)
     keys = {name: last + 1 + position for position, name in enumerate(names)}
-    connection.execute(
-        sa.insert(tables.entities),
+    connection.exec_driver_sql(
+        _INSERT,
         [
             {
                 "pk": keys[name],
                 "entity_id": entity_id,
                 "canonical_name": name.name,
                 "name_key": name.key,
-                "type": name.type,
+                "type": name.type.value,
                 "created_at": created_at,
             }
             for name, entity_id in names.items()
@@ -76,19 +80,11 @@ def link(connection: sa.Connection, pairs: Sequence[tuple[int, int]]) -> None:
     """Pairs of (entity key, memory key), each once; counts the mentions."""
     if not pairs:
         return
-    connection.execute(
-        sa.insert(tables.links).prefix_with("OR IGNORE"),
-        [{"entity_pk": entity, "memory_pk": memory} for entity, memory in pairs],
-    )
+    connection.exec_driver_sql(_LINK, list(pairs))
     mentions: dict[int, int] = {}
     for entity, _ in pairs:
         mentions[entity] = mentions.get(entity, 0) + 1
-    connection.execute(
-        sa.update(tables.entities)
-        .where(tables.entities.c.pk == sa.bindparam("entity"))
-        .values(mention_count=tables.entities.c.mention_count + sa.bindparam("more")),
-        [{"entity": entity, "more": count} for entity, count in mentions.items()],
-    )
+    connection.exec_driver_sql(_MENTION, [(count, entity) for entity, count in mentions.items()])
 
 
 def count(connection: sa.Connection) -> int:

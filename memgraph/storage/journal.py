@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from memgraph.storage import tables
+from memgraph.storage.statements import insert_into
+
+_INSERT = insert_into("audit_log", ("seq", "at", "actor", "action", "subject", "details", "hash"))
 
 
 def head(connection: sa.Connection) -> tuple[int, str]:
     """(seq, hash) of the last entry; (0, "") of an empty journal."""
-    row = connection.execute(
-        sa.select(tables.audit_log.c.seq, tables.audit_log.c.hash)
-        .order_by(tables.audit_log.c.seq.desc())
-        .limit(1)
+    row = connection.exec_driver_sql(
+        "SELECT seq, hash FROM audit_log ORDER BY seq DESC LIMIT 1"
     ).first()
     return (row.seq, row.hash) if row else (0, "")
 
 
 def hash_of(connection: sa.Connection, seq: int) -> str | None:
     """The seal of one entry; None: there is no such entry."""
-    row = connection.execute(
-        sa.select(tables.audit_log.c.hash).where(tables.audit_log.c.seq == seq)
-    ).first()
+    row = connection.exec_driver_sql("SELECT hash FROM audit_log WHERE seq = ?", (seq,)).first()
     return None if row is None else str(row.hash)
 
 
-def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+def insert(connection: sa.Connection, rows: Sequence[dict[str, Any]]) -> None:
     if rows:
-        connection.execute(sa.insert(tables.audit_log), rows)
+        connection.exec_driver_sql(_INSERT, list(rows))
 
 
 def entries(

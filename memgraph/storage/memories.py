@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,22 +19,40 @@ from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, Source, StoredSource
 from memgraph.storage import tables, vectors
 from memgraph.storage.encoding import json_text
-from memgraph.storage.rows import MEMORY_COLUMNS, memory_from_row, source_from_row
+from memgraph.storage.rows import (
+    MEMORY_COLUMNS,
+    MEMORY_FIELDS,
+    SOURCE_FIELDS,
+    memory_from_row,
+    source_from_row,
+)
+from memgraph.storage.statements import insert_into
 from memgraph.storage.visibility import View
 
-# SQLite binds 32,766 values at most; one list of ids stays well under it.
-MAX_IDS = 10_000
+_INSERT = insert_into("memories", ("pk", *MEMORY_FIELDS, "search_terms"))
+_INSERT_SOURCE = insert_into("memory_sources", SOURCE_FIELDS, or_ignore=True)
+_INSERT_STATUS = insert_into(
+    "memory_status", ("memory_id", "status", "since", "until", "actor", "reason")
+)
+_INSERT_DERIVATION = insert_into(
+    "memory_derivations", ("memory_id", "derived_from_id"), or_ignore=True
+)
+_SAME_CONTENT = (
+    "SELECT memory_id, content_hash, kind, type, scope, scope_id, sensitivity, agent_id"
+    " FROM memories WHERE content_hash IN (SELECT value FROM json_each(?)) AND status = 'active'"
+    " ORDER BY pk"
+)
 
 
 def next_pk(connection: sa.Connection) -> int:
     """The key of the next row; the caller holds the only write transaction."""
-    return int(connection.execute(sa.select(sa.func.max(tables.memories.c.pk))).scalar() or 0) + 1
+    return int(connection.exec_driver_sql("SELECT max(pk) FROM memories").scalar() or 0) + 1
 
 
-def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+def insert(connection: sa.Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Rows with every column of the table, ``pk`` included."""
     if rows:
-        connection.execute(sa.insert(tables.memories), rows)
+        connection.exec_driver_sql(_INSERT, list(rows))
 
 
 @lru_cache(maxsize=1024)
@@ -48,22 +66,21 @@ def insert_sources(connection: sa.Connection, given: Iterable[Source]) -> None:
     """Store what is not there yet."""
     rows = {source_id(each): each for each in given}
     if rows:
-        connection.execute(
-            sa.insert(tables.sources).prefix_with("OR IGNORE"),
-            [{"source_id": key, **each.model_dump()} for key, each in rows.items()],
+        connection.exec_driver_sql(
+            _INSERT_SOURCE, [{"source_id": key, **each.model_dump()} for key, each in rows.items()]
         )
 
 
-def insert_statuses(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+def insert_statuses(connection: sa.Connection, rows: Sequence[dict[str, Any]]) -> None:
     if rows:
-        connection.execute(sa.insert(tables.statuses), rows)
+        connection.exec_driver_sql(_INSERT_STATUS, list(rows))
 
 
 def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str]]) -> None:
     """Pairs of (memory, the memory it was derived from); a repeated pair is left as it is."""
     if pairs:
-        connection.execute(
-            sa.insert(tables.derivations).prefix_with("OR IGNORE"),
+        connection.exec_driver_sql(
+            _INSERT_DERIVATION,
             [{"memory_id": one, "derived_from_id": ground} for one, ground in pairs],
         )
 
@@ -71,28 +88,13 @@ def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str
 def same_content(
     connection: sa.Connection, hashes: Sequence[str], view: View | None = None
 ) -> list[sa.Row[Any]]:
-    """Active memories whose content hash is one of ``hashes``, oldest first; None: all of them."""
-    columns = tables.memories.c
-    found: list[sa.Row[Any]] = []
-    for start in range(0, len(hashes), MAX_IDS):
-        statement = (
-            sa.select(
-                columns.memory_id,
-                columns.content_hash,
-                columns.kind,
-                columns.type,
-                columns.scope,
-                columns.scope_id,
-                columns.sensitivity,
-                columns.agent_id,
-            )
-            .where(
-                columns.content_hash.in_(hashes[start : start + MAX_IDS]),
-                columns.status == MemoryStatus.ACTIVE,
-            )
-            .order_by(columns.pk)
-        )
-        found.extend(connection.execute(statement))
+    """Active memories whose content hash is one of ``hashes``, oldest first.
+
+    Enums are given by value; ``view`` None: all of them.
+    """
+    if not hashes:
+        return []
+    found = list(connection.exec_driver_sql(_SAME_CONTENT, (json.dumps(list(hashes)),)))
     if view is None:
         return found
     seen = existing_ids(connection, [row.memory_id for row in found], view)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
 from memgraph.storage import embeddings, memories, provisioning, vectors
 from memgraph.storage.database import Database
+from memgraph.storage.rows import MEMORY_FIELDS
 
 NOW = 1_767_225_600_000
 OPEN = vectors.visibility("global", None, "active", "Public")
@@ -28,29 +29,33 @@ def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Databas
 
 
 def row(pk: int, **values: Any) -> dict[str, Any]:
-    return {
-        "pk": pk,
-        "memory_id": f"fact_{pk:04d}",
-        "orchestrator_id": "orc",
-        "kind": "fact",
-        "type": "Fact",
-        "content": f"text {pk}",
-        "summary": "",
-        "importance": 50,
-        "confidence": 1.0,
-        "status": MemoryStatus.ACTIVE,
-        "sensitivity": Sensitivity.PUBLIC,
-        "scope": Scope.GLOBAL,
-        "scope_id": None,
-        "created_at": NOW,
-        "updated_at": NOW,
-        "decay_rate": 0.0,
-        "tags": "[]",
-        "attributes": "{}",
-        "content_hash": str(pk),
-        "token_cost": 1,
-        "source_id": "src_1",
-    } | values
+    return (
+        dict.fromkeys((*MEMORY_FIELDS, "search_terms"))
+        | {
+            "pk": pk,
+            "memory_id": f"fact_{pk:04d}",
+            "orchestrator_id": "orc",
+            "kind": "fact",
+            "type": "Fact",
+            "content": f"text {pk}",
+            "summary": "",
+            "importance": 50,
+            "confidence": 1.0,
+            "status": MemoryStatus.ACTIVE,
+            "sensitivity": Sensitivity.PUBLIC,
+            "scope": Scope.GLOBAL,
+            "created_at": NOW,
+            "updated_at": NOW,
+            "access_count": 0,
+            "decay_rate": 0.0,
+            "tags": "[]",
+            "attributes": "{}",
+            "content_hash": str(pk),
+            "token_cost": 1,
+            "source_id": "src_1",
+        }
+        | values
+    )
 
 
 def unit_vectors(count: int, dimensions: int, seed: int = 1) -> np.ndarray[Any, Any]:
