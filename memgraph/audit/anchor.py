@@ -39,13 +39,13 @@ def read(path: Path) -> Head | None:
     """The anchored head; None when there is no anchor.
 
     Raises:
-        JournalBroken: the file is there and is not an anchor.
+        JournalBroken: something is there that is no anchor, or cannot be read.
     """
     try:
         text = path.read_text(encoding="ascii")
     except FileNotFoundError:
         return None
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, OSError):
         text = ""
     match = _FORM.fullmatch(text)
     if match is None:

@@ -253,8 +253,8 @@ class StatusPeriod(Value):
 class Outcome(Value):
     """What became of one item of a write, in the order of the items.
 
-    ``code`` is ``stored``, ``duplicate`` (``memory_id`` is the one that was there), or the code
-    of the error for which the item was rejected.
+    A ``duplicate`` has the id of the one that was there. ``code`` and ``message`` are those of the
+    error for which the item was rejected, else None.
     """
 
     outcome: Literal["stored", "duplicate", "rejected"]

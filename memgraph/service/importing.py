@@ -72,7 +72,11 @@ def import_into(
     heads: list[Head] = []
 
     def after_commit(_connection: sa.Connection) -> None:
-        anchor.write(anchor.anchor_path(opened.database.path), heads[-1])
+        try:
+            anchor.write(anchor.anchor_path(opened.database.path), heads[-1])
+        except OSError as error:
+            # The import is durable; an anchor that lags is no damage.
+            opened.log.failure("journal.anchor", error)
 
     with opened.database.write(after_commit) as connection:
         loader = Loader(connection, opened.database.orchestrator_id, progress)

@@ -6,6 +6,7 @@ A file that is damaged, foreign or empty is named as such and left untouched.
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from memgraph.errors import (
     OrchestratorExists,
     SchemaOutdated,
     SchemaTooNew,
+    StorageError,
 )
 from memgraph.storage import integrity, sqlite, vectors
 from memgraph.storage.database import Database, FileLock
@@ -155,7 +157,20 @@ def migrate(connection: Any) -> None:
 
 
 def inspect_file(path: Path) -> None:
-    """What can be told from the outside: is there a regular file that holds a whole database?"""
+    """What can be told from the outside: is there a regular file that holds a whole database?
+
+    Raises:
+        DatabaseMissing, DatabaseForeign, DatabaseEmpty, DatabaseCorrupt: what is wrong with it.
+        StorageError: it may not be read, or the disk fails.
+    """
+    try:
+        _inspect(path)
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0, "unknown")
+        raise StorageError(f"{path} cannot be read ({name})", errno=name) from error
+
+
+def _inspect(path: Path) -> None:
     if not path.exists():
         raise DatabaseMissing(f"no database at {path}; run: memgraph init", path=str(path))
     if not path.is_file():

@@ -86,3 +86,13 @@ def test_an_anchor_that_cannot_be_written_does_not_undo_the_change(tmp_path: Pat
                 "SELECT count(*) FROM memories WHERE memory_id = ?", (memory_id,)
             )
             assert found.scalar() == 1
+
+
+def test_a_folder_in_the_anchors_place_is_told_and_stops_no_write(tmp_path: Path) -> None:
+    with filled(tmp_path) as (service, opened, _):
+        path = anchor.anchor_path(opened.database.path)
+        path.unlink()
+        path.mkdir()
+        orc = service.orchestrator(NAME)
+        assert orc.remember("goes on all the same")
+        assert orc.verify().totals == {"journal.anchor_damaged": 1}

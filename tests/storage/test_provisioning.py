@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections import Counter
@@ -25,6 +26,7 @@ from memgraph.errors import (
     SchemaOutdated,
     SchemaTooNew,
     SqliteUnsuitable,
+    StorageError,
 )
 from memgraph.storage import integrity, migrating, provisioning, sqlite
 
@@ -265,3 +267,18 @@ def test_databases_of_other_dimensions_differ_in_the_vector_index_alone(tmp_path
     small, large = (provisioning.expected_schema(size) for size in (8, 256))
     assert {name for name in small if small[name] != large[name]} == {"table memory_vectors"}
     assert small.keys() == large.keys()
+
+
+def test_a_database_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    provisioning.create(path, NAME, dimensions=8, now_ms=NOW)
+
+    def refuse(self: Path, *_: object) -> None:
+        raise PermissionError(errno.EACCES, "denied", str(self))
+
+    # The tests may run as root, whom no mode keeps out.
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(StorageError, match="EACCES"):
+        open_database(path)
