@@ -19,6 +19,7 @@ from memgraph.errors import ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, MemoryType
 from memgraph.model.values import Memory
 from memgraph.providers.fake import FakeCompletion
+from memgraph.surfaces.cli import main
 
 NOTES = """# Harbour
 
@@ -234,6 +235,34 @@ def test_a_good_answer_over_http(orc: Orchestrator, model_server: ModelServer) -
     (request,) = model_server.requests
     assert request["response_format"]["json_schema"]["strict"] is True
     assert json.dumps(NOTES) in request["messages"][1]["content"]
+
+
+def test_the_command_line_asks_the_configured_model(
+    tmp_path: Path,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model_server.behave(model_server.writes(json.dumps(answer(item()))))
+    notes = tmp_path / "n.md"
+    notes.write_text(NOTES)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "memgraph.toml").write_text(
+        f"""[memory.extractor]
+provider = "litellm/openai/some-model"
+api_base = "{model_server.url}"
+api_key_env = "MODEL_KEY"
+"""
+    )
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    told = [
+        main(["--root", str(root), *command])
+        for command in (["init", "o"], ["ingest", "o", str(notes)], ["list", "o"])
+    ]
+    assert told == [0, 0, 0]
+    assert CRANE in capsys.readouterr().out
+    assert model_server.requests[0]["authorization"] == f"Bearer {KEY}"
 
 
 @pytest.mark.parametrize(
