@@ -37,7 +37,7 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
             else:
                 length = _run_length(sentence, at, lists)
                 yield from _name(sentence, at, length, lists)
-        else:
+        elif "-" in word.text or word.lower in lists.lower_given:
             yield from _lower_cased(sentence, at, lists)
         at += length
 
@@ -195,8 +195,6 @@ def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[Enti
         component = last in lists.cues["component"] and not generic
         if component or (numbered and not generic and not last.isdigit()):
             yield _at(sentence, at, EntityType.PROJECT, 0.6)
-        return
-    if word.lower not in lists.lower_given:
         return
     opening = sentence.text[max(0, word.start - 1) : word.start]
     marked = before in ("todo", "fixme", "xxx") and opening == "("

@@ -65,31 +65,36 @@ def read_words(text: str, covered: Sequence[tuple[int, int]], lists: Gazetteer) 
             low, high = next(ranges, (len(text) + 1, len(text) + 1))
         if end > low or end - start > _MAX_WORD:
             continue
-        words.append(_word(text, start, end, previous_end, words))
-        previous_end = end
-    german = sum(w.lower in lists.cues["german"] for w in words[:_LANGUAGE_WORDS])
-    english = sum(w.lower in lists.cues["english"] for w in words[:_LANGUAGE_WORDS])
+        raw, gap, whole = match.group(), text[previous_end:start], end
+        # Most words follow a blank: the rest is for those that do not.
+        first = not words or (gap != " " and _opens_sentence(gap[-8:], words[-1]))
+        if "'" in raw or "’" in raw:
+            start, end = _bare(raw, start, end)
+            raw = text[start:end]
+        capital = raw[0].isupper() and "_" not in raw
+        words.append(Word(raw, raw.lower(), start, end, capital, first, end < whole))
+        previous_end = whole
+    return Sentence(text, words, _is_german(text, words, lists))
+
+
+def _is_german(text: str, words: Sequence[Word], lists: Gazetteer) -> bool:
+    opening = [word.lower for word in words[:_LANGUAGE_WORDS]]
+    german = sum(map(lists.cues["german"].__contains__, opening))
+    english = sum(map(lists.cues["english"].__contains__, opening))
     german += not _UMLAUTS.isdisjoint(text[:_LANGUAGE_CHARACTERS])
-    return Sentence(text, words, german > english)
+    return german > english
 
 
-def _word(text: str, start: int, end: int, previous_end: int, words: list[Word]) -> Word:
-    gap = text[previous_end:start][-8:]
-    first = not words or not _SENTENCE_END.isdisjoint(gap)
-    if first and words and gap.startswith(".") and is_abbreviation(words[-1]):
-        first = False
-    whole = end
-    start, end = _bare(text, start, end)
-    raw = text[start:end]
-    capital = raw[0].isupper() and "_" not in raw
-    return Word(raw, raw.lower(), start, end, capital, first, possessive=end < whole)
+def _opens_sentence(gap: str, before: Word) -> bool:
+    """Whether the word after ``gap`` begins a sentence."""
+    if _SENTENCE_END.isdisjoint(gap):
+        return False
+    return not (gap.startswith(".") and is_abbreviation(before))
 
 
-def _bare(text: str, start: int, end: int) -> tuple[int, int]:
+def _bare(written: str, start: int, end: int) -> tuple[int, int]:
     """The word without an elided article before it and a possessive ending after it."""
-    raw = text[start:end].replace("’", "'")
-    if "'" not in raw:
-        return start, end
+    raw = written.replace("’", "'")
     head, _, tail = raw.partition("'")
     if head.lower() in gazetteer().cues["elision"] and not (head.isupper() and tail[0].islower()):
         # d'Anvers, l'Opéra; but O'Brien keeps its O.

@@ -14,11 +14,13 @@ _DIGITS_PER_TOKEN = 3
 _ALPHABET_PER_TOKEN = 2
 _ASTRAL_TOKENS = 3
 
-_PIECE = re.compile(
-    r"(?P<latin>[A-Za-z]+)|(?P<digits>[0-9]+)"
+# One match is one token: a run takes as many matches as its length asks for.
+_TOKEN = re.compile(
+    rf"[A-Za-z]{{1,{_LATIN_PER_TOKEN}}}|[0-9]{{1,{_DIGITS_PER_TOKEN}}}"
     # Latin with marks, Greek, Cyrillic, Armenian, Hebrew, Arabic
-    r"|(?P<alphabet>[\u00c0-\u06ff]+)|(?P<astral>[\U00010000-\U0010ffff])|(?P<other>\S)"
+    rf"|[\u00c0-\u06ff]{{1,{_ALPHABET_PER_TOKEN}}}|\S"
 )
+_ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +49,9 @@ def token_cost(text: str) -> int:
     percentile). Other languages are further off, mostly too high; leave a margin where the limit
     is hard.
     """
-    cost = 0
-    for piece in _PIECE.finditer(text):
-        length = piece.end() - piece.start()
-        match piece.lastgroup:
-            case "latin":
-                cost += -(-length // _LATIN_PER_TOKEN)
-            case "digits":
-                cost += -(-length // _DIGITS_PER_TOKEN)
-            case "alphabet":
-                cost += -(-length // _ALPHABET_PER_TOKEN)
-            case "astral":
-                cost += _ASTRAL_TOKENS
-            case _:
-                cost += 1
+    cost = len(_TOKEN.findall(text))
+    if not text.isascii():
+        cost += (_ASTRAL_TOKENS - 1) * len(_ASTRAL.findall(text))
     return cost
 
 
