@@ -275,9 +275,6 @@ class Search:
 
         keys, stored = vectors.exact(self.connection, [each.pk for each in pool])
         places = {pk: at for at, pk in enumerate(keys)}
-        out = np.zeros((len(pool), stored.shape[1]), dtype=np.float32)
-        rows = [(row, places[each.pk]) for row, each in enumerate(pool) if each.pk in places]
-        if rows:
-            into, origin = zip(*rows, strict=True)
-            out[list(into)] = stored[list(origin)]
-        return out
+        # The row behind the last is that of those that have none.
+        rows = np.array([places.get(each.pk, len(keys)) for each in pool], dtype=np.intp)
+        return np.concatenate([stored, np.zeros((1, stored.shape[1]), dtype=np.float32)])[rows]

@@ -102,6 +102,11 @@ def stem(word: str) -> str:
     return _without_final_e(word)
 
 
+def head(stem: str) -> str:
+    """How every word with this stem begins: cutting changes at most the last two letters."""
+    return stem[: max(len(stem) - 2, 2)]
+
+
 def _is_consonant(word: str, at: int) -> bool:
     if word[at] in _VOWELS:
         return False

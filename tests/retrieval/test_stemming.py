@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.retrieval.stemming import stem, words
+from memgraph.retrieval.stemming import head, stem, words
 
 SUFFIXES = (
     "s es ies sses ed eed ing ly ational tional enci izer ization ation ator alism iveness fulness"
@@ -40,6 +40,11 @@ def index_stems(texts: list[str]) -> list[list[str]]:
 @given(st.lists(latin_words, min_size=1, max_size=60))
 def test_stems_of_latin_words(given_words: list[str]) -> None:
     assert [[stem(word)] for word in given_words] == index_stems(given_words)
+
+
+@given(latin_words)
+def test_a_word_begins_with_the_head_of_its_stem(word: str) -> None:
+    assert word.startswith(head(stem(word)))
 
 
 @pytest.mark.parametrize(
