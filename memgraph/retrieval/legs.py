@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,10 @@ from memgraph.retrieval.query import (
     Terms,
     choose_terms,
 )
-from memgraph.storage import graph_queries, recall_queries, vectors
+from memgraph.storage import graph_queries, recall_queries
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.recall_queries import Candidate, Narrowing
+from memgraph.storage.vectors import Vectors
 from memgraph.storage.visibility import STANDING
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class Legs:
         self.degraded.append(Degraded(code=code, text=text))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Search:
     """One search on the snapshot of a reader.
 
@@ -180,6 +182,11 @@ class Search:
                 self._expired_or_raise(error, name, legs)
         legs.put(name, found[:limit])
 
+    @cached_property
+    def _read(self) -> Vectors:
+        # The context leg compares what the vector leg has read, and some more.
+        return Vectors(self.connection)
+
     @property
     def _deadline_ms(self) -> int:
         return NO_DEADLINE_MS if self.exact else self.settings.deadline_ms
@@ -204,7 +211,7 @@ class Search:
         self, query: NDArray[np.float32], limit: int, narrowing: Narrowing
     ) -> list[Candidate]:
         return recall_queries.by_vector(
-            self.connection, query, narrowing, limit, compare_all=self.exact
+            self.connection, query, narrowing, limit, compare_all=self.exact, read=self._read
         )
 
     def _entity(self, keys: Collection[str], limit: int, narrowing: Narrowing) -> list[Candidate]:
@@ -273,7 +280,7 @@ class Search:
         """A row for each candidate; zeros where its embedding is still to come."""
         import numpy as np
 
-        keys, stored = vectors.exact(self.connection, [each.pk for each in pool])
+        keys, stored = self._read.of([each.pk for each in pool])
         places = {pk: at for at, pk in enumerate(keys)}
         # The row behind the last is that of those that have none.
         rows = np.array([places.get(each.pk, len(keys)) for each in pool], dtype=np.intp)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pysqlite3.dbapi2 as sqlite
@@ -22,6 +23,7 @@ from memgraph.model.values import Memory
 from memgraph.policy.scope import predicate
 from memgraph.storage import vectors
 from memgraph.storage.rows import memory_from_row
+from memgraph.storage.vectors import Vectors
 from memgraph.storage.visibility import View
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class Candidate(NamedTuple):
     last_accessed_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Narrowing:
     """The view of the reader and the filters of the request, as one condition."""
 
@@ -71,9 +73,9 @@ class Narrowing:
         terms = [self.view.where(alias), holds, *self._filters(alias)]
         return " AND ".join(terms)
 
-    @property
+    @cached_property
     def params(self) -> dict[str, Any]:
-        """Named values for ``where``."""
+        """Named values for ``where``; a dozen statements of a recall share them."""
         request = self.request
         path = request.source_path or ""
         return self.view.params | {
@@ -206,33 +208,34 @@ def by_vector(
     limit: int,
     *,
     compare_all: bool = False,
+    read: Vectors | None = None,
 ) -> list[Candidate]:
     """Memories by cosine similarity of their canonical vectors, best first.
 
     The nearest ``OVERSAMPLING`` x ``limit`` by bits are compared exactly; ``compare_all``: all.
+    What was read to that end is kept in ``read``.
     """
+    read = Vectors(connection) if read is None else read
     visibilities = _visibilities(narrowing)
     wide = OVERSAMPLING * limit
     if compare_all:
         pks = vectors.nearest_exact(connection, query, wide)
     else:
         pks = vectors.nearest(connection, query, wide, visibilities=visibilities)
-    best = _compared(connection, pks, query)
+    best = _compared(read, pks, query)
     found = _first_that_pass(connection, best, narrowing, limit)
     if not narrowing.is_view_alone and len(found) < limit and len(pks) == wide:
         # The filters let too few of the nearest through: search among what they let through.
         allowed = _allowed(connection, narrowing)
         pks = vectors.nearest(connection, query, wide, visibilities=visibilities, among=allowed)
-        best = _compared(connection, pks, query)
+        best = _compared(read, pks, query)
         found = _first_that_pass(connection, best, narrowing, limit)
     return found
 
 
-def _compared(
-    connection: sa.Connection, pks: Sequence[int], query: NDArray[np.float32]
-) -> list[int]:
+def _compared(read: Vectors, pks: Sequence[int], query: NDArray[np.float32]) -> list[int]:
     """Those of ``pks`` that have a vector, by cosine, equal ones by key."""
-    keys, exact = vectors.exact(connection, pks)
+    keys, exact = read.of(pks)
     scores = (exact @ query).tolist()
     return [pk for _, pk in sorted(zip((-each for each in scores), keys, strict=True))]
 

@@ -213,25 +213,37 @@ def nearest_exact(connection: sa.Connection, query: NDArray[np.float32], limit: 
     return [pk for _, pk in best]
 
 
-def exact(connection: sa.Connection, pks: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
-    """The canonical vectors of those of ``pks`` that have one with the dimensions of the index.
+class Vectors:
+    """Canonical vectors with the dimensions of the index, each read once; for one snapshot."""
 
-    Returns:
-        The keys in ascending order, and an array of shape (len(keys), dimensions).
-    """
-    import numpy as np
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        self._dimensions = indexed_dimensions(connection)
+        self._read: dict[int, bytes | None] = {}
 
-    dimensions = indexed_dimensions(connection)
-    driver: Any = connection.connection.driver_connection
-    found = driver.execute(
-        "SELECT e.memory_pk, e.vector FROM json_each(?) f"
-        " CROSS JOIN memory_embeddings e ON e.memory_pk = f.value"
-        " WHERE e.state = 'ready' AND e.dimensions = ?",
-        (json.dumps(sorted(pks)), dimensions),
-    ).fetchall()
-    joined = b"".join(vector for _, vector in found)
-    vectors = np.frombuffer(joined, dtype="<f4").reshape(len(found), dimensions)
-    return [int(pk) for pk, _ in found], vectors
+    def of(self, pks: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
+        """The vectors of those of ``pks`` that have one.
+
+        Returns:
+            The keys in ascending order, and an array of shape (len(keys), dimensions).
+        """
+        import numpy as np
+
+        self._fetch([pk for pk in pks if pk not in self._read])
+        keys = sorted(pk for pk in set(pks) if self._read[pk] is not None)
+        joined = b"".join(self._read[pk] or b"" for pk in keys)
+        return keys, np.frombuffer(joined, dtype="<f4").reshape(len(keys), self._dimensions)
+
+    def _fetch(self, pks: Sequence[int]) -> None:
+        driver: Any = self._connection.connection.driver_connection
+        found = driver.execute(
+            "SELECT e.memory_pk, e.vector FROM json_each(?) f"
+            " CROSS JOIN memory_embeddings e ON e.memory_pk = f.value"
+            " WHERE e.state = 'ready' AND e.dimensions = ?",
+            (json.dumps(sorted(pks)), self._dimensions),
+        ).fetchall()
+        self._read.update(dict.fromkeys(pks))
+        self._read.update(found)
 
 
 def _runs(

@@ -150,9 +150,13 @@ def test_nearest_exact_agrees_with_numpy(database: Database) -> None:
 def test_exact_gives_canonical_vectors_by_key(database: Database) -> None:
     with database.write() as connection:
         given = fill(connection, 5)
-        keys, found = vectors.exact(connection, [4, 2, 77])
-        assert vectors.exact(connection, [])[0] == []
+        read = vectors.Vectors(connection)
+        keys, found = read.of([4, 2, 77])
+        assert read.of([])[0] == []
+        again, wider = read.of([5, 4])
     assert keys == [2, 4]
+    assert again == [4, 5]
+    assert np.array_equal(wider, given[[3, 4]])
     assert np.array_equal(found, given[[1, 3]])
 
 
