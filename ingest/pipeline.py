@@ -40,7 +40,15 @@ if TYPE_CHECKING:
 # A file that kills its reader this often is set aside instead of stopping every run.
 MAX_ATTEMPTS = 20
 _MEGABYTE = 1_000_000
-_COUNTS = ("memories", "edges", "links_made", "links_waiting", "relations", "rejected_items")
+_COUNTS = (
+    "memories",
+    "edges",
+    "links_made",
+    "links_waiting",
+    "links_rejected",
+    "relations",
+    "rejected_items",
+)
 
 
 class DocumentStore(Protocol):

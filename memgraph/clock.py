@@ -59,7 +59,7 @@ def parse_time(text: str | int | datetime) -> int:
         try:
             moment = text if isinstance(text, datetime) else datetime.fromisoformat(text)
         except ValueError as error:
-            raise InvalidInput(f"not an ISO 8601 time: {str(text)[:60]!r}") from error
+            raise InvalidInput("not an ISO 8601 time, e.g. 2026-01-31T08:30:00Z") from error
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         delta = moment - datetime(1970, 1, 1, tzinfo=UTC)

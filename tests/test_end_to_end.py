@@ -124,7 +124,7 @@ def test_a_damaged_database_disables_one_orchestrator_alone(
     assert "The gate closes at nine." in issued.bulletin.text
     assert database.read_bytes() == garbled
     assert service.orchestrator("sound").recall("gate").items
-    assert service.health("sound")["status"] == "ready"
+    assert service.health("sound") == {"orchestrator": "sound", "status": "ready", "degraded": []}
 
 
 def test_the_same_database_request_and_clock_give_the_same_bytes(

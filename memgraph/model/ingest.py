@@ -61,5 +61,6 @@ class DocumentOutcome(Value):
     edges: tuple[Outcome, ...] = ()
     links_made: int = 0
     links_waiting: int = 0
+    links_rejected: tuple[Outcome, ...] = ()
     relations: dict[str, int] = Field(default_factory=dict)
     manifest: dict[str, Any] = Field(default_factory=dict)

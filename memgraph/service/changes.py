@@ -46,9 +46,7 @@ def retract(
 ) -> list[Entry]:
     """Take a memory back. It stays, with its history, and is no longer recalled."""
     status = next_status(memories.get(connection, memory_id, view).status, Action.RETRACT)
-    memories.set_status(
-        connection, memory_id, status, at=at, actor=actor, reason=reason, valid_until=at
-    )
+    memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reason)
     return [Entry("retract", memory_id, {"reason": reason})]
 
 
@@ -63,10 +61,7 @@ def restore(
     against = memories.get_many(connection, _others_against(connection, memory_id))
     if any(each.status is not MemoryStatus.RETRACTED for each in against):
         status = next_status(status, Action.SUPERSEDE)
-    ends = None if status is MemoryStatus.ACTIVE else at
-    memories.set_status(
-        connection, memory_id, status, at=at, actor=actor, reason=reason, valid_until=ends
-    )
+    memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reason)
     return [Entry("restore", memory_id, {"reason": reason})]
 
 
@@ -137,7 +132,6 @@ def apply(
 ) -> None:
     """Write one planned change."""
     if change.status is not None:
-        ends = None if change.status is MemoryStatus.ACTIVE else at
         memories.set_status(
             connection,
             change.memory_id,
@@ -145,7 +139,6 @@ def apply(
             at=at,
             actor=actor,
             reason=reason,
-            valid_until=ends,
         )
     values: dict[str, Any] = {}
     if change.confidence is not None:

@@ -47,13 +47,14 @@ def store_document(opened: Opened, document: Document, actor: str) -> DocumentOu
         written = opened.writer.store(
             connection, prepared, document.edges, at=transaction.at, actor=actor
         )
-        made, waiting = _link(opened, transaction, document, written)
+        linked, waiting = _link(opened, transaction, document, written)
         related = _relate(opened, transaction, relations, written)
         outcome = DocumentOutcome(
             outcome="stored",
             memories=tuple(written.memories),
             edges=tuple(written.edges),
-            links_made=made,
+            links_made=_stored(linked),
+            links_rejected=tuple(each for each in linked if each.outcome == "rejected"),
             links_waiting=waiting,
             relations=related,
         )
@@ -92,8 +93,11 @@ def record_rejection(
 
 def _link(
     opened: Opened, transaction: Transaction, document: Document, written: Written
-) -> tuple[int, int]:
-    """Join the file with those it names and those that waited for it; (made, waiting)."""
+) -> tuple[list[Outcome], int]:
+    """Join the file with those it names and those that waited for it.
+
+    Gives an outcome per edge, and how many links wait for a file that has not come.
+    """
     connection = transaction.connection
     edges: list[EdgeInput] = []
     waiting = 0
@@ -117,7 +121,7 @@ def _link(
     for edge, outcome in zip(edges, joined.edges, strict=True):
         if edge.edge_type is EdgeType.UPDATES and not edge.partial and outcome.outcome == "stored":
             _replace_details(transaction, edge.from_id, edge.to_id)
-    return _stored(joined.edges), waiting
+    return joined.edges, waiting
 
 
 def _replace_details(transaction: Transaction, new_id: str, old_id: str) -> None:
@@ -134,7 +138,6 @@ def _replace_details(transaction: Transaction, new_id: str, old_id: str) -> None
             at=transaction.at,
             actor=transaction.actor,
             reason=f"replaced by {new_id}, with {old_id} of which it is a part",
-            valid_until=transaction.at,
         )
         transaction.tell([Entry("supersede", part, {"by": new_id, "with": old_id})])
 
@@ -212,5 +215,6 @@ def _counts(outcome: DocumentOutcome) -> dict[str, Any]:
         "edges": _stored(outcome.edges),
         "links_made": outcome.links_made,
         "links_waiting": outcome.links_waiting,
+        "links_rejected": [each.code for each in outcome.links_rejected],
         "relations": outcome.relations,
     }

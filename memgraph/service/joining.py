@@ -151,9 +151,7 @@ class Joiner:
         if change is None or change.status is None:
             return
         reason = f"replaced by {new_id}"
-        memories.set_status(
-            connection, old_id, change.status, at=at, actor=actor, reason=reason, valid_until=at
-        )
+        memories.set_status(connection, old_id, change.status, at=at, actor=actor, reason=reason)
         written.entries.append(Entry("supersede", old_id, {"by": new_id}))
 
 

@@ -144,11 +144,14 @@ class MemoryService:
         """Whether an orchestrator's memory works: ``{"status": "ready" | "disabled", …}``.
 
         A database that is missing, damaged or foreign disables the memory of its orchestrator
-        and of no other; ``code`` and ``message`` say what is wrong.
+        and of no other; ``code`` and ``message`` say what is wrong. ``degraded`` of a ready one:
+        ``embedding.model_changed``, ``embedding.failing``, ``receipts.dropped``.
         """
         try:
             with self.opened(name) as opened:
-                degraded = [] if opened.other_model is None else ["embedding.model_changed"]
+                if opened.damage is not None:
+                    raise opened.damage
+                degraded = opened.shortcomings()
         except MemgraphError as error:
             return {"orchestrator": name, "status": "disabled", **error.as_dict()}
         return {"orchestrator": name, "status": "ready", "degraded": degraded}

@@ -15,14 +15,14 @@ from memgraph.audit.journal import Entry, Head
 from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import Clock
 from memgraph.config import Settings
-from memgraph.errors import JournalBroken, MemgraphError
+from memgraph.errors import DatabaseCorrupt, JournalBroken, MemgraphError
 from memgraph.ids import IdSource
 from memgraph.log import open_log
 from memgraph.model.enums import MemoryKind
 from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service.background import Background
-from memgraph.service.embedding import EmbeddingWorker, model_mismatch
+from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
 from memgraph.service.naming import NameFinder
 from memgraph.service.receipts import ReceiptBook
 from memgraph.storage import embeddings
@@ -69,6 +69,8 @@ class Opened:
         # Both are the pool's, under its lock.
         self.users = 0
         self.retired = False
+        # The last damage that a call met: opening a file does not read all of it.
+        self.damage: DatabaseCorrupt | None = None
         self.worker = EmbeddingWorker(database, embedding, clock)
         chosen = settings.memory.log
         self.log = open_log(
@@ -139,6 +141,18 @@ class Opened:
                 else:
                     # Moving it on would hide what was done to the journal.
                     self.log.failure("journal.anchor", JournalBroken("the anchor disagrees"))
+
+    def shortcomings(self) -> list[str]:
+        """Codes of the work that does not get done. Raises StorageError."""
+        found = []
+        with self.database.read() as connection:
+            if model_mismatch(connection, self.embedding) is not None:
+                found.append("embedding.model_changed")
+            if set(embeddings.error_counts(connection)) - {NOTHING_TO_EMBED}:
+                found.append("embedding.failing")
+        if self.receipts.dropped:
+            found.append("receipts.dropped")
+        return found
 
     def close(self) -> None:
         """Write what waits and close the database, whatever goes wrong with the former."""

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from memgraph.errors import DatabaseReplaced, MemoryDisabled
+from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemoryDisabled
 from memgraph.service.opened import Opened
 
 GATES = 64
@@ -46,6 +46,9 @@ class Pool:
             with self._lock:
                 if self._opened.get(name) is opened:
                     self._retire([name])
+            raise
+        except DatabaseCorrupt as error:
+            opened.damage = error
             raise
         finally:
             self._release(opened)

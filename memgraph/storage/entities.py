@@ -67,7 +67,7 @@ def create(
                 "entity_id": entity_id,
                 "canonical_name": name.name,
                 "name_key": name.key,
-                "type": name.type.value,
+                "type": str(name.type),
                 "created_at": created_at,
             }
             for name, entity_id in names.items()

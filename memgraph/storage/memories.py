@@ -160,9 +160,12 @@ def set_status(
     at: int,
     actor: str,
     reason: str | None,
-    valid_until: int | None = None,
 ) -> None:
-    """Change a status, its history and the index; the old period ends where the new one begins."""
+    """Change a status, its history and the index; the old period ends where the new one begins.
+
+    ``valid_until`` becomes the end of an active memory unless it had one, and is open again when
+    the memory returns; an end that was given with the memory stays.
+    """
     connection.execute(
         sa.update(tables.statuses)
         .where(tables.statuses.c.memory_id == memory_id, tables.statuses.c.until.is_(None))
@@ -181,7 +184,16 @@ def set_status(
             }
         ],
     )
-    update(connection, memory_id, status=status, updated_at=at, valid_until=valid_until)
+    end: sa.ColumnElement[Any] = tables.memories.c.valid_until
+    if status is MemoryStatus.ACTIVE:
+        history = tables.statuses.c
+        ends = sa.select(history.since).where(
+            history.memory_id == memory_id, history.status != MemoryStatus.ACTIVE
+        )
+        end = sa.case((end.in_(ends), sa.null()), else_=end)
+    else:
+        end = sa.func.coalesce(end, at)
+    update(connection, memory_id, status=status, updated_at=at, valid_until=end)
     vectors.refresh(connection, [memory_id])
 
 

@@ -111,3 +111,16 @@ def test_statements_of_different_scopes_are_not_related(orc: Orchestrator) -> No
         given = MemoryInput(key="m0", content=text, scope="project", scope_id=mark)
         outcome = orc.ingest_document(Document(sha256=mark * 64, path="/x", memories=(given,)))
     assert outcome.relations["compared"] == 0
+
+
+def test_a_link_that_cannot_be_is_told(orc: Orchestrator) -> None:
+    def updates(target: str) -> Link:
+        return Link(local="#m0", target=target, edge_type=EdgeType.UPDATES)
+
+    orc.ingest_document(document("a", "One.", document_keys=("k:1",), links=(updates("k:2"),)))
+    outcome = orc.ingest_document(
+        document("b", "Two.", document_keys=("k:2",), links=(updates("k:1"),))
+    )
+    assert outcome.links_made == 1
+    assert [each.code for each in outcome.links_rejected] == ["memory.conflict"]
+    assert outcome.manifest["links_rejected"] == ["memory.conflict"]

@@ -369,3 +369,18 @@ def test_any_text_is_stored_as_it_is_or_refused(orc: Orchestrator, content: str)
         assert not content.strip() or "\x00" in content
     else:
         assert orc.get(stored).content == content
+
+
+def test_an_end_that_was_given_survives_what_happens_to_the_memory(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    given = orc.remember("The offer holds until summer.", valid_until="2030-06-01")
+    plain = orc.remember("The shop is open.")
+    for one in (given, plain):
+        orc.retract(one, reason="too early")
+    assert orc.get(plain).valid_until == clock.now_ms()
+    clock.advance(days=1)
+    for one in (given, plain):
+        orc.restore(one, reason="after all")
+    assert orc.get(given).valid_until == 1_906_502_400_000
+    assert orc.get(plain).valid_until is None
