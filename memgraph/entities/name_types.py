@@ -243,5 +243,8 @@ def _org_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
         return True
     if any(word in lists.cues["org_verb"] for word in recent):
         return True
-    introducer = at >= 2 and sentence.words[at - 2].text in lists.given | lists.surnames
-    return introducer and before in ("from", "at", "of", "von", "de", "bei", "chez")
+    if at < 2:
+        return False
+    introducer = sentence.words[at - 2].text
+    named = introducer in lists.given or introducer in lists.surnames
+    return named and before in ("from", "at", "of", "von", "de", "bei", "chez")

@@ -68,7 +68,6 @@ def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
     """Words of the run of capitalised words that begins at ``at``, particles included."""
     words, cues = sentence.words, lists.cues
     length = 1
-    heads = cues["org_head"] | cues["place_head"]
     while length < _LONGEST and at + length < len(words):
         last = words[at + length - 1]
         if last.possessive or not _joined(sentence, at + length - 1):
@@ -77,7 +76,7 @@ def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
         if following.capital and not following.first:
             length += 1
             continue
-        head = last.lower in heads
+        head = last.lower in cues["org_head"] or last.lower in cues["place_head"]
         person = not head and any(is_given(w.text, lists) for w in words[at : at + length])
         allowed = cues["person_particle"] if person else cues["phrase_particle"]
         if not person and not head:
@@ -136,7 +135,9 @@ def _remnant(sentence: Sentence, at: int, begin: int, end: int, lists: Gazetteer
     word, cut = sentence.words[begin], sentence.words[begin - 1]
     dated = cut.lower in lists.cues["weekday"] or cut.lower in lists.cues["title"]
     known = word.text in lists.places or word.text in lists.organizations
-    return not dated and not known and word.text not in lists.given - lists.ambiguous
+    return (
+        not dated and not known and (word.text not in lists.given or word.text in lists.ambiguous)
+    )
 
 
 def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bool:
@@ -151,7 +152,7 @@ def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bo
             return word.text not in lists.given
         if word.lower == "project" or follower.lower in lists.cues["org_word"]:
             return word.lower in ("the", "a", "an", "our", "der", "die", "das")
-        if word.lower in lists.cues["org_head"] | lists.cues["place_head"]:
+        if word.lower in lists.cues["org_head"] or word.lower in lists.cues["place_head"]:
             return False
         return not (word.text in lists.given and follower.text not in lists.given)
     known = is_given(word.text, lists) or word.text in lists.surnames
@@ -169,13 +170,14 @@ def _is_ordinary(word: Word, lists: Gazetteer, remaining: int) -> bool:
         return False
     if remaining == 1:
         return word.text not in lists.given
-    marks = lists.cues["org_word"] | lists.cues["place_word"]
-    return word.lower not in marks and word.text not in lists.surnames
+    marks = word.lower in lists.cues["org_word"] or word.lower in lists.cues["place_word"]
+    return not marks and word.text not in lists.surnames
 
 
 def _split_at(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> int:
     """Where a tool or a listed place ends and another name begins; ``end`` for one name."""
-    if sentence.words[end - 1].lower in lists.cues["org_word"] | lists.cues["place_word"]:
+    last = sentence.words[end - 1].lower
+    if last in lists.cues["org_word"] or last in lists.cues["place_word"]:
         return end
     for at in range(begin, end - 1):
         word = sentence.words[at]
@@ -198,8 +200,8 @@ def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[Enti
         return
     opening = sentence.text[max(0, word.start - 1) : word.start]
     marked = before in ("todo", "fixme", "xxx") and opening == "("
-    asking = lists.cues["person_before"] | lists.cues["lower_person_before"]
-    asked = before in asking and sentence.gap(at - 1) in (" ", ": ")
+    asking = before in lists.cues["person_before"] or before in lists.cues["lower_person_before"]
+    asked = asking and sentence.gap(at - 1) in (" ", ": ")
     speaks = word.first and after in lists.cues["person_after"] and sentence.gap(at) == " "
     if marked or asked or speaks or word.possessive:
         yield _at(sentence, at, EntityType.PERSON, 0.7)
