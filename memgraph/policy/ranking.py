@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import InvalidInput
@@ -22,8 +22,7 @@ RRF_K = 60
 BASIS_EDGES = frozenset({EdgeType.CAUSED_BY, EdgeType.PART_OF})
 
 
-@dataclass(frozen=True, slots=True)
-class Fused(Generic[Id]):
+class Fused(NamedTuple, Generic[Id]):
     """One candidate after the merge.
 
     Attributes:
@@ -32,7 +31,7 @@ class Fused(Generic[Id]):
 
     id: Id
     score: float
-    ranks: dict[str, int] = field(default_factory=dict)
+    ranks: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,7 @@ class ModifierSettings:
     retracted_factor: float = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class RankFacts:
+class RankFacts(NamedTuple):
     """What the modifiers look at.
 
     Attributes:
@@ -79,8 +77,7 @@ class RankFacts:
     stale_basis: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Modified:
+class Modified(NamedTuple):
     """The final score, and every factor by name in the order it was applied."""
 
     score: float
@@ -118,11 +115,12 @@ def reciprocal_rank_fusion(
     for name in sorted(legs):
         for rank, one in enumerate(legs[name], start=1):
             ranks.setdefault(one, {}).setdefault(name, rank)
+    shares = {name: weights.get(name, 1.0) for name in legs}
     fused = [
         # fsum rounds once, whatever the order of the terms.
         Fused(
             one,
-            math.fsum(weights.get(leg, 1.0) / (k + rank) for leg, rank in by_leg.items()),
+            math.fsum([shares[leg] / (k + rank) for leg, rank in by_leg.items()]),
             by_leg,
         )
         for one, by_leg in ranks.items()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy as sa
 
@@ -55,8 +55,7 @@ CONTEXT_SURPLUS = 80
 MAX_EMBEDDED_CHARS = 8_192
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
+class _Ranked(NamedTuple):
     candidate: Candidate
     legs: Mapping[str, int]
     modified: Modified
@@ -106,7 +105,7 @@ def recall(
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Answer:
     """One recall on one snapshot."""
 
@@ -177,6 +176,10 @@ class _Answer:
             token_cost=sum(item.memory.token_cost for item in items),
         )
 
+    @cached_property
+    def _modifiers(self) -> ModifierSettings:
+        return _limits(self.settings.retrieval.modifiers)
+
     @property
     def _top_n(self) -> int:
         return self.request.top_n or self.settings.retrieval.top_n
@@ -235,7 +238,6 @@ class _Answer:
         stand: Standing,
         brought_by: str | None = None,
     ) -> _Ranked:
-        limits = _limits(self.settings.retrieval.modifiers)
         at = self.narrowing.at
         confidence = effective_confidence(
             candidate.confidence,
@@ -253,7 +255,7 @@ class _Answer:
             stale_basis=candidate.memory_id in stand.stale,
         )
         return _Ranked(
-            candidate, legs, apply_modifiers(score, facts, limits), confidence, brought_by
+            candidate, legs, apply_modifiers(score, facts, self._modifiers), confidence, brought_by
         )
 
     def _with_other_sides(

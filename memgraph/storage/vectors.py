@@ -29,6 +29,7 @@ _BATCH = 5_000
 # Chunks are read in runs, so that a million vectors need a few megabytes at a time.
 _CHUNKS_PER_RUN = 64
 _FEW = 16
+_ALL_VALID = b"\xff"
 _STATUS = {status.value: number for number, status in enumerate(MemoryStatus)}
 _LEVEL = {sensitivity.value: sensitivity.level for sensitivity in Sensitivity}
 
@@ -183,7 +184,8 @@ def nearest(
         keep = _is_any(marks, visibilities)
         if wanted is not None:
             keep &= np.isin(pks, wanted)
-        pks, vectors = pks[keep], vectors[keep]
+        if not keep.all():
+            pks, vectors = pks[keep], vectors[keep]
         differing = _differing_bits(vectors, bits)
         keys, distances = _best(
             np.concatenate([keys, pks]), np.concatenate([distances, differing]), limit
@@ -261,13 +263,13 @@ def _runs(
     )
     while run := found.fetchmany(_CHUNKS_PER_RUN):
         validity, rowids, vectors, marks = (b"".join(part) for part in zip(*run, strict=True))
-        valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
         pks = np.frombuffer(rowids, "<i8")
         packed = np.frombuffer(vectors, np.uint8).reshape(-1, width)
         seen = np.frombuffer(marks, "<i8")
-        if valid.all():
+        if validity.count(_ALL_VALID) == len(validity):
             yield pks, packed, seen
         else:
+            valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").view(bool)
             yield pks[valid], packed[valid], seen[valid]
 
 
