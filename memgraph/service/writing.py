@@ -46,6 +46,7 @@ class Prepared:
     content_hash: str
     summary: str
     token_cost: int
+    source_id: str
     search_terms: str | None
     names: tuple[EntityName, ...]
 
@@ -75,6 +76,7 @@ class Writer:
             content_hash=content_hash(given.content),
             summary=given.summary if given.summary is not None else summarise(given.content),
             token_cost=token_cost(given.content),
+            source_id=memories.source_id(given.source),
             search_terms=search_terms(given.content),
             names=tuple(self.find_names(given.content)),
         )
@@ -143,8 +145,8 @@ class Writer:
                 derived.extend((memory_id, written.resolve(one)) for one in given.derived_from)
                 told = {
                     "content_hash": item.content_hash,
-                    "kind": given.kind,
-                    "type": given.type,
+                    "kind": row["kind"],
+                    "type": row["type"],
                     "seal": memory_seal(row),
                 }
                 written.entries.append(Entry("remember", memory_id, told))
@@ -172,7 +174,7 @@ class Writer:
     ) -> None:
         if not rows:
             return
-        memories.insert_sources(connection, [item.given.source for item in items])
+        memories.insert_sources(connection, {item.source_id: item.given.source for item in items})
         memories.insert(connection, rows)
         memories.insert_statuses(
             connection,
@@ -248,7 +250,7 @@ class Writer:
             "attributes": json_text(given.attributes),
             "content_hash": item.content_hash,
             "token_cost": item.token_cost,
-            "source_id": memories.source_id(given.source),
+            "source_id": item.source_id,
             "search_terms": item.search_terms,
         }
 

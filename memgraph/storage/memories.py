@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -62,12 +62,12 @@ def source_id(source: Source) -> str:
     return "src_" + hashlib.sha256(said.encode()).hexdigest()[:32]
 
 
-def insert_sources(connection: sa.Connection, given: Iterable[Source]) -> None:
-    """Store what is not there yet."""
-    rows = {source_id(each): each for each in given}
-    if rows:
+def insert_sources(connection: sa.Connection, given: Mapping[str, Source]) -> None:
+    """Store what is not there yet, by ``source_id``."""
+    if given:
         connection.exec_driver_sql(
-            _INSERT_SOURCE, [{"source_id": key, **each.model_dump()} for key, each in rows.items()]
+            _INSERT_SOURCE,
+            [{"source_id": key, **each.model_dump(mode="json")} for key, each in given.items()],
         )
 
 
