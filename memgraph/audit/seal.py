@@ -1,7 +1,7 @@
 """The seal of a memory: one hash over all that never changes in it, journalled when it is stored.
 
 ``content_hash`` evens out white space and says nothing of where a memory came from; the seal covers
-the exact text, its source, its place in the conversation and its times.
+the exact text, who may see it, its source, its place in the conversation and its times.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ SEALED_FIELDS = (
     "kind",
     "type",
     "content",
+    "sensitivity",
+    "scope",
+    "scope_id",
     "agent_id",
     "session_id",
     "sequence",

@@ -114,7 +114,8 @@ class Joiner:
                 "resolution": None,
             },
         )
-        written.entries.append(Entry("relate", from_id, told | {"edge_id": edge_id}))
+        told |= {"edge_id": edge_id, "weight": link.weight, "partial": link.partial}
+        written.entries.append(Entry("relate", from_id, told))
         return Outcome(outcome="stored", edge_id=edge_id)
 
     def _try_join(

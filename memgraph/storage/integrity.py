@@ -119,8 +119,9 @@ def dangling(connection: sa.Connection) -> Iterator[tuple[str, int | None, str]]
 _DETAIL = "CASE WHEN json_valid(details) THEN json_extract(details, '$.edge_id') END"
 
 MEMORIES = """
-    SELECT m.memory_id, m.kind, m.type, m.content, m.agent_id, m.session_id, m.sequence, m.turn_id,
-           m.source_role, m.event_time, m.created_at, m.source_id,
+    SELECT m.memory_id, m.kind, m.type, m.content, m.sensitivity, m.scope, m.scope_id, m.agent_id,
+           m.session_id, m.sequence, m.turn_id, m.source_role, m.event_time, m.created_at,
+           m.source_id,
            m.content_hash, m.search_terms, a.seq, a.at, a.details,
            EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = m.memory_id AND x.action = 'erase')
     FROM memories m
@@ -174,14 +175,14 @@ UNTOLD_STATUSES = """
 
 EDGES = f"""
     WITH told AS MATERIALIZED (
-        SELECT {_DETAIL} AS edge_id, subject, details, min(seq) FROM audit_log
+        SELECT {_DETAIL} AS edge_id, subject, details, count(*) AS entries, min(seq) FROM audit_log
         WHERE action = 'relate' GROUP BY 1
     ), decided AS MATERIALIZED (
         SELECT {_DETAIL} AS edge_id, action, at, details, max(seq) FROM audit_log
         WHERE action IN ('resolve', 'reopen') GROUP BY 1
     )
-    SELECT e.edge_id, e.from_memory_id, e.to_memory_id, e.edge_type, e.reason, e.resolved_at,
-           e.resolution, t.subject, t.details, d.action, d.at, d.details
+    SELECT e.edge_id, e.from_memory_id, e.to_memory_id, e.edge_type, e.weight, e.reason, e.partial,
+           e.resolved_at, e.resolution, t.subject, t.details, t.entries, d.action, d.at, d.details
     FROM memory_edges e LEFT JOIN told t ON t.edge_id = e.edge_id
     LEFT JOIN decided d ON d.edge_id = e.edge_id ORDER BY e.edge_id
 """

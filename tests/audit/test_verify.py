@@ -206,6 +206,14 @@ def _turn_edge(connection: Any, ids: dict[str, str]) -> None:
     )
 
 
+def _weaken_edge(connection: Any, ids: dict[str, str]) -> None:
+    connection.execute("UPDATE memory_edges SET weight = 0.01 WHERE edge_type = 'Updates'")
+
+
+def _make_edge_partial(connection: Any, ids: dict[str, str]) -> None:
+    connection.execute("UPDATE memory_edges SET partial = 1 WHERE edge_type = 'Updates'")
+
+
 def _edit_resolution(connection: Any, ids: dict[str, str]) -> None:
     connection.execute("UPDATE memory_edges SET resolution = '{}' WHERE resolution NOTNULL")
 
@@ -313,6 +321,8 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
         (_antedate_status, {"status.unjournalled"}),
         (_smuggle_edge, {"edge.unjournalled"}),
         (_turn_edge, {"edge.edited"}),
+        (_weaken_edge, {"edge.edited"}),
+        (_make_edge_partial, {"edge.edited"}),
         (_edit_resolution, {"edge.edited"}),
         (_reopen_silently, {"edge.edited"}),
         (_delete_edge, {"edge.missing"}),
@@ -325,7 +335,7 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
         (_other_vector, {"vector_index.wrong"}),
         (_unindex_vector, {"vector_index.missing"}),
         (_stray_vector, {"vector_index.stray"}),
-        (_lower_sensitivity, {"vector_index.stray"}),
+        (_lower_sensitivity, {"memory.edited", "vector_index.stray"}),
         (_unqueue, {"vector.missing"}),
         (_miscount, {"entity.count_wrong"}),
         (_drop_trigger, {"schema.changed"}),

@@ -30,6 +30,9 @@ text = st.text(max_size=8)
 times = st.integers(min_value=0, max_value=2**41)
 maybe = st.none() | text
 json_objects = st.dictionaries(text, st.none() | st.booleans() | st.integers() | text, max_size=3)
+for kind in (Memory, Edge, StoredSource, StatusPeriod):
+    # Values are built at first use; Hypothesis looks at their signatures before.
+    kind.model_rebuild()
 memories = st.builds(
     Memory,
     memory_id=text,
