@@ -17,6 +17,7 @@ SEALED_FIELDS = (
     "kind",
     "type",
     "content",
+    "summary",
     "sensitivity",
     "scope",
     "scope_id",

@@ -120,9 +120,9 @@ class WeightSettings(Group):
 
 class ModifierGroup(Group):
     importance_weight: Factor = Field(
-        default=0.1, description="Importance 0 to 100 multiplies by 1 - weight to 1 + weight."
+        default=0.02, description="Importance 0 to 100 multiplies by 1 - weight to 1 + weight."
     )
-    recency_floor: Factor = Field(default=0.92, description="What an infinitely old memory keeps.")
+    recency_floor: Factor = Field(default=0.96, description="What an infinitely old memory keeps.")
     recency_half_life_days: float = Field(
         default=180.0,
         gt=0.0,
@@ -130,13 +130,13 @@ class ModifierGroup(Group):
         description="Age at which half of the way to the floor is gone.",
     )
     confidence_floor: Factor = Field(
-        default=0.7, description="What a memory of effective confidence 0 keeps."
+        default=0.95, description="What a memory of effective confidence 0 keeps."
     )
     contradiction_factor: Factor = Field(
-        default=0.95, description="Factor while a contradiction is unresolved."
+        default=0.98, description="Factor while a contradiction is unresolved."
     )
     stale_basis_factor: Factor = Field(
-        default=0.9, description="Factor when the ground of a memory was superseded or retracted."
+        default=0.95, description="Factor when the ground of a memory was superseded or retracted."
     )
     superseded_factor: Factor = Field(
         default=0.5, description="Factor of a superseded memory, where one is shown."

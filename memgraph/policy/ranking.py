@@ -48,12 +48,12 @@ class ModifierSettings:
         superseded_factor, retracted_factor: 0..1; applied when such a memory is shown at all.
     """
 
-    importance_weight: float = 0.1
-    recency_floor: float = 0.92
+    importance_weight: float = 0.02
+    recency_floor: float = 0.96
     recency_half_life_days: float = 180.0
-    confidence_floor: float = 0.7
-    contradiction_factor: float = 0.95
-    stale_basis_factor: float = 0.9
+    confidence_floor: float = 0.95
+    contradiction_factor: float = 0.98
+    stale_basis_factor: float = 0.95
     superseded_factor: float = 0.5
     retracted_factor: float = 0.25
 

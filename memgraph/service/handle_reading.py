@@ -7,7 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import parse_time
-from memgraph.errors import AccessDenied, MemgraphError, MemoryDisabled, StorageError
+from memgraph.errors import (
+    AccessDenied,
+    InvalidInput,
+    MemgraphError,
+    MemoryDisabled,
+    StorageError,
+)
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.values import Memory, validated
@@ -94,7 +100,7 @@ class ReadingHandle(Handle):
         *,
         hops: int = 1,
         max_nodes: int = 200,
-        edge_types: Collection[EdgeType] | None = None,
+        edge_types: Collection[EdgeType | str] | None = None,
         as_of: Time | None = None,
     ) -> Subgraph:
         """The memories within ``hops`` (1..4) of ``ids`` and the edges between them, bounded.
@@ -106,13 +112,15 @@ class ReadingHandle(Handle):
         """
         from memgraph.graph.subgraph import subgraph
 
+        if isinstance(ids, str):
+            raise InvalidInput("ids is a list of memory ids", field="ids")
         with self._service.opened(self.name) as opened:
             return subgraph(
                 opened.database,
                 ids,
                 hops=hops,
                 max_nodes=max_nodes,
-                edge_types=edge_types,
+                edge_types=None if edge_types is None else _edge_types(edge_types),
                 viewer=self.viewer,
                 as_of=_moment(as_of),
             )
@@ -176,6 +184,16 @@ class ReadingHandle(Handle):
         except MemgraphError as error:
             # They are kept for the next try; the answer does not depend on them.
             opened.log.failure("receipts.flush", error)
+
+
+def _edge_types(given: Collection[EdgeType | str]) -> list[EdgeType]:
+    if isinstance(given, str):
+        given = [given]
+    try:
+        return [EdgeType(each) for each in given]
+    except ValueError as error:
+        known = ", ".join(EdgeType)
+        raise InvalidInput(f"an edge type is one of {known}", field="edge_types") from error
 
 
 def _moment(time: Time | None) -> int | None:

@@ -119,10 +119,9 @@ def dangling(connection: sa.Connection) -> Iterator[tuple[str, int | None, str]]
 _DETAIL = "CASE WHEN json_valid(details) THEN json_extract(details, '$.edge_id') END"
 
 MEMORIES = """
-    SELECT m.memory_id, m.kind, m.type, m.content, m.sensitivity, m.scope, m.scope_id, m.agent_id,
-           m.session_id, m.sequence, m.turn_id, m.source_role, m.event_time, m.created_at,
-           m.source_id,
-           m.content_hash, m.search_terms, a.seq, a.at, a.details,
+    SELECT m.memory_id, m.kind, m.type, m.content, m.summary, m.sensitivity, m.scope, m.scope_id,
+           m.agent_id, m.session_id, m.sequence, m.turn_id, m.source_role, m.event_time,
+           m.created_at, m.source_id, m.content_hash, m.search_terms, a.seq, a.at, a.details,
            EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = m.memory_id AND x.action = 'erase')
     FROM memories m
     LEFT JOIN audit_log a ON a.subject = m.memory_id AND a.action = 'remember'

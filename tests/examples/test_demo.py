@@ -25,6 +25,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shown(place: Path) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
+    kept["COLUMNS"] = "200"  # no line is wrapped in the middle of what is looked for
     done = subprocess.run(
         [sys.executable, place / "examples" / "demo.py"],
         capture_output=True,

@@ -111,7 +111,7 @@ def test_modifiers_are_listed_and_bounded(score: float, facts: RankFacts) -> Non
     ]  # fmt: skip
     assert modified.score == score * math.prod(modified.factors.values())
     assert 0.9 <= modified.factors["importance"] <= 1.1
-    assert 0.92 <= modified.factors["recency"] <= 1.0
+    assert 0.96 <= modified.factors["recency"] <= 1.0
     assert 0.7 <= modified.factors["confidence"] <= 1.0
     assert all(0 < factor <= 1.1 for factor in modified.factors.values())
 
@@ -142,8 +142,8 @@ def test_half_of_the_way_to_the_floor_at_the_half_life() -> None:
 @pytest.mark.parametrize(
     ("change", "name", "factor"),
     [
-        ({"in_open_contradiction": True}, "contradiction", 0.95),
-        ({"stale_basis": True}, "stale_basis", 0.9),
+        ({"in_open_contradiction": True}, "contradiction", 0.98),
+        ({"stale_basis": True}, "stale_basis", 0.95),
         ({"status": MemoryStatus.SUPERSEDED}, "status", 0.5),
         ({"status": MemoryStatus.RETRACTED}, "status", 0.25),
     ],

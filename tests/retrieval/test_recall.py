@@ -160,7 +160,7 @@ def test_an_open_contradiction_brings_its_other_side(orc: Orchestrator) -> None:
     assert {one, other} <= set(bundle.ids)
     item = next(each for each in bundle.items if each.memory.memory_id == one)
     assert item.contradicted_by == (other,)
-    assert item.modifiers["contradiction"] == 0.95
+    assert item.modifiers["contradiction"] == 0.98
     assert edge in {each.edge_id for each in bundle.edges}
     orc.resolve(edge, winner=one, reason="asked them")
     after = orc.recall("Is the office key with Dora?", top_n=5)
@@ -179,8 +179,8 @@ def test_what_stands_on_a_replaced_ground_is_lowered(orc: Orchestrator) -> None:
         item.memory.memory_id: item.modifiers["stale_basis"]
         for item in orc.recall("large tent").items
     }
-    assert factors[derived] == factors[caused] == 0.9
-    assert set(factors.values()) == {0.9, 1.0}
+    assert factors[derived] == factors[caused] == 0.95
+    assert set(factors.values()) == {0.95, 1.0}
 
 
 def test_edges_bring_what_is_joined(orc: Orchestrator) -> None:

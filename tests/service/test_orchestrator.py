@@ -384,3 +384,14 @@ def test_an_end_that_was_given_survives_what_happens_to_the_memory(
         orc.restore(one, reason="after all")
     assert orc.get(given).valid_until == 1_906_502_400_000
     assert orc.get(plain).valid_until is None
+
+
+def test_a_subgraph_takes_types_by_name_and_says_which_there_are(orc: Orchestrator) -> None:
+    one, two = orc.remember("a"), orc.remember("b")
+    orc.relate(one, "CausedBy", two)
+    assert len(orc.subgraph([one], edge_types=["CausedBy"]).edges) == 1
+    assert len(orc.subgraph([one], edge_types="Updates").edges) == 0
+    with pytest.raises(InvalidInput, match="CausedBy"):
+        orc.subgraph([one], edge_types=["Nope"])
+    with pytest.raises(InvalidInput, match="list"):
+        orc.subgraph(one)

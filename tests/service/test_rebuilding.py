@@ -50,7 +50,7 @@ ENTITY_LINKS = (
         ("fts", "UPDATE memories SET search_terms = 'x' WHERE pk < 3"),
         ("fts", "UPDATE memories SET search_terms = NULL"),
         ("vectors", "DELETE FROM memory_vectors WHERE memory_pk = 2"),
-        ("vectors", "UPDATE memories SET sensitivity = 'Public' WHERE pk = 1"),
+        ("vectors", "UPDATE memory_vectors SET visibility = 1 WHERE memory_pk = 1"),
         ("vectors", "UPDATE memory_embeddings SET vector = x'00000000' WHERE memory_pk = 2"),
         ("vectors", "DELETE FROM memory_embeddings WHERE memory_pk = 2"),
         ("entities", "UPDATE entities SET mention_count = 40"),
