@@ -185,3 +185,15 @@ def test_commands_options_and_values_are_completed(
     assert zsh.returncode == 0
     for each in expected:
         assert each in zsh.stdout
+
+
+def test_the_version_is_told() -> None:
+    import memgraph
+
+    done = subprocess.run(
+        [sys.executable, "-c", "from memgraph.surfaces.cli import main; main()", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"memgraph {memgraph.__version__}\n"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 from typer.core import TyperGroup
 
+from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.surfaces.cli.building import Function, common_parameters, make_command
 from memgraph.surfaces.cli.invocation import Invocation, flush
@@ -32,7 +33,8 @@ _USAGE = 2
 
 HELP = """Typed long-term memory for agent orchestrators.
 
-Exit codes: 0 done, 1 the domain says no, 2 wrong usage. See docs/cli.md."""
+Exit codes: 0 done, 1 the domain says no, 2 wrong usage. See docs/cli.md.
+`memgraph --version` prints the version."""
 
 
 class CommandMissing(MemgraphError):
@@ -135,6 +137,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     # An error in the options themselves is told in the form that was asked for, too.
     invocation = Invocation(as_json="--json" in options)
     _prepare_streams()
+    if given == ["--version"]:
+        sys.stdout.write(f"{PROGRAM} {__version__}\n")
+        return 0
     try:
         code = root_command().main(given, PROGRAM, standalone_mode=False, obj=invocation)
     except MemgraphError as error:
