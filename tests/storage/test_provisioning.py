@@ -178,7 +178,11 @@ def test_frames_in_the_wal_may_run_ahead_of_the_file(tmp_path: Path) -> None:
         )
     # As a process finds it that opens the database while another one has it open.
     provisioning.inspect_file(path)
-    open_database(path).close()
+    second = open_database(path)
+    with second.read() as connection:
+        big = connection.exec_driver_sql("SELECT value FROM memory_metadata WHERE key = 'big'")
+        assert len(big.scalar_one()) == 200_000
+    second.close()
     database.close()
 
 
