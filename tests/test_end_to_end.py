@@ -95,6 +95,19 @@ def test_diagnostics_gets_bounded_evidence_with_provenance(orc: Orchestrator) ->
     }
 
 
+def test_an_answer_is_a_graph_too(orc: Orchestrator) -> None:
+    cause = orc.remember("Disk log-store-3 is full.", type="Observation")
+    effect = orc.remember("The disk made the night job fail.", type="Event")
+    edge = orc.relate(effect, EdgeType.CAUSED_BY, cause)
+    bundle = orc.recall("disk full night job")
+    graph = bundle.to_networkx()
+    assert [one for one, _ in sorted(graph.nodes(data="rank"), key=lambda each: each[1])] == list(
+        bundle.ids
+    )
+    assert list(graph.edges(keys=True)) == [(effect, cause, edge)]
+    assert graph.edges[effect, cause, edge]["edge_type"] == "CausedBy"
+
+
 def test_as_of_gives_the_memory_as_it_was(orc: Orchestrator, clock: FixedClock) -> None:
     first = orc.remember("The office is in Porto.")
     then = clock.now_ms()

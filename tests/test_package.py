@@ -73,7 +73,7 @@ def test_recall_does_not_load_what_only_writers_need(tmp_path: Path) -> None:
         "import sys; from memgraph import MemoryService\n"
         f"with MemoryService({str(tmp_path)!r}, environ={{}}, background=False) as service:\n"
         "    assert service.orchestrator('o').recall('gate').items\n"
-        "    print([m for m in ('sqlmodel', 'alembic', 'litellm', 'rich') if m in sys.modules])"
+        "    print([m for m in ('sqlmodel', 'alembic', 'litellm', 'networkx') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
 from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.values import Edge, Memory, Millis, Name, StoredSource, Text, Value
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 MAX_QUERY_CHARS = 2_000_000
 MAX_TOP_N = 1_000
@@ -146,3 +149,20 @@ class Bundle(Value):
     def ids(self) -> tuple[str, ...]:
         """The ids of the items, in order."""
         return tuple(item.memory.memory_id for item in self.items)
+
+    def to_networkx(self) -> nx.MultiDiGraph[str]:
+        """The answer as a graph: items keyed by memory id, and the edges that join two of them.
+
+        A node has the fields of its memory, its ``rank`` from 1 and its ``score``; an edge is keyed
+        by edge id and has the fields of the edge. Enums are their values, times milliseconds.
+        """
+        import networkx as nx
+
+        graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(receipt_id=self.receipt_id)
+        for rank, item in enumerate(self.items, start=1):
+            memory = item.memory
+            graph.add_node(memory.memory_id, rank=rank, score=item.score, **memory.model_dump())
+        for edge in self.edges:
+            if edge.from_id in graph and edge.to_id in graph:
+                graph.add_edge(edge.from_id, edge.to_id, key=edge.edge_id, **edge.model_dump())
+        return graph

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import MemoryStatus
 from memgraph.policy.ranking import BASIS_EDGES, stands_on_stale_basis
 from memgraph.storage import graph_queries, recall_graph
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.visibility import View
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 MAX_LINKS = 2_000
 
@@ -47,42 +43,26 @@ def standing(connection: sa.Connection, memory_ids: Collection[str], view: View)
     )
     if not pairs and not grounds:
         return Standing()
-    graph = _graph(pairs, [(step.memory_id, step.origin_id) for step in grounds])
     statuses = recall_graph.statuses(connection, sorted({step.memory_id for step in grounds}), view)
+    against = _by_first(pairs)
+    below = _by_first((step.origin_id, step.memory_id) for step in grounds)
     return Standing(
         contradicted_by={
-            one: tuple(sorted(found))
-            for one in sorted(memory_ids)
-            if (found := _joined(graph, one, EdgeType.CONTRADICTS))
+            one: tuple(sorted(against[one])) for one in sorted(memory_ids) if one in against
         },
         stale=frozenset(
             one
             for one in memory_ids
             if stands_on_stale_basis(
-                statuses.get(ground, MemoryStatus.RETRACTED) for ground in _grounds(graph, one)
+                statuses.get(ground, MemoryStatus.RETRACTED) for ground in below.get(one, ())
             )
         ),
     )
 
 
-def _graph(
-    contradictions: Collection[tuple[str, str]], grounds: Collection[tuple[str, str]]
-) -> nx.MultiDiGraph[str]:
-    import networkx as nx
-
-    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-    for one, other in contradictions:
-        graph.add_edge(one, other, key=EdgeType.CONTRADICTS)
-    for ground, one in grounds:
-        graph.add_edge(one, ground, key=EdgeType.CAUSED_BY)
-    return graph
-
-
-def _joined(graph: nx.MultiDiGraph[str], one: str, key: EdgeType) -> list[str]:
-    if one not in graph:
-        return []
-    return [other for _, other, kind in graph.out_edges(one, keys=True) if kind is key]
-
-
-def _grounds(graph: nx.MultiDiGraph[str], one: str) -> list[str]:
-    return _joined(graph, one, EdgeType.CAUSED_BY)
+def _by_first(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    # One step needs no graph library, and loading one is a quarter of a second.
+    found: dict[str, set[str]] = {}
+    for one, other in pairs:
+        found.setdefault(one, set()).add(other)
+    return found
