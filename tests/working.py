@@ -39,7 +39,10 @@ def working(root: Path, **options: Any) -> Iterator[MemoryService]:
         "background": False,
         "clock": FixedClock(),
         "environ": {},
-        "config": {"memory.storage.synchronous": "NORMAL"},
+        "config": {
+            "memory.storage.synchronous": "NORMAL",
+            "memory.ingest.allowed_roots": ["/drop"],
+        },
     } | options
     with (
         patch.object(memory_service, "find_names", capitalised),

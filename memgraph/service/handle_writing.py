@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import Conflict, InvalidInput
+from memgraph.errors import AccessDenied, Conflict, InvalidInput
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Change, EdgeInput, MemoryInput, Outcome, validated
 from memgraph.policy.dedup import content_hash
 from memgraph.service import reading
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
+from memgraph.service.provenance import with_canonical_source
 
 if TYPE_CHECKING:
     from memgraph.service.joining import Written
@@ -48,6 +49,7 @@ class WritingHandle(Handle):
         Raises:
             InvalidInput: naming each field that is wrong.
             NotFound: a memory named in ``derived_from`` is not there, or not to be seen.
+            AccessDenied: the file named as its source may not be read.
         """
         given = validated(MemoryInput, {"content": content, **fields})
         with self._service.opened(self.name) as opened:
@@ -212,8 +214,8 @@ class WritingHandle(Handle):
             outcomes: list[Outcome | None] = []
             for item in batch:
                 try:
-                    given = _as_input(item)
-                except InvalidInput as error:
+                    given = with_canonical_source(opened, _as_input(item), self.actor)
+                except (AccessDenied, InvalidInput) as error:
                     outcomes.append(
                         Outcome(outcome="rejected", code=error.code, message=error.message)
                     )
@@ -240,7 +242,9 @@ class WritingHandle(Handle):
         self, opened: Opened, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
     ) -> Written:
         """All of it or nothing: the first item that cannot be stored undoes the transaction."""
-        prepared = [opened.writer.prepare(each) for each in given]
+        prepared = [
+            opened.writer.prepare(with_canonical_source(opened, each, self.actor)) for each in given
+        ]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
                 transaction.connection,

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from memgraph.errors import NotFound
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.values import Memory, Source, StoredSource
+from memgraph.model.values import Memory, Source
 from memgraph.storage import tables, vectors
 from memgraph.storage.encoding import json_text
 from memgraph.storage.rows import (
@@ -24,7 +24,6 @@ from memgraph.storage.rows import (
     MEMORY_FIELDS,
     SOURCE_FIELDS,
     memory_from_row,
-    source_from_row,
 )
 from memgraph.storage.statements import insert_into
 from memgraph.storage.visibility import View
@@ -141,15 +140,6 @@ def get_many(connection: sa.Connection, ids: Sequence[str]) -> list[Memory]:
         (json.dumps(list(ids)),),
     )
     return [memory_from_row(row) for row in found]
-
-
-def get_sources(connection: sa.Connection, ids: Sequence[str]) -> list[StoredSource]:
-    """By id; unknown ids are left out."""
-    statement = sa.select(tables.sources).where(tables.sources.c.source_id.in_(sorted(set(ids))))
-    return [
-        source_from_row(row)
-        for row in connection.execute(statement.order_by(tables.sources.c.source_id))
-    ]
 
 
 def set_status(

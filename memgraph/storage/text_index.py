@@ -40,11 +40,6 @@ def rebuild(connection: sa.Connection) -> None:
     connection.exec_driver_sql("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')")
 
 
-def optimize(connection: sa.Connection) -> None:
-    """Merge the index into one segment, worth it after a bulk load."""
-    connection.exec_driver_sql("INSERT INTO memory_fts (memory_fts) VALUES ('optimize')")
-
-
 def check(connection: sa.Connection) -> bool:
     """Whether the index agrees with ``memories``, word for word. Takes a write transaction.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,7 +214,15 @@ def test_edges_bring_what_is_joined(orc: Orchestrator) -> None:
     ],
 )
 @pytest.mark.parametrize("query", ["pelican", ""])
-def test_filters(orc: Orchestrator, fields: dict[str, Any], expected: set[str], query: str) -> None:
+def test_filters(tmp_path: Path, fields: dict[str, Any], expected: set[str], query: str) -> None:
+    config = {"memory.ingest.allowed_roots": ["/files"]}
+    with MemoryService(tmp_path, config=config, environ={}, background=False) as service:
+        check_filters(service.orchestrator("o", create=True), fields, expected, query)
+
+
+def check_filters(
+    orc: Orchestrator, fields: dict[str, Any], expected: set[str], query: str
+) -> None:
     ids = {
         orc.remember(
             "A pelican, the first one.",

@@ -162,7 +162,7 @@ memories = st.fixed_dictionaries(
             max_size=3,
         ),
         "session_id": texts.filter(bool),
-        "source": st.fixed_dictionaries({"source_path": texts.filter(bool)}),
+        "source": st.fixed_dictionaries({"locator": texts.filter(bool)}),
     },
 )
 

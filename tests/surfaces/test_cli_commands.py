@@ -188,11 +188,12 @@ def test_any_question_is_answered(cli: CommandLine, query: str) -> None:
 
 
 def test_recall_tells_sources_and_explains_every_leg_and_modifier(cli: CommandLine) -> None:
-    source = ("--source-path", "/srv/notes.md", "--locator", "L3-L4")
+    notes = cli.root / "orc-1" / "memory" / "ingest" / "notes.md"
+    source = ("--source-path", str(notes), "--locator", "L3-L4")
     cli.remember("The shop closes at 20:00.", *source)
     cli.remember("The shop sells bread.")
     ran = cli("recall", "orc-1", "when does the shop close?", "--explain")
-    assert "from /srv/notes.md#L3-L4" in ran.out
+    assert f"from {notes}#L3-L4" in ran.out
     (item, _) = cli.json("recall", "orc-1", "when does the shop close?")["items"]
     headers = [line.split() for line in ran.out.splitlines() if line.startswith("#")]
     assert set(item["legs"]) <= set(headers[0])
@@ -345,7 +346,8 @@ def test_what_is_stored_cannot_act_on_the_terminal(
     cli: CommandLine, contradiction: MakeContradiction
 ) -> None:
     hostile = "\x1b]0;title\x07\x1b[2J[bold red]x[/bold red] \u202egnihtemos\u2066 \x9b31m"
-    one = cli.remember(hostile, "--tag", "[red]t\x1b", "--source-path", "/a\x1b[2J/[b]b")
+    path = f"{cli.root}/orc-1/memory/ingest/a\x1b[2J/[b]b"
+    one = cli.remember(hostile, "--tag", "[red]t\x1b", "--source-path", path)
     other = cli.remember("plain")
     cli.json("relate", "orc-1", other, "Contradicts", one, "--reason", hostile)
     for command in (

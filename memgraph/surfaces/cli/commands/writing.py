@@ -63,7 +63,9 @@ def remember(
         list[str] | None, value("ID", "A memory it follows from; repeatable.")
     ] = None,
     source_type: Annotated[SourceType | None, choice(SourceType)] = None,
-    source_path: Annotated[str | None, value("PATH", "The file it comes from.")] = None,
+    source_path: Annotated[
+        str | None, value("PATH", "The file it comes from, of a folder that may be read.")
+    ] = None,
     locator: Annotated[str | None, value("PLACE", "The place in that file.")] = None,
     conversation_id: Annotated[str | None, value("ID")] = None,
     workflow_run_id: Annotated[str | None, value("ID")] = None,
