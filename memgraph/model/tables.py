@@ -7,18 +7,15 @@ these classes do not validate (``MemoryInput`` does), the CHECK constraints have
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Any
-
 import sqlalchemy as sa
-from sqlmodel import Field, SQLModel
+from sqlmodel import SQLModel
 
+from memgraph.model.columns import choice, column, memory_ref, metadata
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
     EmbeddingState,
     EntityType,
-    IngestStatus,
     MemoryKind,
     MemoryStatus,
     MemoryType,
@@ -26,36 +23,38 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
+from memgraph.model.record_tables import (
+    AuditRow,
+    BulletinRow,
+    DocumentKeyRow,
+    IngestFileRow,
+    MetadataRow,
+    PendingLinkRow,
+    RecallItemRow,
+    RecallRow,
+)
 
-metadata = SQLModel.metadata
-metadata.naming_convention = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "ck": "ck_%(table_name)s_%(constraint_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    "pk": "pk_%(table_name)s",
-}
-
-
-def _choice(enum: type[StrEnum], name: str) -> sa.Enum:
-    """An enum that is stored by value and checked by the database."""
-    return sa.Enum(
-        enum,
-        name=name,
-        values_callable=lambda members: [member.value for member in members],
-        native_enum=False,
-        create_constraint=True,
-        validate_strings=True,
-    )
-
-
-def _column(type_: Any, *constraints: sa.ForeignKey, **options: Any) -> Any:
-    """A field whose whole definition is its column."""
-    return Field(sa_column=sa.Column(type_, *constraints, **options))
-
-
-def _memory_ref(**options: Any) -> Any:
-    return _column(sa.Text, sa.ForeignKey("memories.memory_id"), **options)
+__all__ = [
+    "AuditRow",
+    "BulletinRow",
+    "DerivationRow",
+    "DocumentKeyRow",
+    "EdgeRow",
+    "EmbeddingRow",
+    "EntityAliasRow",
+    "EntityRow",
+    "IngestFileRow",
+    "MemoryEntityRow",
+    "MemoryRow",
+    "MetadataRow",
+    "PendingLinkRow",
+    "RecallItemRow",
+    "RecallRow",
+    "SessionRow",
+    "SourceRow",
+    "StatusRow",
+    "metadata",
+]
 
 
 class MemoryRow(SQLModel, table=True):
@@ -139,38 +138,38 @@ class MemoryRow(SQLModel, table=True):
         ),
     )
 
-    pk: int = _column(sa.Integer, primary_key=True)
-    memory_id: str = _column(sa.Text, nullable=False, unique=True)
-    orchestrator_id: str = _column(sa.Text, nullable=False)
-    kind: MemoryKind = _column(_choice(MemoryKind, "kind"), nullable=False)
-    type: MemoryType = _column(_choice(MemoryType, "type"), nullable=False)
-    content: str = _column(sa.Text, nullable=False)
-    summary: str = _column(sa.Text, nullable=False)
-    importance: int = _column(sa.Integer, nullable=False)
-    confidence: float = _column(sa.Float, nullable=False)
-    status: MemoryStatus = _column(_choice(MemoryStatus, "status"), nullable=False)
-    sensitivity: Sensitivity = _column(_choice(Sensitivity, "sensitivity"), nullable=False)
-    scope: Scope = _column(_choice(Scope, "scope"), nullable=False)
-    scope_id: str | None = _column(sa.Text)
-    agent_id: str | None = _column(sa.Text)
-    session_id: str | None = _column(sa.Text)
-    sequence: int | None = _column(sa.Integer)
-    turn_id: str | None = _column(sa.Text)
-    source_role: str | None = _column(sa.Text)
-    event_time: int | None = _column(sa.Integer)
-    created_at: int = _column(sa.Integer, nullable=False)
-    updated_at: int = _column(sa.Integer, nullable=False)
-    valid_until: int | None = _column(sa.Integer)
-    access_count: int = _column(sa.Integer, nullable=False, server_default="0")
-    last_accessed_at: int | None = _column(sa.Integer)
-    decay_rate: float = _column(sa.Float, nullable=False)
-    tags: str = _column(sa.Text, nullable=False, server_default="[]")
-    attributes: str = _column(sa.Text, nullable=False, server_default="{}")
-    content_hash: str = _column(sa.Text, nullable=False)
-    token_cost: int = _column(sa.Integer, nullable=False)
-    source_id: str = _column(sa.Text, sa.ForeignKey("memory_sources.source_id"), nullable=False)
+    pk: int = column(sa.Integer, primary_key=True)
+    memory_id: str = column(sa.Text, nullable=False, unique=True)
+    orchestrator_id: str = column(sa.Text, nullable=False)
+    kind: MemoryKind = column(choice(MemoryKind, "kind"), nullable=False)
+    type: MemoryType = column(choice(MemoryType, "type"), nullable=False)
+    content: str = column(sa.Text, nullable=False)
+    summary: str = column(sa.Text, nullable=False)
+    importance: int = column(sa.Integer, nullable=False)
+    confidence: float = column(sa.Float, nullable=False)
+    status: MemoryStatus = column(choice(MemoryStatus, "status"), nullable=False)
+    sensitivity: Sensitivity = column(choice(Sensitivity, "sensitivity"), nullable=False)
+    scope: Scope = column(choice(Scope, "scope"), nullable=False)
+    scope_id: str | None = column(sa.Text)
+    agent_id: str | None = column(sa.Text)
+    session_id: str | None = column(sa.Text)
+    sequence: int | None = column(sa.Integer)
+    turn_id: str | None = column(sa.Text)
+    source_role: str | None = column(sa.Text)
+    event_time: int | None = column(sa.Integer)
+    created_at: int = column(sa.Integer, nullable=False)
+    updated_at: int = column(sa.Integer, nullable=False)
+    valid_until: int | None = column(sa.Integer)
+    access_count: int = column(sa.Integer, nullable=False, server_default="0")
+    last_accessed_at: int | None = column(sa.Integer)
+    decay_rate: float = column(sa.Float, nullable=False)
+    tags: str = column(sa.Text, nullable=False, server_default="[]")
+    attributes: str = column(sa.Text, nullable=False, server_default="{}")
+    content_hash: str = column(sa.Text, nullable=False)
+    token_cost: int = column(sa.Integer, nullable=False)
+    source_id: str = column(sa.Text, sa.ForeignKey("memory_sources.source_id"), nullable=False)
     # Two-character terms of CJK text, which FTS5's tokenizers cannot cut; NULL for other scripts.
-    search_terms: str | None = _column(sa.Text)
+    search_terms: str | None = column(sa.Text)
 
 
 class EdgeRow(SQLModel, table=True):
@@ -197,16 +196,16 @@ class EdgeRow(SQLModel, table=True):
         ),
     )
 
-    edge_id: str = _column(sa.Text, primary_key=True)
-    from_memory_id: str = _memory_ref(nullable=False)
-    to_memory_id: str = _memory_ref(nullable=False)
-    edge_type: EdgeType = _column(_choice(EdgeType, "edge_type"), nullable=False)
-    weight: float = _column(sa.Float, nullable=False)
-    reason: str | None = _column(sa.Text)
-    partial: bool = _column(sa.Boolean, nullable=False, server_default="0")
-    created_at: int = _column(sa.Integer, nullable=False)
-    resolved_at: int | None = _column(sa.Integer)
-    resolution: str | None = _column(sa.Text)
+    edge_id: str = column(sa.Text, primary_key=True)
+    from_memory_id: str = memory_ref(nullable=False)
+    to_memory_id: str = memory_ref(nullable=False)
+    edge_type: EdgeType = column(choice(EdgeType, "edge_type"), nullable=False)
+    weight: float = column(sa.Float, nullable=False)
+    reason: str | None = column(sa.Text)
+    partial: bool = column(sa.Boolean, nullable=False, server_default="0")
+    created_at: int = column(sa.Integer, nullable=False)
+    resolved_at: int | None = column(sa.Integer)
+    resolution: str | None = column(sa.Text)
 
 
 class SourceRow(SQLModel, table=True):
@@ -215,15 +214,15 @@ class SourceRow(SQLModel, table=True):
     __tablename__ = "memory_sources"
     __table_args__ = (sa.Index("ix_memory_sources_content_sha256", "content_sha256"),)
 
-    source_id: str = _column(sa.Text, primary_key=True)
-    source_type: SourceType = _column(_choice(SourceType, "source_type"), nullable=False)
-    source_path: str | None = _column(sa.Text)
-    conversation_id: str | None = _column(sa.Text)
-    workflow_run_id: str | None = _column(sa.Text)
-    step_id: str | None = _column(sa.Text)
-    captured_by: CapturedBy = _column(_choice(CapturedBy, "captured_by"), nullable=False)
-    locator: str | None = _column(sa.Text)
-    content_sha256: str | None = _column(sa.Text)
+    source_id: str = column(sa.Text, primary_key=True)
+    source_type: SourceType = column(choice(SourceType, "source_type"), nullable=False)
+    source_path: str | None = column(sa.Text)
+    conversation_id: str | None = column(sa.Text)
+    workflow_run_id: str | None = column(sa.Text)
+    step_id: str | None = column(sa.Text)
+    captured_by: CapturedBy = column(choice(CapturedBy, "captured_by"), nullable=False)
+    locator: str | None = column(sa.Text)
+    content_sha256: str | None = column(sa.Text)
 
 
 class DerivationRow(SQLModel, table=True):
@@ -233,8 +232,8 @@ class DerivationRow(SQLModel, table=True):
         sa.Index("ix_memory_derivations_derived_from_id", "derived_from_id"),
     )
 
-    memory_id: str = _memory_ref(primary_key=True)
-    derived_from_id: str = _memory_ref(primary_key=True)
+    memory_id: str = memory_ref(primary_key=True)
+    derived_from_id: str = memory_ref(primary_key=True)
 
 
 class StatusRow(SQLModel, table=True):
@@ -244,13 +243,13 @@ class StatusRow(SQLModel, table=True):
         sa.Index("ix_memory_status_memory_id", "memory_id", "since"),
     )
 
-    status_id: int = _column(sa.Integer, primary_key=True)
-    memory_id: str = _memory_ref(nullable=False)
-    status: MemoryStatus = _column(_choice(MemoryStatus, "status"), nullable=False)
-    since: int = _column(sa.Integer, nullable=False)
-    until: int | None = _column(sa.Integer)
-    actor: str = _column(sa.Text, nullable=False)
-    reason: str | None = _column(sa.Text)
+    status_id: int = column(sa.Integer, primary_key=True)
+    memory_id: str = memory_ref(nullable=False)
+    status: MemoryStatus = column(choice(MemoryStatus, "status"), nullable=False)
+    since: int = column(sa.Integer, nullable=False)
+    until: int | None = column(sa.Integer)
+    actor: str = column(sa.Text, nullable=False)
+    reason: str | None = column(sa.Text)
 
 
 class EmbeddingRow(SQLModel, table=True):
@@ -268,14 +267,14 @@ class EmbeddingRow(SQLModel, table=True):
         ),
     )
 
-    memory_pk: int = _column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
-    vector: bytes | None = _column(sa.LargeBinary)
-    model: str | None = _column(sa.Text)
-    dimensions: int | None = _column(sa.Integer)
-    state: EmbeddingState = _column(_choice(EmbeddingState, "state"), nullable=False)
-    attempts: int = _column(sa.Integer, nullable=False, server_default="0")
-    next_attempt_at: int = _column(sa.Integer, nullable=False, server_default="0")
-    error_code: str | None = _column(sa.Text)
+    memory_pk: int = column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
+    vector: bytes | None = column(sa.LargeBinary)
+    model: str | None = column(sa.Text)
+    dimensions: int | None = column(sa.Integer)
+    state: EmbeddingState = column(choice(EmbeddingState, "state"), nullable=False)
+    attempts: int = column(sa.Integer, nullable=False, server_default="0")
+    next_attempt_at: int = column(sa.Integer, nullable=False, server_default="0")
+    error_code: str | None = column(sa.Text)
 
 
 class EntityRow(SQLModel, table=True):
@@ -285,23 +284,23 @@ class EntityRow(SQLModel, table=True):
         sa.CheckConstraint("mention_count >= 0", name="mention_count"),
     )
 
-    pk: int = _column(sa.Integer, primary_key=True)
-    entity_id: str = _column(sa.Text, nullable=False, unique=True)
-    canonical_name: str = _column(sa.Text, nullable=False)
-    name_key: str = _column(sa.Text, nullable=False)
-    type: EntityType = _column(_choice(EntityType, "type"), nullable=False)
-    summary: str | None = _column(sa.Text)
-    mention_count: int = _column(sa.Integer, nullable=False, server_default="0")
-    protected: bool = _column(sa.Boolean, nullable=False, server_default="0")
-    created_at: int = _column(sa.Integer, nullable=False)
+    pk: int = column(sa.Integer, primary_key=True)
+    entity_id: str = column(sa.Text, nullable=False, unique=True)
+    canonical_name: str = column(sa.Text, nullable=False)
+    name_key: str = column(sa.Text, nullable=False)
+    type: EntityType = column(choice(EntityType, "type"), nullable=False)
+    summary: str | None = column(sa.Text)
+    mention_count: int = column(sa.Integer, nullable=False, server_default="0")
+    protected: bool = column(sa.Boolean, nullable=False, server_default="0")
+    created_at: int = column(sa.Integer, nullable=False)
 
 
 class EntityAliasRow(SQLModel, table=True):
     __tablename__ = "entity_aliases"
 
-    alias_key: str = _column(sa.Text, primary_key=True)
-    entity_pk: int = _column(sa.Integer, sa.ForeignKey("entities.pk"), primary_key=True)
-    alias: str = _column(sa.Text, nullable=False)
+    alias_key: str = column(sa.Text, primary_key=True)
+    entity_pk: int = column(sa.Integer, sa.ForeignKey("entities.pk"), primary_key=True)
+    alias: str = column(sa.Text, nullable=False)
 
 
 class MemoryEntityRow(SQLModel, table=True):
@@ -311,111 +310,15 @@ class MemoryEntityRow(SQLModel, table=True):
         {"sqlite_with_rowid": False},
     )
 
-    entity_pk: int = _column(sa.Integer, sa.ForeignKey("entities.pk"), primary_key=True)
-    memory_pk: int = _column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
+    entity_pk: int = column(sa.Integer, sa.ForeignKey("entities.pk"), primary_key=True)
+    memory_pk: int = column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
 
 
 class SessionRow(SQLModel, table=True):
     __tablename__ = "sessions"
 
-    session_id: str = _column(sa.Text, primary_key=True)
-    first_seen_at: int = _column(sa.Integer, nullable=False)
-    last_seen_at: int = _column(sa.Integer, nullable=False)
-    next_sequence: int = _column(sa.Integer, nullable=False, server_default="0")
-    consolidated_at: int | None = _column(sa.Integer)
-
-
-class IngestFileRow(SQLModel, table=True):
-    """One row for every content ever taken or refused, kept for ever."""
-
-    __tablename__ = "ingest_files"
-    __table_args__ = (sa.CheckConstraint("json_valid(manifest)", name="manifest"),)
-
-    sha256: str = _column(sa.Text, primary_key=True)
-    path: str = _column(sa.Text, nullable=False)
-    status: IngestStatus = _column(_choice(IngestStatus, "status"), nullable=False)
-    manifest: str = _column(sa.Text, nullable=False)
-    recorded_at: int = _column(sa.Integer, nullable=False)
-
-
-class PendingLinkRow(SQLModel, table=True):
-    """An edge from an ingested file to one that has not arrived: made when the other one does."""
-
-    __tablename__ = "ingest_pending_links"
-    __table_args__ = (
-        sa.UniqueConstraint("memory_id", "target", "edge_type", "outgoing"),
-        sa.CheckConstraint("weight BETWEEN 0 AND 1", name="weight"),
-        sa.Index("ix_ingest_pending_links_target", "target"),
-    )
-
-    link_id: int = _column(sa.Integer, primary_key=True)
-    memory_id: str = _memory_ref(nullable=False)
-    target: str = _column(sa.Text, nullable=False)
-    edge_type: EdgeType = _column(_choice(EdgeType, "edge_type"), nullable=False)
-    outgoing: bool = _column(sa.Boolean, nullable=False)
-    weight: float = _column(sa.Float, nullable=False)
-    reason: str | None = _column(sa.Text)
-    partial: bool = _column(sa.Boolean, nullable=False, server_default="0")
-
-
-class DocumentKeyRow(SQLModel, table=True):
-    """Under which names (path, record number) other files may link to an ingested file."""
-
-    __tablename__ = "ingest_document_keys"
-
-    document_key: str = _column(sa.Text, primary_key=True)
-    memory_id: str = _memory_ref(primary_key=True)
-
-
-class RecallRow(SQLModel, table=True):
-    __tablename__ = "recalls"
-
-    recall_id: str = _column(sa.Text, primary_key=True)
-    created_at: int = _column(sa.Integer, nullable=False)
-    query: str = _column(sa.Text, nullable=False)
-    request: str = _column(sa.Text, nullable=False)
-
-
-class RecallItemRow(SQLModel, table=True):
-    __tablename__ = "recall_items"
-    __table_args__ = (
-        sa.Index("ix_recall_items_memory_id", "memory_id"),
-        {"sqlite_with_rowid": False},
-    )
-
-    recall_id: str = _column(sa.Text, sa.ForeignKey("recalls.recall_id"), primary_key=True)
-    rank: int = _column(sa.Integer, primary_key=True)
-    memory_id: str = _memory_ref(nullable=False)
-    score: float = _column(sa.Float, nullable=False)
-    explanation: str = _column(sa.Text, nullable=False)
-
-
-class BulletinRow(SQLModel, table=True):
-    """``change_seq`` is the journal's head when it was made: equal head, equal bytes."""
-
-    __tablename__ = "bulletins"
-
-    bulletin_id: str = _column(sa.Text, primary_key=True)
-    created_at: int = _column(sa.Integer, nullable=False)
-    change_seq: int = _column(sa.Integer, nullable=False)
-    body: str = _column(sa.Text, nullable=False)
-
-
-class AuditRow(SQLModel, table=True):
-    __tablename__ = "audit_log"
-    __table_args__ = (sa.Index("ix_audit_log_subject", "subject"),)
-
-    seq: int = _column(sa.Integer, primary_key=True)
-    at: int = _column(sa.Integer, nullable=False)
-    actor: str = _column(sa.Text, nullable=False)
-    action: str = _column(sa.Text, nullable=False)
-    subject: str | None = _column(sa.Text)
-    details: str = _column(sa.Text, nullable=False)
-    hash: str = _column(sa.Text, nullable=False)
-
-
-class MetadataRow(SQLModel, table=True):
-    __tablename__ = "memory_metadata"
-
-    key: str = _column(sa.Text, primary_key=True)
-    value: str = _column(sa.Text, nullable=False)
+    session_id: str = column(sa.Text, primary_key=True)
+    first_seen_at: int = column(sa.Integer, nullable=False)
+    last_seen_at: int = column(sa.Integer, nullable=False)
+    next_sequence: int = column(sa.Integer, nullable=False, server_default="0")
+    consolidated_at: int | None = column(sa.Integer)

@@ -1,0 +1,105 @@
+"""The tables beside the graph: files that were dropped, receipts, bulletins, the journal."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlmodel import SQLModel
+
+from memgraph.model.columns import choice, column, memory_ref
+from memgraph.model.enums import EdgeType, IngestStatus
+
+
+class IngestFileRow(SQLModel, table=True):
+    """One row for every content ever taken or refused, kept for ever."""
+
+    __tablename__ = "ingest_files"
+    __table_args__ = (sa.CheckConstraint("json_valid(manifest)", name="manifest"),)
+
+    sha256: str = column(sa.Text, primary_key=True)
+    path: str = column(sa.Text, nullable=False)
+    status: IngestStatus = column(choice(IngestStatus, "status"), nullable=False)
+    manifest: str = column(sa.Text, nullable=False)
+    recorded_at: int = column(sa.Integer, nullable=False)
+
+
+class PendingLinkRow(SQLModel, table=True):
+    """An edge from an ingested file to one that has not arrived: made when the other one does."""
+
+    __tablename__ = "ingest_pending_links"
+    __table_args__ = (
+        sa.UniqueConstraint("memory_id", "target", "edge_type", "outgoing"),
+        sa.CheckConstraint("weight BETWEEN 0 AND 1", name="weight"),
+        sa.Index("ix_ingest_pending_links_target", "target"),
+    )
+
+    link_id: int = column(sa.Integer, primary_key=True)
+    memory_id: str = memory_ref(nullable=False)
+    target: str = column(sa.Text, nullable=False)
+    edge_type: EdgeType = column(choice(EdgeType, "edge_type"), nullable=False)
+    outgoing: bool = column(sa.Boolean, nullable=False)
+    weight: float = column(sa.Float, nullable=False)
+    reason: str | None = column(sa.Text)
+    partial: bool = column(sa.Boolean, nullable=False, server_default="0")
+
+
+class DocumentKeyRow(SQLModel, table=True):
+    """Under which names (path, record number) other files may link to an ingested file."""
+
+    __tablename__ = "ingest_document_keys"
+
+    document_key: str = column(sa.Text, primary_key=True)
+    memory_id: str = memory_ref(primary_key=True)
+
+
+class RecallRow(SQLModel, table=True):
+    __tablename__ = "recalls"
+
+    recall_id: str = column(sa.Text, primary_key=True)
+    created_at: int = column(sa.Integer, nullable=False)
+    query: str = column(sa.Text, nullable=False)
+    request: str = column(sa.Text, nullable=False)
+
+
+class RecallItemRow(SQLModel, table=True):
+    __tablename__ = "recall_items"
+    __table_args__ = (
+        sa.Index("ix_recall_items_memory_id", "memory_id"),
+        {"sqlite_with_rowid": False},
+    )
+
+    recall_id: str = column(sa.Text, sa.ForeignKey("recalls.recall_id"), primary_key=True)
+    rank: int = column(sa.Integer, primary_key=True)
+    memory_id: str = memory_ref(nullable=False)
+    score: float = column(sa.Float, nullable=False)
+    explanation: str = column(sa.Text, nullable=False)
+
+
+class BulletinRow(SQLModel, table=True):
+    """``change_seq`` is the journal's head when it was made: equal head, equal bytes."""
+
+    __tablename__ = "bulletins"
+
+    bulletin_id: str = column(sa.Text, primary_key=True)
+    created_at: int = column(sa.Integer, nullable=False)
+    change_seq: int = column(sa.Integer, nullable=False)
+    body: str = column(sa.Text, nullable=False)
+
+
+class AuditRow(SQLModel, table=True):
+    __tablename__ = "audit_log"
+    __table_args__ = (sa.Index("ix_audit_log_subject", "subject"),)
+
+    seq: int = column(sa.Integer, primary_key=True)
+    at: int = column(sa.Integer, nullable=False)
+    actor: str = column(sa.Text, nullable=False)
+    action: str = column(sa.Text, nullable=False)
+    subject: str | None = column(sa.Text)
+    details: str = column(sa.Text, nullable=False)
+    hash: str = column(sa.Text, nullable=False)
+
+
+class MetadataRow(SQLModel, table=True):
+    __tablename__ = "memory_metadata"
+
+    key: str = column(sa.Text, primary_key=True)
+    value: str = column(sa.Text, nullable=False)
