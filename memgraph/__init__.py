@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         EdgeInput as EdgeInput,
     )
     from memgraph.model.values import (
+        EpisodeInput as EpisodeInput,
+    )
+    from memgraph.model.values import (
         Memory as Memory,
     )
     from memgraph.model.values import (
@@ -61,6 +64,7 @@ _HOME = {
     "Sensitivity": "memgraph.model.enums",
     "SourceType": "memgraph.model.enums",
     "EdgeInput": "memgraph.model.values",
+    "EpisodeInput": "memgraph.model.values",
     "Memory": "memgraph.model.values",
     "MemoryInput": "memgraph.model.values",
     "Source": "memgraph.model.values",

@@ -162,6 +162,18 @@ class MemoryInput(Value):
         return self
 
 
+class EpisodeInput(MemoryInput):
+    """A turn of a conversation: always in a session, always said by someone.
+
+    Without a ``sequence`` it follows the last turn of its session.
+    """
+
+    kind: Literal[MemoryKind.EPISODE] = MemoryKind.EPISODE
+    type: MemoryType = MemoryType.OBSERVATION
+    session_id: Name
+    source_role: Name
+
+
 class EdgeInput(Value):
     """An edge to be stored. An end is a memory id, or ``#key`` of a memory in the same batch.
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import AccessDenied, Conflict, InvalidInput
 from memgraph.model.enums import EdgeType
-from memgraph.model.values import Change, EdgeInput, MemoryInput, Outcome, validated
+from memgraph.model.values import (
+    Change,
+    EdgeInput,
+    EpisodeInput,
+    MemoryInput,
+    Outcome,
+    validated,
+)
 from memgraph.policy.dedup import content_hash
 from memgraph.service import reading
 from memgraph.service.handle import Handle
@@ -51,11 +58,7 @@ class WritingHandle(Handle):
             NotFound: a memory named in ``derived_from`` is not there, or not to be seen.
             AccessDenied: the file named as its source may not be read.
         """
-        given = validated(MemoryInput, {"content": content, **fields})
-        with self._service.opened(self.name) as opened:
-            stored = self._store(opened, [given], []).memories[0]
-            self._embed_soon(opened)
-        return stored.memory_id or ""
+        return self._remember(validated(MemoryInput, {"content": content, **fields}))
 
     def remember_many(self, items: Iterable[MemoryInput | Mapping[str, Any]]) -> list[Outcome]:
         """Store many memories: in order, 1,000 in a transaction, one outcome for each.
@@ -63,11 +66,34 @@ class WritingHandle(Handle):
         An item that is not valid is rejected by itself. ``derived_from`` may name an earlier item
         of the same thousand by ``#key``.
         """
-        outcomes: list[Outcome] = []
-        remaining = iter(items)
-        while batch := list(islice(remaining, TRANSACTION_SIZE)):
-            outcomes.extend(self._remember_batch(batch))
-        return outcomes
+        return self._remember_all(MemoryInput, items)
+
+    def save_episode(
+        self, content: str, *, session_id: str, source_role: str, **fields: Any
+    ) -> str:
+        """Store one turn of a conversation and give its id: the path of every message.
+
+        The text index, the names that rules find and the turn's place in its session are written
+        at once. No model is called: the vector follows from the outbox.
+
+        Args:
+            content: what was said, 1 to 32,000 characters.
+            source_role: who said it: ``user``, ``assistant``, a name.
+            fields: further fields of ``EpisodeInput``.
+
+        Raises:
+            InvalidInput, NotFound, AccessDenied: see ``remember``.
+        """
+        given = {"content": content, "session_id": session_id, "source_role": source_role}
+        return self._remember(validated(EpisodeInput, given | fields))
+
+    def save_episodes(self, batch: Iterable[EpisodeInput | Mapping[str, Any]]) -> list[Outcome]:
+        """Store turns as ``save_episode`` does, as many at a time as ``remember_many`` does.
+
+        Returns:
+            An outcome for each, in order; one that is not valid is rejected by itself.
+        """
+        return self._remember_all(EpisodeInput, batch)
 
     def relate(
         self,
@@ -208,13 +234,30 @@ class WritingHandle(Handle):
                 )
             )
 
-    def _remember_batch(self, batch: Sequence[MemoryInput | Mapping[str, Any]]) -> list[Outcome]:
+    def _remember(self, given: MemoryInput) -> str:
+        with self._service.opened(self.name) as opened:
+            stored = self._store(opened, [given], []).memories[0]
+            self._embed_soon(opened)
+        return stored.memory_id or ""
+
+    def _remember_all(
+        self, kind: type[MemoryInput], items: Iterable[MemoryInput | Mapping[str, Any]]
+    ) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        remaining = iter(items)
+        while batch := list(islice(remaining, TRANSACTION_SIZE)):
+            outcomes.extend(self._remember_batch(kind, batch))
+        return outcomes
+
+    def _remember_batch(
+        self, kind: type[MemoryInput], batch: Sequence[MemoryInput | Mapping[str, Any]]
+    ) -> list[Outcome]:
         with self._service.opened(self.name) as opened:
             prepared: list[Prepared] = []
             outcomes: list[Outcome | None] = []
             for item in batch:
                 try:
-                    given = with_canonical_source(opened, _as_input(item), self.actor)
+                    given = with_canonical_source(opened, _as_input(kind, item), self.actor)
                 except (AccessDenied, InvalidInput) as error:
                     outcomes.append(
                         Outcome(outcome="rejected", code=error.code, message=error.message)
@@ -263,9 +306,9 @@ class WritingHandle(Handle):
         return validated(Change, {"actor": self.actor, "reason": reason}).reason
 
 
-def _as_input(item: MemoryInput | Mapping[str, Any]) -> MemoryInput:
-    if isinstance(item, MemoryInput):
+def _as_input(kind: type[MemoryInput], item: MemoryInput | Mapping[str, Any]) -> MemoryInput:
+    if isinstance(item, kind):
         return item
     if not isinstance(item, Mapping):
-        raise InvalidInput("a memory is given as a MemoryInput or a mapping of its fields")
-    return validated(MemoryInput, dict(item))
+        raise InvalidInput(f"an item is given as {kind.__name__} or as a mapping of its fields")
+    return validated(kind, dict(item))

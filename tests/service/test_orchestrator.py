@@ -79,6 +79,47 @@ def test_turns_repeat_one_another_and_stay_apart(orc: Orchestrator) -> None:
     assert [orc.get(str(each)).sequence for each in (*ids, later)] == [0, 1, 2, 3]
 
 
+def test_a_turn_is_saved_in_its_place_and_embedded_later(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    first = orc.save_episode("Ask Ada.", session_id="s", source_role="user")
+    outcomes = orc.save_episodes(
+        [
+            {"content": "I did.", "session_id": "s", "source_role": "assistant"},
+            {"content": "Who?", "session_id": "t", "source_role": "user", "event_time": 5},
+        ]
+    )
+    last = orc.save_episode("And?", session_id="s", source_role="user", importance=7)
+    turns = [orc.get(one) for one in (first, *(str(each.memory_id) for each in outcomes), last)]
+    assert [(each.session_id, each.sequence) for each in turns] == [
+        ("s", 0),
+        ("s", 1),
+        ("t", 0),
+        ("s", 2),
+    ]
+    assert {(each.kind, each.type) for each in turns} == {
+        (MemoryKind.EPISODE, MemoryType.OBSERVATION)
+    }
+    assert (turns[1].source_role, turns[2].event_time, turns[3].importance) == ("assistant", 5, 7)
+    assert rows(service, "orc-1", "SELECT DISTINCT state FROM memory_embeddings") == [("pending",)]
+    [found] = rows(service, "orc-1", "SELECT rowid FROM memory_fts WHERE memory_fts MATCH 'ada'")
+    assert rows(service, "orc-1", "SELECT name_key FROM entities") == [("ada",)]
+    assert rows(service, "orc-1", "SELECT memory_id FROM memories WHERE pk = ?", *found) == [
+        (first,)
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"session_id": ""}, {"source_role": None}, {"kind": "fact"}, {"session_id": None}]
+)
+def test_a_turn_needs_its_session_and_its_speaker(orc: Orchestrator, wrong: dict[str, Any]) -> None:
+    turn = {"content": "Hi.", "session_id": "s", "source_role": "user"}
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        orc.save_episode(**(turn | wrong))
+    [outcome] = orc.save_episodes([turn | wrong])
+    assert (outcome.outcome, outcome.code) == ("rejected", InvalidInput.code)
+
+
 def test_a_retracted_text_can_be_remembered_again(orc: Orchestrator) -> None:
     first = orc.remember("It rains.")
     orc.retract(first, reason="it stopped")
