@@ -19,7 +19,9 @@ def check_vectors(connection: sa.Connection, report: VerifyReport) -> None:
     """Ready vectors are whole, finite and of norm 1; the index holds them and nothing else."""
     import numpy as np
 
-    keys, packed, visibilities = vectors.entries(connection)
+    from memgraph.storage import vector_search
+
+    keys, packed, visibilities = vector_search.entries(connection)
     expected = np.zeros(len(keys), dtype=bool)
     number = 0
     source: Iterator[Any] = integrity.rows(connection, integrity.VECTORS)

@@ -27,7 +27,8 @@ from memgraph.retrieval.query import (
 from memgraph.storage import graph_queries, recall_queries
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.recall_queries import Candidate, Narrowing
-from memgraph.storage.vectors import Vectors
+from memgraph.storage.vector_cache import HeldVectors
+from memgraph.storage.vector_search import Vectors
 from memgraph.storage.visibility import STANDING
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Search:
         with_edges: there are edges to follow.
         top_k_context: candidates that the context leg ranks.
         exact: nothing is left out for the sake of speed.
+        held: vectors kept from recall to recall.
     """
 
     connection: sa.Connection
@@ -93,6 +95,7 @@ class Search:
     with_edges: bool
     top_k_context: int
     exact: bool
+    held: HeldVectors | None = None
 
     def gather(
         self,
@@ -185,7 +188,7 @@ class Search:
     @cached_property
     def _read(self) -> Vectors:
         # The context leg compares what the vector leg has read, and some more.
-        return Vectors(self.connection)
+        return Vectors(self.connection, None if self.exact else self.held)
 
     @property
     def _deadline_ms(self) -> int:

@@ -36,6 +36,7 @@ from memgraph.retrieval.legs import ACTIVE, Legs, Search
 from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.database import Database
 from memgraph.storage.recall_queries import Candidate, Narrowing
+from memgraph.storage.vector_cache import HeldVectors
 from memgraph.storage.visibility import STANDING, View
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def recall(
     ids: IdSource,
     degraded: Sequence[Degraded] = (),
     exact: bool = False,
+    held: HeldVectors | None = None,
 ) -> Bundle:
     """Answer a request.
 
@@ -85,6 +87,7 @@ def recall(
         now_ms: the time of the recall, for decay and recency.
         degraded: what the caller knows to be missing already.
         exact: leave no term out and compare every vector, whatever it costs; for measuring.
+        held: the vectors of this database that the process keeps.
 
     Raises:
         AccessDenied: the request reaches further than ``viewer``.
@@ -100,7 +103,7 @@ def recall(
     vector = _query_vector(request.query, embed, told)
     keys = name_keys(request.query[: query.MAX_READ_CHARS]) if name_keys else ()
     with database.read() as connection:
-        return _Answer(connection, request, settings, narrowing, now_ms, exact).bundle(
+        return _Answer(connection, request, settings, narrowing, now_ms, exact, held).bundle(
             question, vector, keys, told, ids.new(RECEIPT_PREFIX)
         )
 
@@ -115,6 +118,7 @@ class _Answer:
     narrowing: Narrowing
     now_ms: int
     exact: bool
+    held: HeldVectors | None
 
     def bundle(
         self,
@@ -203,6 +207,7 @@ class _Answer:
             with_edges,
             self._top_n + CONTEXT_SURPLUS,
             self.exact,
+            self.held,
         )
         if not question.words and vector is None:
             legs = Legs()

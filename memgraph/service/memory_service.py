@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -34,6 +35,7 @@ from memgraph.storage import provisioning
 
 if TYPE_CHECKING:
     from memgraph.service.importing import ImportReport
+    from memgraph.storage.vector_cache import HeldVectors, VectorCache
 
 DEFAULT_ACTOR = "user"
 
@@ -244,10 +246,21 @@ class MemoryService:
             ids=self.ids,
             embedding=self._provider(settings),
             find_names=find_names,
+            hold_vectors=self._hold_vectors,
         )
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
+
+    @cached_property
+    def _vector_cache(self) -> VectorCache:
+        # With it comes numpy, which commands that recall nothing do without.
+        from memgraph.storage.vector_cache import VectorCache
+
+        return VectorCache()
+
+    def _hold_vectors(self) -> HeldVectors:
+        return self._vector_cache.hold()
 
     def _dimensions(self, settings: Settings) -> int:
         provider = self._provider(settings)

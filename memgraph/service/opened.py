@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,6 +30,7 @@ from memgraph.storage.database import Database
 
 if TYPE_CHECKING:
     from memgraph.service.writing import Writer
+    from memgraph.storage.vector_cache import HeldVectors
 
 
 @dataclass(slots=True)
@@ -58,6 +59,7 @@ class Opened:
         ids: IdSource,
         embedding: EmbeddingProvider | None,
         find_names: NameFinder,
+        hold_vectors: Callable[[], HeldVectors],
     ) -> None:
         self.paths = paths
         self.database = database
@@ -66,6 +68,7 @@ class Opened:
         self.ids = ids
         self.embedding = embedding
         self.find_names = find_names
+        self._hold_vectors = hold_vectors
         # Both are the pool's, under its lock.
         self.users = 0
         self.retired = False
@@ -96,6 +99,11 @@ class Opened:
         with database.read() as connection:
             self.other_model = model_mismatch(connection, embedding)
             self.has_backlog = embeddings.has_pending(connection)
+
+    @cached_property
+    def held_vectors(self) -> HeldVectors:
+        """What recall keeps of the vectors; a process that recalls nothing keeps nothing."""
+        return self._hold_vectors()
 
     @cached_property
     def writer(self) -> Writer:
@@ -164,4 +172,6 @@ class Opened:
                 except (MemgraphError, OSError) as error:
                     self.log.failure("close", error)
         finally:
+            if "held_vectors" in self.__dict__:
+                self.held_vectors.close()
             self.database.close()

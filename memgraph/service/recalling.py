@@ -36,4 +36,5 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
         now_ms=opened.clock.now_ms(),
         ids=opened.ids,
         degraded=degraded,
+        held=opened.held_vectors,
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from memgraph.model.enums import EmbeddingState
-from memgraph.storage import tables
+from memgraph.storage import metadata, tables
 
 _ENQUEUE = "INSERT INTO memory_embeddings (memory_pk, state) VALUES (?, 'pending')"
 _STILL_PENDING = (
@@ -33,6 +33,10 @@ _DUE = (
     " WHERE e.state = 'pending' AND e.state <> 'ready' AND e.next_attempt_at <= ?"
     " ORDER BY e.next_attempt_at, e.memory_pk LIMIT ?"
 )
+
+
+# Counts how often a stored vector was taken back; while it stays, a key's vector stays the same.
+GENERATION_KEY = "vector_generation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +213,8 @@ def pending_count(connection: sa.Connection) -> int:
 
 
 def _reset(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
+    # What a process keeps of the vectors is no longer theirs.
+    _next_generation(connection)
     changed = connection.execute(
         sa.update(tables.embeddings)
         .where(which)
@@ -223,3 +229,8 @@ def _reset(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
         )
     )
     return int(changed.rowcount)
+
+
+def _next_generation(connection: sa.Connection) -> None:
+    generation = int(metadata.get(connection, GENERATION_KEY) or 0) + 1
+    metadata.put(connection, GENERATION_KEY, str(generation))

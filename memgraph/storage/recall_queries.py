@@ -23,17 +23,16 @@ from memgraph.model.values import Memory
 from memgraph.policy.scope import predicate
 from memgraph.storage import vectors
 from memgraph.storage.rows import memory_from_row
-from memgraph.storage.vectors import Vectors
 from memgraph.storage.visibility import View
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memgraph.storage.vector_search import Vectors
+
 # Text beyond this is not looked at when candidates are compared; the index holds all of it.
 MAX_COMPARED_CHARS = 4_000
-# The bits of a vector tell near from far only roughly: so many times the leg are looked at closely.
-OVERSAMPLING = 4
 _STEPS_BETWEEN_LOOKS = 20_000
 
 
@@ -208,36 +207,26 @@ def by_vector(
     limit: int,
     *,
     compare_all: bool = False,
-    read: Vectors | None = None,
+    read: Vectors,
 ) -> list[Candidate]:
     """Memories by cosine similarity of their canonical vectors, best first.
 
-    The nearest ``OVERSAMPLING`` x ``limit`` by bits are compared exactly; ``compare_all``: all.
-    What was read to that end is kept in ``read``.
+    Args:
+        compare_all: every vector, from the rows themselves.
+        read: keeps what was read to that end.
     """
-    read = Vectors(connection) if read is None else read
     visibilities = _visibilities(narrowing)
-    wide = OVERSAMPLING * limit
     if compare_all:
-        pks = vectors.nearest_exact(connection, query, wide)
+        best = read.nearest_of_all(query, limit)
     else:
-        pks = vectors.nearest(connection, query, wide, visibilities=visibilities)
-    best = _compared(read, pks, query)
+        best = read.nearest(query, limit, visibilities=visibilities)
     found = _first_that_pass(connection, best, narrowing, limit)
-    if not narrowing.is_view_alone and len(found) < limit and len(pks) == wide:
+    if not narrowing.is_view_alone and len(found) < limit <= len(best):
         # The filters let too few of the nearest through: search among what they let through.
         allowed = _allowed(connection, narrowing)
-        pks = vectors.nearest(connection, query, wide, visibilities=visibilities, among=allowed)
-        best = _compared(read, pks, query)
+        best = read.nearest(query, limit, visibilities=visibilities, among=allowed)
         found = _first_that_pass(connection, best, narrowing, limit)
     return found
-
-
-def _compared(read: Vectors, pks: Sequence[int], query: NDArray[np.float32]) -> list[int]:
-    """Those of ``pks`` that have a vector, by cosine, equal ones by key."""
-    keys, exact = read.of(pks)
-    scores = (exact @ query).tolist()
-    return [pk for _, pk in sorted(zip((-each for each in scores), keys, strict=True))]
 
 
 def _first_that_pass(

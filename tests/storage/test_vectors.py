@@ -11,9 +11,10 @@ import pytest
 import sqlalchemy as sa
 
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
-from memgraph.storage import embeddings, memories, provisioning, vectors
+from memgraph.storage import embeddings, memories, provisioning, vector_search, vectors
 from memgraph.storage.database import Database
 from memgraph.storage.rows import MEMORY_FIELDS
+from memgraph.storage.vector_cache import VectorCache
 
 NOW = 1_767_225_600_000
 OPEN = vectors.visibility("global", None, "active", "Public")
@@ -84,7 +85,7 @@ def test_nearest_agrees_with_the_distances_of_vec0(database: Database) -> None:
         fill(connection, 1500)
         vectors.remove(connection, [3, 700, 1499])
         query = unit_vectors(1, vectors.indexed_dimensions(connection), seed=5)[0]
-        found = vectors.nearest(connection, query, 40, visibilities=[OPEN])
+        found = vector_search.nearest(connection, query, 40, visibilities=[OPEN])
         padded = query.tobytes() + bytes(4 * (-len(query) % 8))
         told = connection.exec_driver_sql(
             "SELECT memory_pk, distance FROM memory_vectors"
@@ -100,7 +101,7 @@ def test_a_set_of_keys_narrows_the_search(database: Database) -> None:
     with database.write() as connection:
         given = fill(connection, 50)
         among = [2, 4, 6, 99]
-        found = vectors.nearest(connection, given[1], 10, visibilities=[OPEN], among=among)
+        found = vector_search.nearest(connection, given[1], 10, visibilities=[OPEN], among=among)
     assert found[0] == 2
     assert sorted(found) == [2, 4, 6]
 
@@ -109,13 +110,13 @@ def test_what_is_not_visible_takes_no_place(database: Database) -> None:
     with database.write() as connection:
         given = fill(connection, 30, sensitivity=Sensitivity.RESTRICTED)
         hidden = vectors.visibility("global", None, "active", "Restricted")
-        assert vectors.nearest(connection, given[0], 5, visibilities=[OPEN]) == []
-        assert vectors.nearest(connection, given[0], 5, visibilities=[OPEN, hidden])[0] == 1
+        assert vector_search.nearest(connection, given[0], 5, visibilities=[OPEN]) == []
+        assert vector_search.nearest(connection, given[0], 5, visibilities=[OPEN, hidden])[0] == 1
 
 
 def indexed(connection: sa.Connection) -> dict[int, int]:
     """The visibility of every key in the index."""
-    keys, _, visibilities = vectors.entries(connection)
+    keys, _, visibilities = vector_search.entries(connection)
     return dict(zip(keys.tolist(), visibilities.tolist(), strict=True))
 
 
@@ -127,7 +128,7 @@ def test_refresh_follows_a_change_of_status(database: Database) -> None:
         vectors.refresh(connection, ["fact_0002", "fact_unknown"])
         replaced = vectors.visibility("global", None, "superseded", "Public")
         assert indexed(connection) == {1: OPEN, 2: replaced, 3: OPEN, 4: OPEN, 5: OPEN}
-        found = vectors.nearest(connection, given[1], 5, visibilities=[OPEN])
+        found = vector_search.nearest(connection, given[1], 5, visibilities=[OPEN])
     assert sorted(found) == [1, 3, 4, 5]
 
 
@@ -136,21 +137,21 @@ def test_adding_again_replaces(database: Database) -> None:
         given = fill(connection, 5)
         vectors.add(connection, [(1, given[4].tobytes())])
         assert len(indexed(connection)) == 5
-        assert vectors.nearest(connection, given[4], 2, visibilities=[OPEN]) == [1, 5]
+        assert vector_search.nearest(connection, given[4], 2, visibilities=[OPEN]) == [1, 5]
 
 
 def test_nearest_exact_agrees_with_numpy(database: Database) -> None:
     with database.write() as connection:
         given = fill(connection, 40)
         query = unit_vectors(1, given.shape[1], seed=9)[0]
-        found = vectors.nearest_exact(connection, query, 7)
+        found = vector_search.nearest_exact(connection, query, 7)
     assert found == [int(at) + 1 for at in np.argsort(-(given @ query), kind="stable")[:7]]
 
 
 def test_exact_gives_canonical_vectors_by_key(database: Database) -> None:
     with database.write() as connection:
         given = fill(connection, 5)
-        read = vectors.Vectors(connection)
+        read = vector_search.Vectors(connection)
         keys, found = read.of([4, 2, 77])
         assert read.of([])[0] == []
         again, wider = read.of([5, 4])
@@ -185,3 +186,59 @@ def test_visibility_tells_scope_status_and_sensitivity_apart(scope_id: str | Non
     }
     assert len(seen) == 12
     assert vectors.visibility("session", "a", "active", "Public") not in seen
+
+
+def test_few_vectors_are_compared_exactly(database: Database) -> None:
+    held = VectorCache().hold()
+    with database.write() as connection:
+        given = fill(connection, 600)
+        vectors.remove(connection, [3])
+        read = vector_search.Vectors(connection, held)
+        query = unit_vectors(1, given.shape[1], seed=5)[0]
+        scores = given @ query
+        scores[2] = -2.0
+        best = [int(at) + 1 for at in np.argsort(-scores, kind="stable")[:20]]
+        assert read.nearest(query, 5, visibilities=[OPEN]) == best
+        among = best[1::2]
+        assert read.nearest(query, 5, visibilities=[OPEN], among=among) == among
+        assert read.nearest(query, 5, visibilities=[]) == []
+        keys, found = read.of([9, 8])
+    assert keys == [8, 9]
+    assert np.array_equal(found, given[[7, 8]])
+
+
+def test_what_is_kept_follows_every_change(database: Database) -> None:
+    held = VectorCache().hold()
+
+    def first(query: np.ndarray[Any, Any]) -> int:
+        with database.read() as connection:
+            return vector_search.Vectors(connection, held).nearest(query, 5, visibilities=[OPEN])[0]
+
+    with database.write() as connection:
+        given = fill(connection, 40)
+    assert first(given[6]) == 7
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE memories SET status = 'retracted' WHERE pk = 7")
+        vectors.refresh(connection, ["fact_0007"])
+    assert first(given[6]) != 7
+    with database.write() as connection:
+        # As a rebuild with another model does it: taken back, embedded anew.
+        embeddings.reset(connection, [8, 9])
+        vectors.remove(connection, [8, 9])
+        anew = {8: given[6].tobytes(), 9: given[7].tobytes()}
+        embeddings.mark_ready(connection, anew, "other", given.shape[1])
+        vectors.add(connection, list(anew.items()))
+    assert first(given[6]) == 8
+    assert first(given[7]) == 9
+
+
+def test_an_index_beside_the_vectors_is_searched_by_its_bits(database: Database) -> None:
+    with database.write() as connection:
+        given = fill(connection, 30)
+        connection.exec_driver_sql(
+            "UPDATE memory_embeddings SET state = 'failed', vector = NULL WHERE memory_pk = 2"
+        )
+        read = vector_search.Vectors(connection, VectorCache().hold())
+        found = read.nearest(given[1], 5, visibilities=[OPEN])
+    assert len(found) == 19
+    assert 2 not in found

@@ -1,0 +1,161 @@
+"""Canonical vectors that a process keeps between recalls.
+
+A memory's vector never changes while the ``vector_generation`` of its database stays the same, so
+what is kept is right in every snapshot of that generation. Which memories there are, and who may
+see them, is read from the snapshot each time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+DEFAULT_MAX_BYTES = 64 * 2**20
+_FLOAT_BYTES = 4
+
+Fetch = Callable[[list[int]], list[tuple[int, bytes]]]
+"""Keys to (key, little-endian float32) of those that have a vector, in their order."""
+
+
+class VectorCache:
+    """Room for the vectors of many orchestrators; the longest unused give way.
+
+    Args:
+        max_bytes: of all vectors together.
+    """
+
+    def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._used: OrderedDict[HeldVectors, int] = OrderedDict()
+
+    def make_room(self, held: HeldVectors, size: int) -> bool:
+        """Note what one orchestrator's vectors take, bytes; False: they are too many to keep."""
+        with self._lock:
+            self._used.pop(held, None)
+            if size > self._max_bytes:
+                return False
+            self._used[held] = size
+            idle = []
+            while sum(self._used.values()) > self._max_bytes:
+                idle.append(self._used.popitem(last=False)[0])
+        for each in idle:
+            each.clear()
+        return True
+
+    def hold(self) -> HeldVectors:
+        """A place for one orchestrator's vectors, empty."""
+        return HeldVectors(self)
+
+    def forget(self, held: HeldVectors) -> None:
+        with self._lock:
+            self._used.pop(held, None)
+
+
+class HeldVectors:
+    """The vectors of one orchestrator. Safe from several threads."""
+
+    def __init__(self, cache: VectorCache) -> None:
+        self._cache = cache
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Keep nothing any more."""
+        self._state = _NOTHING
+
+    def close(self) -> None:
+        self._cache.forget(self)
+        self.clear()
+
+    def aligned(
+        self, generation: str, pks: NDArray[np.int64], dimensions: int, fetch: Fetch
+    ) -> NDArray[np.float32] | None:
+        """The vectors of ``pks``, a row for each, in their order.
+
+        None where one of them has no vector, or they are too many to keep.
+        """
+        if not self._cache.make_room(self, len(pks) * dimensions * _FLOAT_BYTES):
+            self.clear()
+            return None
+        with self._lock:
+            state = self._state
+            if (state.generation, state.rows.shape[1]) != (generation, dimensions):
+                state = _empty(generation, dimensions)
+            if not np.array_equal(state.pks, pks):
+                followed = _followed(state, pks, fetch)
+                if followed is None:
+                    return None
+                state = followed
+            self._state = state
+            return state.rows[: len(pks)]
+
+    def of(self, generation: str, pks: Sequence[int]) -> NDArray[np.float32] | None:
+        """The vectors of ``pks``, a row for each; None: not all of them are kept."""
+        state = self._state
+        places = None if state.generation != generation else state.places(pks)
+        return None if places is None else state.rows[places]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Replaced as a whole, so that nobody sees the keys of one time and the rows of another.
+
+    Attributes:
+        pks: shape (n,), in the order of the index, which is mostly ascending.
+        rows: shape (at least n, dimensions); those behind the n-th are to come.
+        order: places of ``pks`` by ascending key; None: they are ascending.
+    """
+
+    generation: str
+    pks: NDArray[np.int64]
+    rows: NDArray[np.float32]
+    order: NDArray[np.intp] | None
+
+    def places(self, pks: Sequence[int]) -> NDArray[np.intp] | None:
+        """Where the rows of these keys are; None: one is missing."""
+        wanted = np.fromiter(pks, dtype=np.int64, count=len(pks))
+        at = np.searchsorted(self.pks, wanted, sorter=self.order)
+        if not len(self.pks) or (len(at) and at.max() >= len(self.pks)):
+            return None
+        found = at if self.order is None else self.order[at]
+        return found if np.array_equal(self.pks[found], wanted) else None
+
+
+def _empty(generation: str, dimensions: int) -> _State:
+    return _State(generation, np.empty(0, np.int64), np.empty((0, dimensions), np.float32), None)
+
+
+_NOTHING = _empty("", 0)
+
+
+def _followed(state: _State, pks: NDArray[np.int64], fetch: Fetch) -> _State | None:
+    """The state for these keys: what is there is taken over, what is new is fetched."""
+    known = len(state.pks)
+    if np.array_equal(pks[:known], state.pks):
+        rows, lacking = state.rows, np.arange(known, len(pks))
+        if len(rows) < len(pks):
+            # Some to spare, so that not every new memory copies all that are there.
+            rows = np.empty((len(pks) * 5 // 4, rows.shape[1]), np.float32)
+            rows[:known] = state.rows[:known]
+    else:
+        rows = np.empty((len(pks), state.rows.shape[1]), np.float32)
+        at = np.searchsorted(state.pks, pks, sorter=state.order)
+        at = np.minimum(at, max(known - 1, 0))
+        places = at if state.order is None else state.order[at]
+        same = state.pks[places] == pks if known else np.zeros(len(pks), bool)
+        rows[same] = state.rows[places[same]]
+        lacking = np.flatnonzero(~same)
+    fetched = fetch(pks[lacking].tolist())
+    if [pk for pk, _ in fetched] != pks[lacking].tolist():
+        return None
+    if fetched:
+        joined = b"".join(vector for _, vector in fetched)
+        rows[lacking] = np.frombuffer(joined, "<f4").reshape(len(lacking), -1)
+    ascending = bool((np.diff(pks) > 0).all())
+    return _State(state.generation, pks, rows, None if ascending else np.argsort(pks))

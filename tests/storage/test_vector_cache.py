@@ -1,0 +1,125 @@
+"""Vectors kept between recalls: those of the snapshot, whatever was kept before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from memgraph.storage.vector_cache import HeldVectors, VectorCache
+
+DIMENSIONS = 4
+
+
+def vector(pk: int, generation: str = "0") -> NDArray[np.float32]:
+    return np.random.default_rng([pk, int(generation)]).normal(size=DIMENSIONS).astype("<f4")
+
+
+@dataclass
+class Rows:
+    """Stands for the rows of a database; counts what is asked of it."""
+
+    generation: str = "0"
+    missing: set[int] = field(default_factory=set)
+    asked: list[int] = field(default_factory=list)
+
+    def fetch(self, pks: list[int]) -> list[tuple[int, bytes]]:
+        self.asked.extend(pks)
+        return [(pk, vector(pk, self.generation).tobytes()) for pk in pks if pk not in self.missing]
+
+
+def aligned(held: HeldVectors, rows: Rows, pks: list[int]) -> NDArray[np.float32] | None:
+    keys = np.array(pks, dtype=np.int64)
+    return held.aligned(rows.generation, keys, DIMENSIONS, rows.fetch)
+
+
+def expected(pks: list[int], generation: str = "0") -> NDArray[np.float32]:
+    found = [vector(pk, generation) for pk in pks]
+    return np.array(found, dtype=np.float32).reshape(len(pks), DIMENSIONS)
+
+
+def test_only_what_is_new_is_fetched() -> None:
+    held, rows = VectorCache().hold(), Rows()
+    aligned(held, rows, [1, 2, 3])
+    first = held.of("0", [3, 1])
+    found = aligned(held, rows, [1, 2, 3, 4, 5])
+    assert rows.asked == [1, 2, 3, 4, 5]
+    assert found is not None
+    assert np.array_equal(found, expected([1, 2, 3, 4, 5]))
+    assert first is not None
+    assert np.array_equal(first, expected([3, 1]))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("01"), st.lists(st.integers(1, 40), unique=True, max_size=25)),
+        max_size=12,
+    )
+)
+def test_every_snapshot_gets_its_own_vectors(snapshots: list[tuple[str, list[int]]]) -> None:
+    held = VectorCache().hold()
+    for generation, pks in snapshots:
+        found = aligned(held, Rows(generation), pks)
+        assert found is not None
+        assert np.array_equal(found, expected(pks, generation))
+        some = sorted(pks)[::2]
+        few = held.of(generation, some)
+        if pks:
+            assert few is not None
+            assert np.array_equal(few, expected(some, generation))
+        assert held.of(generation, [99]) is None
+
+
+def test_rows_handed_out_stay_as_they_were() -> None:
+    held, rows = VectorCache().hold(), Rows()
+    before = aligned(held, rows, [1, 2])
+    aligned(held, rows, [1, 2, 3])
+    aligned(held, rows, [7, 2])
+    assert before is not None
+    assert np.array_equal(before, expected([1, 2]))
+
+
+def test_a_key_without_a_vector_is_not_covered_up() -> None:
+    held, rows = VectorCache().hold(), Rows(missing={2})
+    assert aligned(held, rows, [1, 2, 3]) is None
+    rows.missing.clear()
+    assert aligned(held, rows, [1, 2, 3]) is not None
+
+
+def test_another_generation_brings_its_own_vectors() -> None:
+    held = VectorCache().hold()
+    aligned(held, Rows(), [1, 2])
+    assert held.of("1", [1]) is None
+    found = aligned(held, Rows("1"), [1, 2])
+    assert found is not None
+    assert np.array_equal(found, expected([1, 2], "1"))
+
+
+def test_the_longest_unused_give_way() -> None:
+    cache = VectorCache(max_bytes=5 * DIMENSIONS * 4)
+    one, other = cache.hold(), cache.hold()
+    aligned(one, Rows(), [1, 2])
+    aligned(other, Rows(), [1, 2, 3])
+    assert one.of("0", [1]) is not None
+    aligned(other, Rows(), [1, 2, 3, 4])
+    assert one.of("0", [1]) is None
+    assert other.of("0", [4]) is not None
+
+
+def test_too_many_are_not_kept() -> None:
+    held = VectorCache(max_bytes=2 * DIMENSIONS * 4).hold()
+    assert aligned(held, Rows(), [1, 2, 3]) is None
+    assert aligned(held, Rows(), [1, 2]) is not None
+
+
+def test_what_was_closed_takes_no_room() -> None:
+    cache = VectorCache(max_bytes=2 * DIMENSIONS * 4)
+    first, second = cache.hold(), cache.hold()
+    aligned(first, Rows(), [1, 2])
+    first.close()
+    aligned(second, Rows(), [1, 2])
+    assert first.of("0", [1]) is None
+    assert second.of("0", [1]) is not None
