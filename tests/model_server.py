@@ -1,10 +1,11 @@
-"""A real HTTP server on loopback that speaks the OpenAI protocol, well or badly, as told."""
+"""A real HTTP server on loopback that speaks OpenAI's protocol and a rerank one, as it is told."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -75,6 +76,41 @@ class ModelServer:
         }
         return lambda request: (200, body, {})
 
+    @staticmethod
+    def reranks(score: Callable[[str, str], float], first: int | None = None) -> Behaviour:
+        """The good answer of a rerank interface: every document's score, in the order given.
+
+        ``first``: only so many of them.
+        """
+
+        def behaviour(request: dict[str, Any]) -> Reply:
+            results = [
+                {"index": place, "relevance_score": score(request["query"], text)}
+                for place, text in enumerate(request["documents"])
+            ]
+            return 200, {"id": "r-1", "results": results[:first], "meta": {}}, {}
+
+        return behaviour
+
+    @staticmethod
+    def rerank_results(results: Any) -> Behaviour:
+        """An answer of a rerank interface with exactly these results."""
+        return lambda request: (200, {"id": "r-1", "results": results, "meta": {}}, {})
+
+    def dribbles(self, request: dict[str, Any]) -> Reply:
+        """A body that never ends and comes one byte at a time, fast enough for any read timeout."""
+
+        def bytes_for_ever() -> Iterator[bytes]:
+            while not self._let_go.wait(0.02):
+                yield b" "
+
+        return 200, bytes_for_ever(), {"content-length": "1000000"}
+
+    @staticmethod
+    def floods(request: dict[str, Any]) -> Reply:
+        """A body of 64 million bytes."""
+        return 200, (b" " * 1_000_000 for _ in range(64)), {"content-length": "64000000"}
+
     def hangs(self, request: dict[str, Any]) -> Reply:
         """Answers only when the server is closed (or after 30 s, should a test forget)."""
         self._let_go.wait(30)
@@ -90,16 +126,26 @@ class ModelServer:
                 )
                 queue = server._queue
                 status, body, headers = (queue.pop(0) if len(queue) > 1 else queue[0])(request)
-                payload = body if isinstance(body, bytes) else self._text(body).encode()
                 if server._let_go.is_set():
                     return  # the client is long gone
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name.replace("_", "-"), value)
                 self.send_header("content-type", "application/json")
+                if isinstance(body, Iterator):
+                    self.end_headers()
+                    self._stream(body)
+                    return
+                payload = body if isinstance(body, bytes) else self._text(body).encode()
                 self.send_header("content-length", str(len(payload)))
                 self.end_headers()
                 self.wfile.write(payload)
+
+            def _stream(self, chunks: Iterable[bytes]) -> None:
+                self.close_connection = True
+                with contextlib.suppress(ConnectionError):  # the client gave up
+                    for chunk in chunks:
+                        self.wfile.write(chunk)
 
             @staticmethod
             def _text(body: Any) -> str:

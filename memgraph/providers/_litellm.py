@@ -8,6 +8,7 @@ the provider's answer: nothing of their text leaves this module, only class name
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import threading
 import warnings
@@ -37,6 +38,7 @@ _RETRYABLE_STATUSES: Final = frozenset({408, 409, 425, 429})
 _PARSING_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 _load_lock = threading.Lock()
+_calling = threading.local()
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Connection:
         api_base: the provider's address where it is not litellm's own.
         api_key: the key; None leaves it to litellm, which reads the provider's variable.
         first_wait_s: pause before the first retry, >= 0; doubles each time, with jitter.
+        give_up_after_s: seconds after which nothing is tried again; None: no such limit.
 
     Raises:
         InvalidConfig: a value out of range; ``details['key']`` names it.
@@ -61,6 +64,7 @@ class Connection:
     api_base: str | None = None
     api_key: str | None = field(default=None, repr=False)
     first_wait_s: float = 0.5
+    give_up_after_s: float | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.timeout_s < float("inf"):
@@ -72,7 +76,9 @@ class Connection:
 
 
 def call(
-    connection: Connection, operation: Literal["embedding", "completion"], **request: Any
+    connection: Connection,
+    operation: Literal["embedding", "completion", "rerank"],
+    **request: Any,
 ) -> Any:
     """Call ``litellm.<operation>`` and repeat what failed for a passing reason.
 
@@ -84,9 +90,12 @@ def call(
         ProviderRejected: the key, the model or the request is not accepted.
         ProviderAnswerInvalid: the answer is not what litellm can read.
     """
+    stop = tenacity.stop_after_attempt(connection.retries + 1)
     attempts = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_may_pass),
-        stop=tenacity.stop_after_attempt(connection.retries + 1),
+        stop=stop
+        if connection.give_up_after_s is None
+        else stop | tenacity.stop_before_delay(connection.give_up_after_s),
         wait=_pause_s(connection.first_wait_s),
         reraise=True,
     )
@@ -117,6 +126,7 @@ def _call_once(connection: Connection, operation: str, request: dict[str, Any]) 
     function = getattr(_litellm(), operation)
     openai, httpx = importlib.import_module("openai"), importlib.import_module("httpx")
     expected = (openai.OpenAIError, httpx.HTTPError, OSError, RuntimeError, *_PARSING_ERRORS)
+    _calling.now = True
     try:
         return function(
             model=connection.model,
@@ -129,8 +139,39 @@ def _call_once(connection: Connection, operation: str, request: dict[str, Any]) 
         )
     except expected as error:
         translated = _translated(error, openai, httpx)
+    finally:
+        _calling.now = False
     # Outside the except block, so that neither __context__ nor the traceback keeps the original.
     raise translated
+
+
+def load() -> None:
+    """Load what a call needs, so that the time for a call is not spent on it. Takes seconds."""
+    _litellm()
+    importlib.import_module("openai")
+    importlib.import_module("httpx")
+
+
+def bounded_client(seconds: float) -> Any:
+    """A client of litellm that gives up on an answer that is too long or comes too slowly.
+
+    ``seconds`` are for the whole body, not from one byte to the next. Needs `load`.
+    """
+    from memgraph.providers._bounded import bound
+
+    handler = importlib.import_module("litellm.llms.custom_httpx.http_handler").HTTPHandler()
+    bound(handler.client, seconds)
+    return handler
+
+
+class _Silence(logging.Filter):
+    """Keeps litellm's own logger quiet while we call: it writes answers and errors to stderr."""
+
+    def filter(self, _record: logging.LogRecord) -> bool:
+        return not getattr(_calling, "now", False)
+
+
+_silence = _Silence()
 
 
 def _litellm() -> ModuleType:
@@ -144,6 +185,7 @@ def _litellm() -> ModuleType:
         # litellm reads max_retries=0 as "unset": without this it triples every attempt.
         litellm.DEFAULT_MAX_RETRIES = 0  # type: ignore[attr-defined]
         _silence_schema_warnings()
+        logging.getLogger("LiteLLM").addFilter(_silence)
         return litellm
 
 

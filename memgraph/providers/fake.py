@@ -11,7 +11,7 @@ from memgraph.errors import InvalidConfig, MemgraphError, ProviderUnavailable
 from memgraph.providers.embedding import checked, prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -86,6 +86,43 @@ class FakeCompletion:
         if isinstance(answer, MemgraphError):
             raise answer
         return copy.deepcopy(answer)
+
+
+class FakeReranking:
+    """Orders texts by how many words they share with the question, or as it is told.
+
+    Args:
+        order: gives the places, best first, for a question and its texts; anything goes, also what
+            no honest model would answer.
+        fail_with: an error to raise at every call; set the attribute to None to let it come back.
+
+    Attributes:
+        calls: the question and the texts of every call, oldest first, failed ones included.
+    """
+
+    name: ClassVar[str] = "fake"
+
+    def __init__(
+        self,
+        order: Callable[[str, Sequence[str]], Sequence[int]] | None = None,
+        fail_with: MemgraphError | None = None,
+    ) -> None:
+        self._order = order or _by_shared_words
+        self.fail_with = fail_with
+        self.calls: list[tuple[str, tuple[str, ...]]] = []
+
+    def rank(self, query: str, texts: Sequence[str]) -> Sequence[int]:
+        """See `RerankingProvider.rank`."""
+        self.calls.append((query, tuple(texts)))
+        if self.fail_with is not None:
+            raise self.fail_with
+        return self._order(query, texts)
+
+
+def _by_shared_words(query: str, texts: Sequence[str]) -> list[int]:
+    asked = set(_WORD.findall(query.casefold()))
+    shared = [len(asked & set(_WORD.findall(text.casefold()))) for text in texts]
+    return sorted(range(len(texts)), key=lambda place: -shared[place])
 
 
 def _direction(word: str, dimensions: int) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ class LitellmCompletion:
         api_base: the provider's address where it is not litellm's own.
         api_key: the key; None leaves it to litellm, which reads the provider's variable.
         first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
+        give_up_after_s: seconds after which nothing is tried again; None: no such limit.
 
     Raises:
         InvalidConfig: a value out of range; ``details['key']`` names it.
@@ -44,13 +45,14 @@ class LitellmCompletion:
         api_base: str | None = None,
         api_key: str | None = None,
         first_wait_s: float = 0.5,
+        give_up_after_s: float | None = None,
     ) -> None:
         if max_tokens < 1:
             raise InvalidConfig("The longest answer must be at least 1 token.", key="max_tokens")
         self.name = LITELLM_PREFIX + model
         self._max_tokens = max_tokens
         self._connection = _litellm.Connection(
-            model, timeout_s, retries, api_base, api_key, first_wait_s
+            model, timeout_s, retries, api_base, api_key, first_wait_s, give_up_after_s
         )
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:

@@ -1,0 +1,139 @@
+"""Reranking by any model that litellm can reach: one with a rerank interface, or a chat model."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.providers import _litellm
+from memgraph.providers._deadline import within
+from memgraph.providers.chat_reranking import ANSWER_SCHEMA, SYSTEM, places_of, prompt
+from memgraph.providers.litellm_completion import LitellmCompletion
+from memgraph.providers.reranking import (
+    DEFAULT_RETRIES,
+    DEFAULT_TIMEOUT_S,
+    LITELLM_PREFIX,
+    usable_places,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class LitellmReranking:
+    """One model with a rerank interface (Cohere, Jina, Voyage, Infinity, vLLM and others).
+
+    Args:
+        model: as litellm names it, without the ``litellm/`` of the configuration.
+        timeout_s: seconds for one order, retries and pauses included, > 0. Loading litellm, once
+            in a process, is not counted.
+        retries: further attempts after one that failed for a passing reason, >= 0.
+        api_base: the provider's address where it is not litellm's own.
+        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
+
+    Raises:
+        InvalidConfig: a value out of range; ``details['key']`` names it.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        retries: int = DEFAULT_RETRIES,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        first_wait_s: float = 0.5,
+    ) -> None:
+        self.name = LITELLM_PREFIX + model
+        self._connection = _litellm.Connection(
+            model, timeout_s, retries, api_base, api_key, first_wait_s, give_up_after_s=timeout_s
+        )
+        self._client: Any = None
+
+    def rank(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
+        """See `RerankingProvider.rank`."""
+        if not texts:
+            return ()
+        _litellm.load()
+        if self._client is None:
+            self._client = _litellm.bounded_client(self._connection.timeout_s)
+        return within(self._connection.timeout_s, lambda: self._ranked(query, list(texts)))
+
+    def _ranked(self, query: str, texts: list[str]) -> tuple[int, ...]:
+        response = _litellm.call(
+            self._connection,
+            "rerank",
+            query=_sendable(query),
+            documents=[_sendable(text) for text in texts],
+            top_n=len(texts),
+            return_documents=False,
+            client=self._client,
+        )
+        return usable_places(_by_relevance(getattr(response, "results", None)), len(texts))
+
+
+class LitellmChatReranking:
+    """One language model, asked to put all texts in order at once. Arguments as above."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        retries: int = DEFAULT_RETRIES,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        first_wait_s: float = 0.5,
+    ) -> None:
+        if not timeout_s > 0.0:
+            raise InvalidConfig("The provider timeout must be above 0 seconds.", key="timeout_s")
+        self.name = LITELLM_PREFIX + model
+        self._timeout_s = timeout_s
+        self._completion = LitellmCompletion(
+            model,
+            timeout_s=timeout_s,
+            retries=retries,
+            api_base=api_base,
+            api_key=api_key,
+            first_wait_s=first_wait_s,
+            give_up_after_s=timeout_s,
+        )
+
+    def rank(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
+        """See `RerankingProvider.rank`."""
+        if not texts:
+            return ()
+        _litellm.load()
+        user = prompt(query, texts, secrets.token_hex(8))
+        answer = within(
+            self._timeout_s,
+            lambda: self._completion.complete_json(SYSTEM, user, ANSWER_SCHEMA),
+        )
+        return usable_places(places_of(answer), len(texts))
+
+
+def _by_relevance(results: object) -> list[int]:
+    """Places by falling score; equal scores in the order of the answer.
+
+    Raises:
+        ProviderAnswerInvalid: an entry without a whole number for a place and a finite score.
+    """
+    if not isinstance(results, list):
+        raise ProviderAnswerInvalid("The reranker returned no results.", reason="shape")
+    scored = []
+    for each in results:
+        place = each.get("index") if isinstance(each, dict) else None
+        score = each.get("relevance_score") if isinstance(each, dict) else None
+        if type(place) is not int or not isinstance(score, float) or not math.isfinite(score):
+            raise ProviderAnswerInvalid("The reranker returned no scores.", reason="shape")
+        scored.append((-score, place))
+    return [place for _, place in sorted(scored, key=lambda one: one[0])]
+
+
+def _sendable(text: str) -> str:
+    """Lone surrogates cannot be written as UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
