@@ -49,30 +49,29 @@ WEIGHTS: Mapping[str, float] = {
     "period": 5.0,
 }
 
-# Between two texts: a character that stands in no word and that str.split keeps.
+# Between two texts: a character that stands in no word.
 _END = "\x02"
-_NO_WORD = re.compile(rf"[^\w{_END}]|_")
-# Every ASCII character that belongs to no word becomes a blank.
+# Every ASCII byte that belongs to no word becomes a blank, capitals become small; bytes of other
+# characters stay, `_Plain` has seen to those.
 _BLANKED = bytes(
-    code if chr(code) == _END or (code < 128 and chr(code).isalnum()) else ord(" ")
+    ord(chr(code).lower()) if code >= 128 or chr(code) == _END or chr(code).isalnum() else ord(" ")
     for code in range(256)
 )
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 # BM25's usual constants; a turn of a conversation has about so many words.
 _K1, _B, _USUAL_WORDS = 1.2, 0.75, 30.0
 _NEAR = {1: 0.6, 2: 0.4}
 _FEEDBACK_TOP = 5
 # A turn may be an "ok, thanks"; what is no turn was written down because it says something.
 _LENGTH_SCALE, _USUAL_LENGTH = 12.0, 0.75
-_TIME = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|recently"
-    r"|since|morning|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may"
-    r"|june|july|august|september|october|november|december|\d{4})\b",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(
-    r"\d|\b(?:once|twice|one|two|three|four|five|six|seven|eight|nine|ten|dozen|several)\b",
-    re.IGNORECASE,
-)
+_TIME_WORDS = """
+    yesterday today tonight tomorrow last next ago week weeks weekend month months year years
+    recently since morning monday tuesday wednesday thursday friday saturday sunday january february
+    march april may june july august september october november december
+"""
+_NUMBER_WORDS = """
+    once twice one two three four five six seven eight nine ten dozen several
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +111,9 @@ def rank(pool: Pool, question: Question, terms: Terms) -> list[int]:
 def features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
     """Every feature by name, one number per candidate."""
     layout = _Layout(pool.candidates)
-    found = _term_features(pool, terms, layout)
-    found |= _plain_features(pool.candidates, question, layout)
+    texts = _Texts(pool.candidates)
+    found = _term_features(pool, terms, layout, texts)
+    found |= _plain_features(pool.candidates, question, layout, texts)
     if pool.vectors is not None and pool.query_vector is not None:
         found |= _meaning_features(pool.vectors, pool.query_vector, found, layout)
     found["best_of_session"] = layout.best_of_session(_first_guess(found))
@@ -175,8 +175,100 @@ class _Layout:
         return best[self.group]
 
 
-def _term_features(pool: Pool, terms: Terms, layout: _Layout) -> dict[str, Floats]:
-    counts, lengths = _term_counts(pool.candidates, terms)
+class _Texts:
+    """The words of all candidates in one string of bytes, every one between blanks.
+
+    To take every word of a few hundred texts into the hand would take ten times as long: only
+    those are looked at that may be among the wanted.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self._candidates = candidates
+        joined = "".join([f" {each.content.replace(_END, ' ')} {_END}" for each in candidates])
+        if not joined.isascii():
+            joined = _NOT_ASCII.sub(_plain, joined)
+        self._text = joined.encode("utf-8", "surrogatepass").translate(_BLANKED)
+        self._codes = np.frombuffer(self._text, dtype=np.uint8)
+        blank = self._codes <= ord(" ")
+        self._ends = np.flatnonzero(self._codes == ord(_END))
+        self._starts = np.flatnonzero(blank[:-1] & ~blank[1:])
+        self._blank = blank
+        self.lengths: Floats = np.diff(np.searchsorted(self._starts, self._ends), prepend=0).astype(
+            np.float64
+        )
+
+    def counts(self, stems: Sequence[str]) -> Floats:
+        """How often each stem stands in each candidate."""
+        counts = np.zeros((len(self._candidates), len(stems)))
+        found = list(self._occurrences(stems))
+        if found:
+            at, columns = np.array(found, dtype=np.intp).T
+            np.add.at(counts, (self._owners(at), columns), 1.0)
+        for column, gram in enumerate(stems):
+            if len(gram) <= 2 and not gram.isascii():
+                counts[:, column] = [each.content.count(gram) for each in self._candidates]
+        return counts
+
+    def any_of(self, folded: Sequence[str]) -> Floats:
+        """1 for the candidates that hold one of these words."""
+        flags = np.zeros(len(self._candidates))
+        found = [at for each in folded for at in self._places(f" {each} ".encode())]
+        flags[self._owners(np.array(found, dtype=np.intp))] = 1.0
+        return flags
+
+    def digits(self, least: int) -> Floats:
+        """1 for the candidates that hold a run of so many digits."""
+        is_digit = (self._codes >= ord("0")) & (self._codes <= ord("9"))
+        run = is_digit
+        for _ in range(least - 1):
+            run = run[:-1] & is_digit[len(is_digit) - len(run) + 1 :]
+        flags = np.zeros(len(self._candidates))
+        flags[self._owners(np.flatnonzero(run))] = 1.0
+        return flags
+
+    def _owners(self, offsets: NDArray[np.intp]) -> NDArray[np.intp]:
+        return np.searchsorted(self._ends, offsets)
+
+    def _places(self, wanted: bytes) -> Iterator[int]:
+        at = self._text.find(wanted)
+        while at >= 0:
+            yield at
+            at = self._text.find(wanted, at + 1)
+
+    def _occurrences(self, stems: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """(offset, place in ``stems``) of every word that has one of the stems."""
+        places = {each: at for at, each in enumerate(stems)}
+        heads: list[str] = []
+        for one in sorted({head(each) for each in stems}):
+            if not heads or not one.startswith(heads[-1]):
+                heads.append(one)
+        for one in heads:
+            for start in self._places(f" {one}".encode("utf-8", "surrogatepass")):
+                end = self._text.find(b" ", start + 1)
+                word = self._text[start + 1 : end].decode("utf-8", "surrogatepass")
+                place = places.get(stem(word))
+                if place is not None:
+                    yield start, place
+
+
+class _Plain(dict[int, str]):
+    """The folded word characters of every character that was met; blanks for the others."""
+
+    def __missing__(self, code: int) -> str:
+        folded = "".join(each if each.isalnum() else " " for each in fold(chr(code)))
+        self[code] = folded
+        return folded
+
+
+_PLAIN = _Plain()
+
+
+def _plain(found: re.Match[str]) -> str:
+    return found[0].translate(_PLAIN)
+
+
+def _term_features(pool: Pool, terms: Terms, layout: _Layout, texts: _Texts) -> dict[str, Floats]:
+    counts, lengths = texts.counts(terms.stems), texts.lengths
     idf = np.array(terms.idf)
     damping = _K1 * (1 - _B + _B * lengths / _USUAL_WORDS)
     weighted = counts * (_K1 + 1) / (counts + damping[:, None]) * idf
@@ -203,68 +295,19 @@ def _term_features(pool: Pool, terms: Terms, layout: _Layout) -> dict[str, Float
     }
 
 
-def _term_counts(candidates: Sequence[Candidate], terms: Terms) -> tuple[Floats, Floats]:
-    """How often each term stands in each candidate, and the number of words of each."""
-    # All texts together, and only the words that may have a term's stem are looked at: to take
-    # every word of a few hundred texts into the hand would take ten times as long.
-    text = _blanked(candidates)
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    blank = codes <= ord(" ")
-    ends = np.flatnonzero(codes == ord(_END))
-    starts = np.flatnonzero(blank[:-1] & ~blank[1:])
-    lengths = np.diff(np.searchsorted(starts, ends), prepend=0).astype(np.float64)
-    counts = np.zeros((len(candidates), len(terms.stems)))
-    found = list(_occurrences(text, terms.stems))
-    if found:
-        at, columns = np.array(found, dtype=np.intp).T
-        np.add.at(counts, (np.searchsorted(ends, at), columns), 1.0)
-    for column, gram in enumerate(terms.stems):
-        if len(gram) <= 2 and not gram.isascii():
-            counts[:, column] = [each.content.count(gram) for each in candidates]
-    return counts, lengths
-
-
-def _blanked(candidates: Sequence[Candidate]) -> str:
-    """The folded words of all texts, every one between blanks, `_END` behind each text."""
-    bodies = [each.content.replace(_END, " ") for each in candidates]
-    text = fold("".join(f" {body} {_END}" for body in bodies))
-    if text.isascii():
-        # Ten times as fast as the pattern, and most texts are plain.
-        return text.encode("ascii").translate(_BLANKED).decode("ascii")
-    return _NO_WORD.sub(" ", text)
-
-
-def _occurrences(text: str, stems: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """(offset, place in ``stems``) of every word of a blanked text that has one of the stems."""
-    places = {each: at for at, each in enumerate(stems)}
-    heads: list[str] = []
-    for one in sorted({head(each) for each in stems}):
-        if not heads or not one.startswith(heads[-1]):
-            heads.append(one)
-    for one in heads:
-        start = text.find(f" {one}")
-        while start >= 0:
-            end = text.find(" ", start + 1)
-            place = places.get(stem(text[start + 1 : end]))
-            if place is not None:
-                yield start, place
-            start = text.find(f" {one}", end)
-
-
 def _plain_features(
-    candidates: Sequence[Candidate], question: Question, layout: _Layout
+    candidates: Sequence[Candidate], question: Question, layout: _Layout, texts: _Texts
 ) -> dict[str, Floats]:
-    contents = [each.content for each in candidates]
-    asks = _flags(text.rstrip().endswith("?") for text in contents)
+    asks = _flags(each.content.rstrip().endswith("?") for each in candidates)
     found = {
         "speaker": _speaker(candidates, question),
         "asks": asks,
         "answers": layout.shifted(asks, -1),
     }
     if question.asks_when:
-        found["time_asked"] = _flags(_TIME.search(text) is not None for text in contents)
+        found["time_asked"] = np.maximum(texts.any_of(_TIME_WORDS.split()), texts.digits(4))
     if question.asks_how_many:
-        found["number_asked"] = _flags(_NUMBER.search(text) is not None for text in contents)
+        found["number_asked"] = np.maximum(texts.any_of(_NUMBER_WORDS.split()), texts.digits(1))
     if question.periods:
         found["period"] = np.array(
             [
