@@ -130,17 +130,18 @@ class _Matter:
 
 @dataclass(slots=True)
 class _Script:
-    """A history while it is being written."""
+    """A history while it is being written; ``used``: texts of all that name no subject."""
 
     chance: random.Random
     matter: _Matter
+    used: set[str]
     day: float
     events: list[Event] = field(default_factory=list)
     terse: bool = False
     said: set[str] = field(default_factory=set)
 
     def pick(self, texts: Sequence[str], **values: str) -> str:
-        """One of some sentences that was not said yet, filled in."""
+        """One of some sentences in words that this history has not used yet, filled in."""
         fresh = [each for each in texts if each not in self.said] or list(texts)
         chosen = self.chance.choice(fresh)
         self.said.add(chosen)
@@ -152,8 +153,13 @@ class _Script:
     def changed(self, old: str, new: str, among: str = "change", terse: str = "terse") -> str:
         """A sentence that puts ``new`` in the place of ``old``, now and then without a subject."""
         if self.chance.random() < TERSE_SHARE:
-            self.terse = True
-            return self.pick(_data()[terse], v=new, o=old)
+            texts = (sentence(each, v=new, o=old) for each in _data()[terse])
+            # Two histories with one and the same text would share one memory.
+            free = [each for each in texts if each not in self.used]
+            if free:
+                self.terse = True
+                self.used.add(chosen := self.chance.choice(free))
+                return chosen
         return self.pick(self.matter.topic[among], v=new, o=old)
 
     def add(self, action: Action, key: str, text: str = "", other: str = "") -> float:
@@ -181,8 +187,9 @@ def histories(count: int, seed: int) -> list[History]:
             at for at, matter in enumerate(matters) if matter.is_decision == (kind is Kind.REVERSED)
         )
         chosen.append((kind, matters.pop(at)))
+    used: set[str] = set()
     scripts = [
-        _Script(chance, matter, day=chance.randrange(SPAN) + chance.random())
+        _Script(chance, matter, used, day=chance.randrange(SPAN) + chance.random())
         for _, matter in chosen
     ]
     # All scripts come first: a distractor must not say what a history is about.

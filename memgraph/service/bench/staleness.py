@@ -247,6 +247,7 @@ MEASURES = (
     "resolved_unmarked",
     "as_of",
 )
+COUNTS = ("detected", "histories", "memories", "seed", "apart")
 
 
 def _shares(answers: Sequence[Answered]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Measuring: memgraph bench labels, locomo, latency."""
+"""Measuring: memgraph bench labels, locomo, staleness, latency."""
 
 from __future__ import annotations
 
@@ -45,6 +45,47 @@ def locomo(
         return _measured(bench.run(data, lambda stage: told(stage, 0, 1)))
 
 
+def staleness(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    histories: Annotated[int, typer.Option(min=1, help="Number of histories, up to 300.")] = 120,
+    seed: Annotated[int, typer.Option(help="Another seed, other histories.")] = 1,
+    apart: Annotated[
+        bool, typer.Option("--apart", help="Every history in an orchestrator of its own.")
+    ] = False,
+) -> Report:
+    """Measure whether what holds now is found before what held once."""
+    from memgraph.service.bench import staleness as bench
+
+    with stages("measuring") as told:
+        found = bench.run(histories, seed, apart=apart, progress=lambda stage: told(stage, 0, 1))
+
+    def show(screen: Screen) -> None:
+        kinds = {**found["by_kind"], **found["by_wording"], "all": found}
+        measures = (*bench.MEASURES, "questions")
+        rows = [
+            [measure, *(_cell(each[measure]) for each in kinds.values())] for measure in measures
+        ]
+        screen.table(("share of the questions", *kinds), rows)
+        screen.line()
+        screen.fields(_flat({name: found[name] for name in bench.COUNTS}, ""))
+        if failures := found["failures"]:
+            screen.line()
+            columns = ("history", "kind", "mode", "question", "failed", "shown")
+            screen.table(columns, [[_told(each[one]) for one in columns] for each in failures])
+
+    return Report(found, show)
+
+
+def _told(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
 def latency(
     context: typer.Context,  # noqa: ARG001 - every command has it
     sizes: Annotated[str, typer.Option(metavar="N,N", help="Numbers of memories.")] = "10000",
@@ -83,6 +124,6 @@ COMMANDS = {
     "bench": make_group(
         "bench",
         "Measure quality and speed.",
-        {"labels": labels, "locomo": locomo, "latency": latency},
+        {"labels": labels, "locomo": locomo, "staleness": staleness, "latency": latency},
     )
 }
