@@ -2,8 +2,9 @@
 
 vec0's own KNN costs n x k. Here the chunks of its table are read and compared over whole arrays,
 which costs n whatever k is, and lets a set of keys narrow the search. Where the vectors are few
-they are compared as they are, from a copy kept between recalls; where they are many, by the bits
-of the index, and the nearest of those exactly.
+they are compared as they are, from a copy kept between recalls. Where they are many, three looks
+follow one another, each closer and at fewer: how many bits differ, what the query itself says to
+the bits, and what it says to the canonical vectors.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", np.uint16, np.float32)
 
-# The bits of a vector tell near from far only roughly: so many times the limit are looked at
-# closely.
-OVERSAMPLING = 4
+# Bits tell near from far only roughly: so many times the limit are compared exactly, and so many
+# times those, or a hundredth of all, with the query's numbers instead of its signs.
+OVERSAMPLING = 8
+LOOKED_AT_TWICE = 5
+_SHARE_LOOKED_AT_TWICE = 0.01
 # Up to so many vectors (twenty chunks of vec0's) the exact comparison is the faster one.
 COMPARED_EXACTLY = 20_480
 _BATCH = 5_000
@@ -34,6 +37,14 @@ _CHUNK = 1_024
 _CHUNKS_PER_RUN = 64
 _FEW = 16
 _ALL_VALID = b"\xff"
+# Shape (8, 256): +1 or -1 for each bit of each byte.
+_SIGNS = (
+    np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+    .astype(np.float32)
+    .T
+    * 2
+    - 1
+)
 _GENERATION = (
     "SELECT value FROM memory_metadata WHERE key IN ('embedding_dimensions', 'vector_generation')"
     " ORDER BY key"
@@ -72,12 +83,17 @@ class Vectors:
             among: only these keys; None: all.
         """
         wide = OVERSAMPLING * limit
-        if self._held is not None and self._is_small():
+        size = _size(self._connection)
+        if self._held is not None and size <= COMPARED_EXACTLY:
             found = self._nearest_held(self._held, query, wide, visibilities, among)
             if found is not None:
                 return found
-        pks = nearest(self._connection, query, wide, visibilities=visibilities, among=among)
-        return self.compared(pks, query)
+        twice = max(LOOKED_AT_TWICE * wide, int(size * _SHARE_LOOKED_AT_TWICE))
+        pks, packed = nearest_by_bits(
+            self._connection, query, twice, visibilities=visibilities, among=among
+        )
+        closer, _ = _best(pks, -agreement(packed, query), wide)
+        return self.compared(closer.tolist(), query)
 
     def nearest_of_all(self, query: NDArray[np.float32], limit: int) -> list[int]:
         """As ``nearest``, from the canonical vectors alone and whoever may see them."""
@@ -109,11 +125,6 @@ class Vectors:
         found = canonical(self._connection, pks, self._dimensions)
         self._read.update(dict.fromkeys(pks))
         self._read.update(found)
-
-    def _is_small(self) -> bool:
-        driver: Any = self._connection.connection.driver_connection
-        [(chunks,)] = driver.execute("SELECT count(*) FROM memory_vectors_chunks")
-        return int(chunks) * _CHUNK <= COMPARED_EXACTLY
 
     def _nearest_held(
         self,
@@ -153,15 +164,15 @@ def entries(
     return pks[order], packed[order], marks[order]
 
 
-def nearest(
+def nearest_by_bits(
     connection: sa.Connection,
     query: NDArray[np.float32],
     limit: int,
     *,
     visibilities: Collection[int],
     among: Collection[int] | None = None,
-) -> list[int]:
-    """Keys of the ``limit`` vectors that differ from the query in the fewest bits.
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The vectors that differ from the query in the fewest bits.
 
     Args:
         query: shape (dimensions,).
@@ -169,20 +180,48 @@ def nearest(
         among: only these keys; None: all.
 
     Returns:
-        At most ``limit`` keys, fewest differing bits first, equal ones by key.
+        Keys, those with the fewest differing bits first, equal ones by key; and their bits.
     """
     bits = _packed(query)
     keys = np.empty(0, dtype=np.int64)
+    packed = np.empty((0, len(bits)), dtype=np.uint8)
     distances = np.empty(0, dtype=np.uint16)
     for pks, vectors, marks in _runs(connection, len(bits)):
         keep = _kept(pks, marks, visibilities, among)
         if not keep.all():
             pks, vectors = pks[keep], vectors[keep]
         differing = _differing_bits(vectors, bits)
-        keys, distances = _best(
-            np.concatenate([keys, pks]), np.concatenate([distances, differing]), limit
-        )
-    return [int(key) for key in keys]
+        if len(keys) == limit:
+            # Most of a run is farther away than all that were kept.
+            close = np.flatnonzero(differing <= distances[-1])
+            pks, vectors, differing = pks[close], vectors[close], differing[close]
+        keys, packed = np.concatenate([keys, pks]), np.concatenate([packed, vectors])
+        distances = np.concatenate([distances, differing])
+        order = _smallest(keys, distances, limit)
+        keys, packed, distances = keys[order], packed[order], distances[order]
+    return keys, packed
+
+
+def agreement(packed: NDArray[np.uint8], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The inner product of a query and vectors of which only the signs are known, as +1 and -1.
+
+    Source: Gordo, Perronnin, "Asymmetric distances for binary embeddings", CVPR 2011.
+
+    Args:
+        packed: shape (n, bytes), a bit for each dimension, the lowest first.
+        query: shape (dimensions,).
+
+    Returns:
+        Shape (n,).
+    """
+    padded = np.zeros(packed.shape[1] * 8, dtype=np.float32)
+    padded[: len(query)] = query
+    # What each of the 256 bytes says in each place: looked up, not multiplied out.
+    told = padded.reshape(-1, 8) @ _SIGNS
+    out = np.zeros(len(packed), dtype=np.float32)
+    for place, table in enumerate(told):
+        out += table[packed[:, place]]
+    return out
 
 
 def nearest_exact(connection: sa.Connection, query: NDArray[np.float32], limit: int) -> list[int]:
@@ -217,6 +256,13 @@ def canonical(
         (json.dumps(pks), dimensions),
     ).fetchall()
     return found
+
+
+def _size(connection: sa.Connection) -> int:
+    """How many vectors the chunks of the index have room for."""
+    driver: Any = connection.connection.driver_connection
+    [(chunks,)] = driver.execute("SELECT count(*) FROM memory_vectors_chunks")
+    return int(chunks) * _CHUNK
 
 
 # The layout of the chunks is vec0's own (its shadow tables); a test holds it against vec0's KNN.
@@ -301,12 +347,17 @@ def _best(
     keys: NDArray[np.int64], distances: NDArray[Number], limit: int
 ) -> tuple[NDArray[np.int64], NDArray[Number]]:
     """The ``limit`` smallest by distance, then by key."""
-    if len(keys) > limit:
-        bound = np.partition(distances, limit - 1)[limit - 1]
-        close = distances <= bound
-        keys, distances = keys[close], distances[close]
-    order = np.lexsort((keys, distances))[:limit]
+    order = _smallest(keys, distances, limit)
     return keys[order], distances[order]
+
+
+def _smallest(keys: NDArray[np.int64], distances: NDArray[Number], limit: int) -> NDArray[np.intp]:
+    """Places of the ``limit`` smallest by distance, then by key."""
+    if len(keys) <= limit:
+        return np.lexsort((keys, distances))
+    bound = np.partition(distances, limit - 1)[limit - 1]
+    close = np.flatnonzero(distances <= bound)
+    return close[np.lexsort((keys[close], distances[close]))[:limit]]
 
 
 def _packed(query: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +80,26 @@ def fill(connection: sa.Connection, count: int, **values: Any) -> np.ndarray[Any
     return found
 
 
+def by_bits(
+    connection: sa.Connection,
+    query: np.ndarray[Any, Any],
+    limit: int,
+    visibilities: Collection[int] = (OPEN,),
+    among: Collection[int] | None = None,
+) -> list[int]:
+    keys, _ = vector_search.nearest_by_bits(
+        connection, query, limit, visibilities=visibilities, among=among
+    )
+    found: list[int] = keys.tolist()
+    return found
+
+
 def test_nearest_agrees_with_the_distances_of_vec0(database: Database) -> None:
     with database.write() as connection:
         fill(connection, 1500)
         vectors.remove(connection, [3, 700, 1499])
         query = unit_vectors(1, vectors.indexed_dimensions(connection), seed=5)[0]
-        found = vector_search.nearest(connection, query, 40, visibilities=[OPEN])
+        found = by_bits(connection, query, 40)
         padded = query.tobytes() + bytes(4 * (-len(query) % 8))
         told = connection.exec_driver_sql(
             "SELECT memory_pk, distance FROM memory_vectors"
@@ -97,11 +111,28 @@ def test_nearest_agrees_with_the_distances_of_vec0(database: Database) -> None:
     assert len(told) == 1497
 
 
+def test_the_nearest_by_bits_bring_their_bits(database: Database) -> None:
+    with database.write() as connection:
+        given = fill(connection, 1500)
+        keys, packed = vector_search.nearest_by_bits(connection, given[3], 40, visibilities=[OPEN])
+    signs = np.packbits(given[keys - 1] > 0, axis=1, bitorder="little")
+    assert np.array_equal(packed, signs)
+
+
+def test_agreement_is_the_product_with_the_signs(database: Database) -> None:
+    with database.read() as connection:
+        dimensions = vectors.indexed_dimensions(connection)
+    given = unit_vectors(30, dimensions)
+    packed = np.packbits(given > 0, axis=1, bitorder="little")
+    expected = np.where(given > 0, 1.0, -1.0) @ given[4]
+    assert np.allclose(vector_search.agreement(packed, given[4]), expected, atol=1e-5)
+
+
 def test_a_set_of_keys_narrows_the_search(database: Database) -> None:
     with database.write() as connection:
         given = fill(connection, 50)
         among = [2, 4, 6, 99]
-        found = vector_search.nearest(connection, given[1], 10, visibilities=[OPEN], among=among)
+        found = by_bits(connection, given[1], 10, [OPEN], among=among)
     assert found[0] == 2
     assert sorted(found) == [2, 4, 6]
 
@@ -110,8 +141,8 @@ def test_what_is_not_visible_takes_no_place(database: Database) -> None:
     with database.write() as connection:
         given = fill(connection, 30, sensitivity=Sensitivity.RESTRICTED)
         hidden = vectors.visibility("global", None, "active", "Restricted")
-        assert vector_search.nearest(connection, given[0], 5, visibilities=[OPEN]) == []
-        assert vector_search.nearest(connection, given[0], 5, visibilities=[OPEN, hidden])[0] == 1
+        assert by_bits(connection, given[0], 5, [OPEN]) == []
+        assert by_bits(connection, given[0], 5, [OPEN, hidden])[0] == 1
 
 
 def indexed(connection: sa.Connection) -> dict[int, int]:
@@ -128,7 +159,7 @@ def test_refresh_follows_a_change_of_status(database: Database) -> None:
         vectors.refresh(connection, ["fact_0002", "fact_unknown"])
         replaced = vectors.visibility("global", None, "superseded", "Public")
         assert indexed(connection) == {1: OPEN, 2: replaced, 3: OPEN, 4: OPEN, 5: OPEN}
-        found = vector_search.nearest(connection, given[1], 5, visibilities=[OPEN])
+        found = by_bits(connection, given[1], 5, [OPEN])
     assert sorted(found) == [1, 3, 4, 5]
 
 
@@ -137,7 +168,7 @@ def test_adding_again_replaces(database: Database) -> None:
         given = fill(connection, 5)
         vectors.add(connection, [(1, given[4].tobytes())])
         assert len(indexed(connection)) == 5
-        assert vector_search.nearest(connection, given[4], 2, visibilities=[OPEN]) == [1, 5]
+        assert by_bits(connection, given[4], 2, [OPEN]) == [1, 5]
 
 
 def test_nearest_exact_agrees_with_numpy(database: Database) -> None:
@@ -197,7 +228,10 @@ def test_few_vectors_are_compared_exactly(database: Database) -> None:
         query = unit_vectors(1, given.shape[1], seed=5)[0]
         scores = given @ query
         scores[2] = -2.0
-        best = [int(at) + 1 for at in np.argsort(-scores, kind="stable")[:20]]
+        best = [
+            int(at) + 1
+            for at in np.argsort(-scores, kind="stable")[: 5 * vector_search.OVERSAMPLING]
+        ]
         assert read.nearest(query, 5, visibilities=[OPEN]) == best
         among = best[1::2]
         assert read.nearest(query, 5, visibilities=[OPEN], among=among) == among
@@ -240,5 +274,5 @@ def test_an_index_beside_the_vectors_is_searched_by_its_bits(database: Database)
         )
         read = vector_search.Vectors(connection, VectorCache().hold())
         found = read.nearest(given[1], 5, visibilities=[OPEN])
-    assert len(found) == 19
+    assert len(found) == 29
     assert 2 not in found
