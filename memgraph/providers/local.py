@@ -9,34 +9,33 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from memgraph.errors import ProviderRejected
 from memgraph.providers.embedding import prepared
+from memgraph.providers.word_pieces import WordPieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
 MODEL_DIRECTORY: Final = Path(__file__).parent / "models" / "static-256"
 MODEL_FILES: Final = ("tokenizer.json", "vectors.npy", "scales.npy")
 CHECKSUMS: Final = "SHA256SUMS"
 
-# Bounds the gathered token vectors to about 32 MB in the worst case (one token per character).
-_BATCH_CHARACTERS: Final = 32_768
-# Few texts are tokenized one by one: a batch call starts the tokenizer's thread pool.
-_SINGLE_CALLS: Final = 8
+# Bounds the gathered token vectors to about 8 MB in the worst case (one token per character), and
+# to what a core's own cache holds in the usual one.
+_BATCH_CHARACTERS: Final = 8_192
 
 
 class _Loaded(NamedTuple):
-    tokenizer: Tokenizer
+    pieces: WordPieces
     vectors: NDArray[np.int8]
     scales: NDArray[np.float32]
-    unknown_id: int
 
 
 class LocalEmbedding:
@@ -115,7 +114,7 @@ def _read(directory: Path, dimensions: int) -> _Loaded:
     unknown = tokenizer.token_to_id("[UNK]")
     if vectors.shape != (size, dimensions) or scales.shape != (size,) or unknown is None:
         raise _damaged("vectors.npy")
-    return _Loaded(tokenizer, vectors, scales, unknown)
+    return _Loaded(WordPieces(tokenizer, unknown), vectors, scales)
 
 
 def _damaged(name: str) -> ProviderRejected:
@@ -144,22 +143,11 @@ def _add_tokens(loaded: _Loaded, texts: list[str], out: NDArray[np.float32]) -> 
     """Add to each row of ``out`` the weighted token vectors of its text."""
     import numpy as np
 
-    tokens = _token_ids(loaded, texts)
-    flat = np.concatenate(tokens)
+    tokens = loaded.pieces.ids(texts)
+    flat = np.fromiter(chain.from_iterable(tokens), dtype=np.intp, count=sum(map(len, tokens)))
     rows = loaded.vectors[flat] * loaded.scales[flat, None]
     end = 0
     # One small sum per text is seven times faster than reduceat over the first axis.
     for row, ids in zip(out, tokens, strict=True):
         start, end = end, end + len(ids)
         np.add.reduce(rows[start:end], axis=0, out=row)
-
-
-def _token_ids(loaded: _Loaded, texts: list[str]) -> list[NDArray[np.intp]]:
-    import numpy as np
-
-    if len(texts) <= _SINGLE_CALLS:
-        encodings = [loaded.tokenizer.encode(text, add_special_tokens=False) for text in texts]
-    else:
-        encodings = loaded.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    ids = [np.asarray(encoding.ids, dtype=np.intp) for encoding in encodings]
-    return [row[row != loaded.unknown_id] for row in ids]

@@ -6,14 +6,19 @@ import json
 import os
 import re
 import shutil
+import string
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from memgraph.errors import ProviderRejected
+from memgraph.providers import word_pieces
 from memgraph.providers.local import (
     CHECKSUMS,
     MODEL_DIRECTORY,
@@ -21,6 +26,7 @@ from memgraph.providers.local import (
     LocalEmbedding,
     verify,
 )
+from memgraph.providers.word_pieces import WordPieces
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +165,44 @@ def test_finds_evidence_in_conversations(model: LocalEmbedding) -> None:
                 shares.append(len(wanted & set(nearest.tolist())) / len(wanted))
     assert len(shares) > 900
     assert np.mean(shares) > 0.49
+
+
+@given(
+    st.lists(
+        st.text(max_size=60)
+        | st.text(alphabet=string.printable + "\u2013\u2019\u201c\u2026\u00e9\u0130", max_size=200)
+        | st.lists(st.sampled_from(["Mixed", "naïve", "x" * 120, "don't", "v1.2"])).map(" ".join),
+        max_size=12,
+    )
+)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_kept_words_give_the_ids_of_the_tokenizer(
+    tokenizer: Tokenizer, pieces: WordPieces, texts: list[str]
+) -> None:
+    whole = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+    unknown = tokenizer.token_to_id("[UNK]")
+    expected = [[one for one in ids if one != unknown] for ids in whole]
+    assert pieces.ids(texts) == expected
+    assert pieces.ids(texts) == expected
+
+
+def test_what_is_kept_of_words_is_bounded(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_pieces, "_MOST_WORDS", 50)
+    pieces = WordPieces(tokenizer, tokenizer.token_to_id("[UNK]"))
+    first = pieces.ids(["a harbour at night"])
+    for number in range(40):
+        pieces.ids([f"word{number} and another{number}"])
+        assert len(pieces._known) <= 50
+    assert pieces.ids(["a harbour at night"]) == first
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(str(MODEL_DIRECTORY / "tokenizer.json"))
+
+
+@pytest.fixture(scope="module")
+def pieces(tokenizer: Tokenizer) -> WordPieces:
+    return WordPieces(tokenizer, tokenizer.token_to_id("[UNK]"))
