@@ -24,7 +24,7 @@ def _embedding_provider(name: str) -> str:
     raise ValueError("one of local, none, fake or litellm/<model>")
 
 
-def _extractor_provider(name: str) -> str:
+def _model_provider(name: str) -> str:
     if name == "none" or _PROVIDER.fullmatch(name):
         return name
     raise ValueError("none or litellm/<model>")
@@ -187,7 +187,7 @@ class EmbeddingSettings(Group):
 
 
 class ExtractorSettings(Group):
-    provider: Annotated[str, AfterValidator(_extractor_provider)] = Field(
+    provider: Annotated[str, AfterValidator(_model_provider)] = Field(
         default="none", description="`none` (rules and the local model) or `litellm/<model>`."
     )
     api_base: ApiBase = Field(
@@ -205,6 +205,43 @@ class ExtractorSettings(Group):
     max_chars: int = Field(
         default=12_000, ge=100, le=1_000_000, description="Text sent in one call, characters."
     )
+
+
+class RerankerSettings(Group):
+    provider: Annotated[str, AfterValidator(_model_provider)] = Field(
+        default="none", description="`none` or `litellm/<model>`: what orders an answer once more."
+    )
+    mode: Literal["rerank", "chat"] = Field(
+        default="rerank", description="A model with a rerank interface, or a language model."
+    )
+    api_base: ApiBase = Field(
+        default="", description="Address of the provider; empty: the provider's own."
+    )
+    api_key_env: VariableName = Field(
+        default="", description="Variable that holds the key; empty: the provider's usual one."
+    )
+    timeout_s: float = Field(
+        default=5.0,
+        gt=0.0,
+        le=600.0,
+        description="Limit of one reranking with all its attempts, seconds.",
+    )
+    retries: int = Field(
+        default=1, ge=0, le=20, description="Further attempts after one that failed."
+    )
+    candidates: int = Field(
+        default=50, ge=2, le=500, description="Memories that are sent, the best ones."
+    )
+    max_chars: int = Field(
+        default=2_000,
+        ge=50,
+        le=100_000,
+        description="Text sent of the query and of each memory, characters.",
+    )
+    max_sensitivity: Literal["Public", "Internal", "Confidential", "Restricted"] = Field(
+        default="Internal", description="More sensitive memories are not sent and keep their place."
+    )
+    weight: LegWeight = Field(default=20.0, description="Weight of the order in the rank fusion.")
 
 
 class IngestSettings(Group):
@@ -281,6 +318,7 @@ class MemorySettings(Group):
     retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings)
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     extractor: ExtractorSettings = Field(default_factory=ExtractorSettings)
+    reranker: RerankerSettings = Field(default_factory=RerankerSettings)
     ingest: IngestSettings = Field(default_factory=IngestSettings)
     scope: ScopeSettings = Field(default_factory=ScopeSettings)
     storage: StorageSettings = Field(default_factory=StorageSettings)

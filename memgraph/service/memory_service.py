@@ -14,7 +14,7 @@ from memgraph.audit import anchor
 from memgraph.audit.journal import Head
 from memgraph.clock import Clock, SystemClock
 from memgraph.config import Settings, load_settings
-from memgraph.config.schema import EmbeddingSettings
+from memgraph.config.schema import EmbeddingSettings, RerankerSettings
 from memgraph.errors import (
     MemgraphError,
     MemoryDisabled,
@@ -31,9 +31,11 @@ from memgraph.service.naming import find_names
 from memgraph.service.opened import Opened
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.service.pool import Pool
+from memgraph.service.recalling import configured_reranker
 from memgraph.storage import provisioning
 
 if TYPE_CHECKING:
+    from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.importing import ImportReport
     from memgraph.storage.vector_cache import HeldVectors, VectorCache
 
@@ -51,7 +53,7 @@ class MemoryService:
         root: the runtime root; by default ``MEMGRAPH_ROOT`` or the platform's data folder.
         config: settings from code, by dotted key or nested; they win over files and environment.
         clock, ids: where time and ids come from; fixed ones make runs repeatable.
-        embedding, completion: providers to use instead of the configured ones.
+        embedding, completion, reranker: providers to use instead of the configured ones.
         environ: the environment to read settings from; by default the process's.
         background: embed new memories in a thread; without it call ``Orchestrator.embed_pending``.
     """
@@ -65,6 +67,7 @@ class MemoryService:
         ids: IdSource | None = None,
         embedding: EmbeddingProvider | None = None,
         completion: CompletionProvider | None = None,
+        reranker: RerankingProvider | None = None,
         environ: Mapping[str, str] | None = None,
         background: bool = True,
     ) -> None:
@@ -75,7 +78,9 @@ class MemoryService:
         self.clock = clock or SystemClock()
         self.ids = ids or UlidSource(self.clock)
         self._embedding = embedding
+        self._reranker = reranker
         self._providers: dict[EmbeddingSettings, EmbeddingProvider] = {}
+        self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
         self._pool = Pool(self._open)
 
@@ -147,7 +152,8 @@ class MemoryService:
 
         A database that is missing, damaged or foreign disables the memory of its orchestrator
         and of no other; ``code`` and ``message`` say what is wrong. ``degraded`` of a ready one:
-        ``embedding.model_changed``, ``embedding.failing``, ``receipts.dropped``.
+        ``embedding.model_changed``, ``embedding.failing``, ``reranker.failing``,
+        ``receipts.dropped``.
         """
         try:
             with self.opened(name) as opened:
@@ -232,6 +238,7 @@ class MemoryService:
         paths = OrchestratorPaths(self.root, name)
         if not paths.memory.exists():
             raise OrchestratorMissing(f"no orchestrator {name!r} here", orchestrator=name)
+        reranker = self._reranking(settings)
         database = provisioning.open_database(
             paths.database,
             name,
@@ -245,6 +252,7 @@ class MemoryService:
             clock=self.clock,
             ids=self.ids,
             embedding=self._provider(settings),
+            reranker=reranker,
             find_names=find_names,
             hold_vectors=self._hold_vectors,
         )
@@ -265,6 +273,14 @@ class MemoryService:
     def _dimensions(self, settings: Settings) -> int:
         provider = self._provider(settings)
         return settings.memory.embedding.dimensions if provider is None else provider.dimensions
+
+    def _reranking(self, settings: Settings) -> RerankingProvider | None:
+        chosen = settings.memory.reranker
+        if self._reranker is not None or chosen.provider == "none":
+            return self._reranker
+        if chosen not in self._rerankers:
+            self._rerankers[chosen] = configured_reranker(settings, self.environ)
+        return self._rerankers[chosen]
 
     def _provider(self, settings: Settings) -> EmbeddingProvider | None:
         if self._embedding is not None:

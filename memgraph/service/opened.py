@@ -29,6 +29,7 @@ from memgraph.storage import embeddings
 from memgraph.storage.database import Database
 
 if TYPE_CHECKING:
+    from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.writing import Writer
     from memgraph.storage.vector_cache import HeldVectors
 
@@ -58,6 +59,7 @@ class Opened:
         clock: Clock,
         ids: IdSource,
         embedding: EmbeddingProvider | None,
+        reranker: RerankingProvider | None,
         find_names: NameFinder,
         hold_vectors: Callable[[], HeldVectors],
     ) -> None:
@@ -67,6 +69,9 @@ class Opened:
         self.clock = clock
         self.ids = ids
         self.embedding = embedding
+        self.reranker = reranker
+        # Whether the reranker failed when it was last asked.
+        self.rerank_failed = False
         self.find_names = find_names
         self._hold_vectors = hold_vectors
         # Both are the pool's, under its lock.
@@ -158,6 +163,8 @@ class Opened:
                 found.append("embedding.model_changed")
             if set(embeddings.error_counts(connection)) - {NOTHING_TO_EMBED}:
                 found.append("embedding.failing")
+        if self.rerank_failed:
+            found.append("reranker.failing")
         if self.receipts.dropped:
             found.append("receipts.dropped")
         return found

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from memgraph.config import Settings
+from memgraph.errors import ProviderError
 from memgraph.model.recall import Bundle, Degraded, RecallRequest
 from memgraph.policy.scope import Viewer
 from memgraph.service.embedding import model_mismatch
 from memgraph.service.opened import Opened
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memgraph.providers.reranking import RerankingProvider
+    from memgraph.retrieval.recall import Embed
 
 
 def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
@@ -13,7 +26,7 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
     # With it comes numpy, which commands that recall nothing do without.
     from memgraph.retrieval.recall import recall
 
-    embed = None if opened.embedding is None else opened.embedding.embed
+    embed: Embed | None = None if opened.embedding is None else opened.embedding.embed
     degraded = []
     with opened.database.read() as connection:
         # Another process may have made the vectors anew, for another model.
@@ -26,15 +39,62 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
                 text="the embedding model was changed; run: memgraph embeddings rebuild",
             )
         )
-    return recall(
-        opened.database,
-        request,
-        viewer=viewer,
-        settings=opened.settings.memory,
-        embed=embed,
-        name_keys=lambda text: {name.key for name in opened.find_names(text)},
-        now_ms=opened.clock.now_ms(),
-        ids=opened.ids,
-        degraded=degraded,
-        held=opened.held_vectors,
+    reranks = opened.reranker is not None and bool(request.query.strip())
+    if embed is not None and reranks:
+        embed = _once(embed)
+
+    def ask(asked: RecallRequest) -> Bundle:
+        return recall(
+            opened.database,
+            asked,
+            viewer=viewer,
+            settings=opened.settings.memory,
+            embed=embed,
+            name_keys=lambda text: {name.key for name in opened.find_names(text)},
+            now_ms=opened.clock.now_ms(),
+            ids=opened.ids,
+            degraded=degraded,
+            held=opened.held_vectors,
+        )
+
+    if not reranks:
+        return ask(request)
+    from memgraph.service.reranking import answer_reranked
+
+    return answer_reranked(opened, request, ask)
+
+
+def configured_reranker(
+    settings: Settings, environ: Mapping[str, str] | None = None
+) -> RerankingProvider:
+    """The model of ``memory.reranker.provider``, which is not ``none``."""
+    from memgraph.providers.reranking import reranking_provider
+
+    chosen = settings.memory.reranker
+    variables = os.environ if environ is None else environ
+    return reranking_provider(
+        chosen.provider,
+        mode=chosen.mode,
+        timeout_s=chosen.timeout_s,
+        retries=chosen.retries,
+        api_base=chosen.api_base or None,
+        api_key=variables.get(chosen.api_key_env) if chosen.api_key_env else None,
     )
+
+
+def _once(embed: Embed) -> Embed:
+    """Asks the model at the first call alone: one question may be recalled twice."""
+    kept: list[NDArray[np.float32] | ProviderError] = []
+
+    def ask(texts: Sequence[str]) -> NDArray[np.float32]:
+        if not kept:
+            try:
+                kept.append(embed(texts))
+            except ProviderError as error:
+                kept.append(error)
+        [found] = kept
+        if isinstance(found, ProviderError):
+            raise found
+        return found
+
+    return ask

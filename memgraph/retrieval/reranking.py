@@ -1,0 +1,178 @@
+"""Taking a reranker's order into an answer. Pure: no model, no database, no clock.
+
+The order is one more leg of the rank fusion. What the model does not name lacks that leg and keeps
+all it had; what was never sent to it keeps its very place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from memgraph.model.enums import Sensitivity
+from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
+from memgraph.model.values import Edge, StoredSource
+from memgraph.policy.budget import select_within
+from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_EDGES_PER_ITEM
+
+LEG = "rerank"
+FILTER_LEG = "filter"
+# The last of the candidates are to have the other sides of their contradictions at hand too.
+OTHER_SIDES = 20
+
+
+def widened(request: RecallRequest, top_n: int, candidates: int) -> RecallRequest:
+    """What to recall, so that there is something to choose from: more memories, at any cost."""
+    wide = min(max(top_n, candidates) + OTHER_SIDES, MAX_TOP_N)
+    return request.model_copy(update={"top_n": wide, "token_budget": None})
+
+
+def sendable(
+    bundle: Bundle, candidates: int, max_sensitivity: Sensitivity
+) -> tuple[list[RecallItem], frozenset[str]]:
+    """The items to send, best first, and the ids of those that are too sensitive for it.
+
+    Both are of the best ``candidates`` that a question found by themselves; an answer to filters
+    alone has none.
+    """
+    earned = [
+        item for item in bundle.items if item.brought_by is None and FILTER_LEG not in item.legs
+    ]
+    sent, withheld = [], set()
+    for item in earned[:candidates]:
+        if item.memory.sensitivity.level <= max_sensitivity.level:
+            sent.append(item)
+        else:
+            withheld.add(item.memory.memory_id)
+    return sent, frozenset(withheld)
+
+
+def reranked(
+    bundle: Bundle,
+    order: Sequence[str],
+    *,
+    top_n: int,
+    token_budget: int | None,
+    rrf_k: int,
+    weight: float,
+    withheld: Collection[str] = (),
+    degraded: Sequence[Degraded] = (),
+) -> Bundle:
+    """The answer out of a wide bundle and a reranker's order.
+
+    A score becomes product of modifiers x (sum over legs + weight / (rrf_k + rank in ``order``)),
+    which is reciprocal rank fusion with one leg more.
+
+    Args:
+        bundle: as recalled for ``widened``.
+        order: memory ids, best first; ids that are not in the bundle, or are there again, count
+            for nothing.
+        top_n: how many memories to hand out, at least 1.
+        token_budget: what their texts may cost together; None: no limit.
+        withheld: ids that were kept from the model; each keeps its place among the rest.
+        degraded: what to tell beside what the bundle tells.
+    """
+    known = {item.memory.memory_id for item in bundle.items if item.brought_by is None}
+    ranks: dict[str, int] = {}
+    for one in order:
+        if one in known:
+            ranks.setdefault(one, len(ranks) + 1)
+    ranked = _in_order(bundle.items, ranks, frozenset(withheld), rrf_k, weight)
+    chosen = _with_other_sides(ranked, bundle.items, top_n)
+    reasons = set(bundle.cut_reasons) & {"top_n"}
+    if len(chosen) < len(bundle.items):
+        reasons.add("top_n")
+    items = chosen
+    if token_budget is not None:
+        costs = [(item.memory.memory_id, item.memory.token_cost) for item in chosen]
+        left_out = set(select_within(costs, token_budget).left_out)
+        items = [item for item in chosen if item.memory.memory_id not in left_out]
+        if left_out:
+            reasons.add("token_budget")
+    most = MAX_EDGES_PER_ITEM * len(items)
+    edges = _edges_around(bundle.edges, {item.memory.memory_id for item in items})
+    if len(edges) > most or (edges and "max_edges" in bundle.cut_reasons):
+        reasons.add("max_edges")
+    return bundle.model_copy(
+        update={
+            "items": tuple(items),
+            "edges": tuple(edges[:most]),
+            "sources": _sources(items),
+            "degraded": (*bundle.degraded, *degraded),
+            "cut": bool(reasons),
+            "cut_reasons": tuple(sorted(reasons)),
+            "token_cost": sum(item.memory.token_cost for item in items),
+        }
+    )
+
+
+def _in_order(
+    items: Sequence[RecallItem],
+    ranks: Mapping[str, int],
+    withheld: frozenset[str],
+    rrf_k: int,
+    weight: float,
+) -> list[RecallItem]:
+    """What earned a place, by its new score; what was withheld stays where its old one put it."""
+    before = sorted((item for item in items if item.brought_by is None), key=_place)
+    after = iter(
+        sorted(
+            (
+                _with_leg(item, ranks.get(item.memory.memory_id), rrf_k, weight)
+                for item in before
+                if item.memory.memory_id not in withheld
+            ),
+            key=_place,
+        )
+    )
+    return [item if item.memory.memory_id in withheld else next(after) for item in before]
+
+
+def _place(item: RecallItem) -> tuple[float, str]:
+    return -item.score, item.memory.memory_id
+
+
+def _with_leg(item: RecallItem, rank: int | None, rrf_k: int, weight: float) -> RecallItem:
+    if rank is None:
+        return item
+    gained = math.prod(item.modifiers.values()) * weight / (rrf_k + rank)
+    return item.model_copy(update={"score": item.score + gained, "legs": {**item.legs, LEG: rank}})
+
+
+def _with_other_sides(
+    ranked: Sequence[RecallItem], items: Sequence[RecallItem], top_n: int
+) -> list[RecallItem]:
+    """The best ``top_n``, the other side of an open contradiction right behind the first."""
+    by_id = {item.memory.memory_id: item for item in ranked}
+    brought = {item.memory.memory_id: item for item in items if item.brought_by is not None}
+    chosen: dict[str, RecallItem] = {}
+    for item in ranked:
+        one = item.memory.memory_id
+        chosen.setdefault(one, item)
+        for other in item.contradicted_by:
+            if other in by_id:
+                chosen.setdefault(other, by_id[other])
+            elif other in brought:
+                chosen.setdefault(other, brought[other].model_copy(update={"brought_by": one}))
+    # Whatever else was brought along has nobody to stand behind, and is not lost for that.
+    for other, item in brought.items():
+        chosen.setdefault(other, item)
+    return list(chosen.values())[:top_n]
+
+
+def _edges_around(edges: Sequence[Edge], ids: Collection[str]) -> list[Edge]:
+    """Of each memory at most so many out and as many in; the edges come strongest first."""
+    kept = []
+    met: Counter[tuple[str, str]] = Counter()
+    for edge in edges:
+        ends = [end for end in (("out", edge.from_id), ("in", edge.to_id)) if end[1] in ids]
+        met.update(ends)
+        if any(met[end] <= EDGES_PER_MEMORY for end in ends):
+            kept.append(edge)
+    return kept
+
+
+def _sources(items: Sequence[RecallItem]) -> tuple[StoredSource, ...]:
+    by_id = {item.source.source_id: item.source for item in items}
+    return tuple(by_id[source_id] for source_id in sorted(by_id))
