@@ -13,7 +13,7 @@ import pysqlite3.dbapi2 as sqlite
 import sqlalchemy as sa
 
 from memgraph.config.schema import RetrievalSettings
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
 from memgraph.policy.ranking import reciprocal_rank_fusion
 from memgraph.retrieval import context
@@ -24,8 +24,7 @@ from memgraph.retrieval.query import (
     Terms,
     choose_terms,
 )
-from memgraph.storage import graph_queries, recall_queries
-from memgraph.storage.graph_queries import Direction
+from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.recall_queries import Candidate, Narrowing
 from memgraph.storage.vector_cache import HeldVectors
 from memgraph.storage.vector_search import Vectors
@@ -55,7 +54,8 @@ class Legs:
     """What the legs found: candidates by key, and the ranked keys of every leg.
 
     Attributes:
-        replaced: superseded memories that were found; not shown, they speak for their successors.
+        replaced: superseded memories that were found; they speak for their successors.
+        successors: what replaced each of them and holds now, by key.
         links: (one, other, weight) by key, see ``context.Pool``.
     """
 
@@ -63,6 +63,7 @@ class Legs:
     ranked: dict[str, list[int]] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     replaced: dict[int, Candidate] = field(default_factory=dict)
+    successors: dict[int, list[int]] = field(default_factory=dict)
     links: list[tuple[int, int, float]] = field(default_factory=list)
 
     def put(self, name: str, found: Sequence[Candidate]) -> None:
@@ -175,7 +176,7 @@ class Search:
                 if self.with_replaced:
                     wide = limit + limit // 2
                     both = run(wide, self.narrowing.with_statuses(STANDING))
-                    found = [each for each in both if each.status == MemoryStatus.ACTIVE.value]
+                    found = [each for each in both if self._is_shown(each)]
                     gone = (each for each in both if each.status != MemoryStatus.ACTIVE.value)
                     legs.replaced.update((each.pk, each) for each in gone)
                     starved = len(found) < limit and len(both) == wide
@@ -189,6 +190,10 @@ class Search:
     def _read(self) -> Vectors:
         # The context leg compares what the vector leg has read, and some more.
         return Vectors(self.connection, None if self.exact else self.held)
+
+    def _is_shown(self, found: Candidate) -> bool:
+        statuses = self.narrowing.view.statuses
+        return statuses is None or found.status in statuses
 
     @property
     def _deadline_ms(self) -> int:
@@ -240,23 +245,20 @@ class Search:
         legs.put("succession", found)
         keys = {each.memory_id: each.pk for each in found}
         for pk, each in legs.replaced.items():
-            for one in ends[each.memory_id]:
-                if one in keys:
-                    legs.links.append((keys[one], pk, SUCCESSOR_SHARE))
+            legs.successors[pk] = [keys[one] for one in ends[each.memory_id] if one in keys]
+            legs.links.extend((one, pk, SUCCESSOR_SHARE) for one in legs.successors[pk])
 
     def _successors(self, replaced: Sequence[Candidate]) -> dict[str, list[str]]:
-        """The ends of the chains of whole replacements that begin at each of these."""
+        """The ends of the chains of replacements and lost contradictions that begin at these."""
         view = self.narrowing.with_statuses(STANDING).view
         ends = {each.memory_id: [each.memory_id] for each in replaced}
         frontier = set(ends)
         for _ in range(MAX_SUCCESSION_STEPS):
-            steps = graph_queries.linked(
-                self.connection, sorted(frontier), view, [EdgeType.UPDATES], Direction.IN, MAX_STEPS
-            )
             following: dict[str, list[str]] = {}
-            for step in steps:
-                if not step.partial:
-                    following.setdefault(step.origin_id, []).append(step.memory_id)
+            for old, new in recall_graph.replacements(
+                self.connection, sorted(frontier), view, MAX_STEPS
+            ):
+                following.setdefault(old, []).append(new)
             if not following:
                 break
             for start, at in ends.items():
@@ -276,7 +278,9 @@ class Search:
         pool = context.in_order(list(members.values()))
         stored = None if query_vector is None else self._vectors_of(pool)
         order = context.rank(context.Pool(pool, legs.links, stored, query_vector), question, terms)
-        shown = (members[pk] for pk in order if pk not in legs.replaced)
+        # What replaced a memory stands where that one would: its own words may hardly fit.
+        places = dict.fromkeys(one for pk in order for one in (*legs.successors.get(pk, ()), pk))
+        shown = (members[pk] for pk in places if self._is_shown(members[pk]))
         legs.put("context", list(islice(shown, self.top_k_context)))
 
     def _vectors_of(self, pool: Sequence[Candidate]) -> NDArray[np.float32]:

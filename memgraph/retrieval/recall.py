@@ -196,9 +196,7 @@ class _Answer:
         with_edges: bool,
     ) -> Legs:
         retrieval = self.settings.retrieval
-        with_replaced = not self.request.include_superseded and (
-            self.request.as_of is not None or recall_graph.has_replaced(self.connection)
-        )
+        with_replaced = self.request.as_of is not None or recall_graph.has_replaced(self.connection)
         search = Search(
             self.connection,
             self.narrowing,

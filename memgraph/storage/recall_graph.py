@@ -51,6 +51,37 @@ def open_contradictions(
     return [(str(one), str(other)) for one, other in found]
 
 
+def replacements(
+    connection: sa.Connection, memory_ids: Collection[str], view: View, limit: int
+) -> list[tuple[str, str]]:
+    """(memory, what took its place) for some memories: what replaced one as a whole, oldest first,
+    then what a contradiction with it was decided for.
+    """
+    decided = "e.resolved_at IS NOT NULL"
+    if view.as_of is not None:
+        decided = "e.resolved_at <= :view_as_of"
+    lost = f"{decided} AND json_extract(e.resolution, '$.loser_id') = f.value"
+    ways = (
+        (0, "to_memory_id", "from_memory_id", "e.edge_type = 'Updates' AND NOT e.partial"),
+        (1, "to_memory_id", "from_memory_id", f"e.edge_type = 'Contradicts' AND {lost}"),
+        (1, "from_memory_id", "to_memory_id", f"e.edge_type = 'Contradicts' AND {lost}"),
+    )
+    legs = " UNION ALL ".join(
+        f"SELECT {way} AS way, e.created_at AS since, f.value AS old, e.{far} AS new"
+        f" FROM json_each(:ids) f CROSS JOIN memory_edges e ON e.{near} = f.value AND {condition}"
+        f" CROSS JOIN memories m ON m.memory_id = e.{far}"
+        f" WHERE {view.edge_where('e')} AND {view.where('m')}"
+        for way, near, far, condition in ways
+    )
+    values = view.params | {"ids": json.dumps(list(memory_ids)), "limit": limit}
+    found = plain_rows(
+        connection,
+        f"SELECT old, new FROM ({legs}) ORDER BY way, since, new, old LIMIT :limit",
+        values,
+    )
+    return [(str(old), str(new)) for old, new in found]
+
+
 def edges_around(
     connection: sa.Connection, memory_ids: Collection[str], view: View, per_memory: int, limit: int
 ) -> list[Edge]:
