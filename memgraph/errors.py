@@ -30,7 +30,9 @@
     │   └── ProviderAnswerInvalid    provider.answer_invalid
     ├── IngestRejected               ingest.rejected
     ├── ImportRejected               import.rejected
-    └── JournalBroken                journal.broken
+    ├── JournalBroken                journal.broken
+    ├── ExtraMissing                 extra.missing
+    └── BenchFailed                  bench.failed
 """
 
 from __future__ import annotations
@@ -180,3 +182,15 @@ class ImportRejected(MemgraphError):
 
 class JournalBroken(MemgraphError):
     code = "journal.broken"
+
+
+class ExtraMissing(MemgraphError):
+    """A package that only some commands need is not installed; the message names the extra."""
+
+    code = "extra.missing"
+
+
+class BenchFailed(MemgraphError):
+    """The process that measured came to an end without an answer."""
+
+    code = "bench.failed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,18 @@ from memgraph.retrieval import query
 from memgraph.storage import sqlite
 
 LEG = 50
-# Tables that one remembered turn writes to, in an order that foreign keys allow.
-_WRITTEN = (
-    "memory_sources",
-    "sessions",
-    "memories",
-    "memory_status",
-    "memory_embeddings",
-    "entities",
-    "memory_entities",
-    "audit_log",
-)
+# Tables that one remembered turn writes to, in an order that foreign keys allow, and the rows of
+# a memory in each.
+_WRITTEN: Mapping[str, str] = {
+    "memory_sources": "source_id = (SELECT source_id FROM given.memories WHERE pk = :pk)",
+    "sessions": "session_id = (SELECT session_id FROM given.memories WHERE pk = :pk)",
+    "memories": "pk = :pk",
+    "memory_status": "memory_id = (SELECT memory_id FROM given.memories WHERE pk = :pk)",
+    "memory_embeddings": "memory_pk = :pk",
+    "entities": "pk IN (SELECT entity_pk FROM given.memory_entities WHERE memory_pk = :pk)",
+    "memory_entities": "memory_pk = :pk",
+    "audit_log": "seq = :seq",
+}
 
 
 def fill_floor(path: Path, database: Path) -> int:
@@ -49,84 +50,86 @@ def fill_floor(path: Path, database: Path) -> int:
     return path.stat().st_size
 
 
-def time_floor(path: Path, questions: Sequence[tuple[str, bytes]]) -> list[float]:
-    """Milliseconds of FTS5's best 50 of any word, then vec0's nearest 50, for each question."""
-    connection = _connect(path)
-    asked = [(_any_word(text), vector) for text, vector in questions]
-    taken = []
-    for match, vector in asked:
+class Floor:
+    """FTS5's best 50 of any word, then the nearest 50 of vec0: what recall is held against.
+
+    Opened as the product opens its database: the same driver, cache and extension.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._connection = _connect(path)
+
+    def seconds(self, asked: tuple[str, bytes]) -> float:
+        """How long the two statements take for an FTS5 expression and a float32 vector."""
+        match, vector = asked
         start = time.perf_counter()
-        connection.execute(
+        self._connection.execute(
             "SELECT rowid, rank FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?", (match, LEG)
         ).fetchall()
-        connection.execute(
+        self._connection.execute(
             "SELECT pk, distance FROM vectors WHERE v MATCH ? AND k = ?", (vector, LEG)
         ).fetchall()
-        taken.append((time.perf_counter() - start) * 1000)
-    connection.close()
-    return taken
+        return time.perf_counter() - start
+
+    def close(self) -> None:
+        self._connection.close()
 
 
-def time_writes(copy: Path, written: Path, count: int) -> list[float]:
-    """Milliseconds of one transaction for each of the last ``count`` memories of ``written``.
+class PlainWrites:
+    """Writes what memgraph wrote last once more, one plain transaction for each memory.
 
-    Writes the same rows into ``copy``, a copy of the database from before they were written.
+    Args:
+        copy: a copy of the database, made before.
+        written: the database.
     """
-    connection = _connect(copy)
-    connection.execute("ATTACH ? AS given", (str(written),))
-    batches = _rows_by_memory(connection, count)
-    connection.execute("DETACH given")
-    taken = []
-    for batch in batches:
+
+    def __init__(self, copy: Path, written: Path) -> None:
+        self._connection = _connect(copy)
+        self._written = str(written)
+
+    def seconds(self, count: int) -> list[float]:
+        """How long each of the last ``count`` memories takes."""
+        self._connection.execute("ATTACH ? AS given", (self._written,))
+        batches = [list(self._rows(pk, seq)) for pk, seq in self._last(count)]
+        self._connection.execute("DETACH given")
+        return [self._write(batch) for batch in batches]
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _write(self, batch: Sequence[tuple[str, list[Any]]]) -> float:
         start = time.perf_counter()
-        connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("BEGIN IMMEDIATE")
         for statement, rows in batch:
-            connection.executemany(statement, rows)
-        connection.execute("COMMIT")
-        taken.append((time.perf_counter() - start) * 1000)
-    connection.close()
-    return taken
+            self._connection.executemany(statement, rows)
+        self._connection.execute("COMMIT")
+        return time.perf_counter() - start
 
+    def _last(self, count: int) -> Iterable[tuple[int, int]]:
+        """Keys of the last memories and of their entries in the journal, oldest first."""
+        pks, seqs = (
+            self._connection.execute(
+                f"SELECT {key} FROM given.{table} ORDER BY {key} DESC LIMIT ?", (count,)
+            ).fetchall()[::-1]
+            for table, key in (("memories", "pk"), ("audit_log", "seq"))
+        )
+        return zip((pk for (pk,) in pks), (seq for (seq,) in seqs), strict=True)
 
-def _rows_by_memory(connection: Any, count: int) -> list[list[tuple[str, list[Any]]]]:
-    """For each of the new memories the statements and rows that store it."""
-    pks = [
-        pk
-        for (pk,) in connection.execute(
-            "SELECT pk FROM given.memories ORDER BY pk DESC LIMIT ?", (count,)
-        )
-    ][::-1]
-    seqs = [
-        seq
-        for (seq,) in connection.execute(
-            "SELECT seq FROM given.audit_log ORDER BY seq DESC LIMIT ?", (count,)
-        )
-    ][::-1]
-    key_of = {
-        "memory_sources": "source_id = (SELECT source_id FROM given.memories WHERE pk = :pk)",
-        "sessions": "session_id = (SELECT session_id FROM given.memories WHERE pk = :pk)",
-        "memories": "pk = :pk",
-        "memory_status": "memory_id = (SELECT memory_id FROM given.memories WHERE pk = :pk)",
-        "memory_embeddings": "memory_pk = :pk",
-        "entities": "pk IN (SELECT entity_pk FROM given.memory_entities WHERE memory_pk = :pk)",
-        "memory_entities": "memory_pk = :pk",
-        "audit_log": "seq = :seq",
-    }
-    batches = []
-    for pk, seq in zip(pks, seqs, strict=True):
-        batch = []
-        for table in _WRITTEN:
-            found = connection.execute(
-                f"SELECT * FROM given.{table} WHERE {key_of[table]}", {"pk": pk, "seq": seq}
+    def _rows(self, pk: int, seq: int) -> Iterable[tuple[str, list[Any]]]:
+        """The statements and rows that store a memory."""
+        for table, where in _WRITTEN.items():
+            found = self._connection.execute(
+                f"SELECT * FROM given.{table} WHERE {where}", {"pk": pk, "seq": seq}
             ).fetchall()
             if found:
                 marks = ", ".join("?" * len(found[0]))
-                batch.append((f"INSERT OR REPLACE INTO main.{table} VALUES ({marks})", found))
-        batches.append(batch)
-    return batches
+                # A source that is there already is not written again, by memgraph neither.
+                instead = "IGNORE" if table == "memory_sources" else "REPLACE"
+                yield f"INSERT OR {instead} INTO main.{table} VALUES ({marks})", found
 
 
-def _any_word(text: str) -> str:
+def any_word(text: str) -> str:
+    """An FTS5 expression: any word of a question, stop words left out."""
     words = query.read(text).words.values()
     return " OR ".join(f'"{word}"' for word in words)
 

@@ -90,16 +90,39 @@ def latency(
     context: typer.Context,  # noqa: ARG001 - every command has it
     sizes: Annotated[str, typer.Option(metavar="N,N", help="Numbers of memories.")] = "10000",
     rounds: Annotated[int, typer.Option(min=1, help="Measurements of each kind.")] = 100,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            file_okay=False,
+            help="Keep the loaded memories here, and do not load again what is here already.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", file_okay=False, help="Draw latency.png and latency.svg there."
+        ),
+    ] = None,
 ) -> Report:
-    """Measure writing, recall, bulletin and subgraph beside plain SQL on the same data."""
+    """Measure speed, memory and disk beside plain SQL on the same data, and the worst cases."""
     from memgraph.service.bench import latency as bench
+    from memgraph.surfaces.cli import latency_report
 
     try:
         wanted = [int(each) for each in sizes.split(",")]
     except ValueError:
         raise typer.BadParameter("--sizes takes numbers, parted by commas") from None
-    with stages("measuring") as told:
-        return _measured(bench.run(wanted, lambda stage: told(stage, 0, 1), rounds=rounds))
+    if plot is not None:
+        from memgraph.service.bench import latency_curve
+
+        # Before a run of many minutes, not after it.
+        latency_curve.require_matplotlib()
+    with latency_report.told_progress() as told:
+        found = bench.run(wanted, told, rounds=rounds, keep=keep)
+    if plot is not None:
+        found["plots"] = [str(path) for path in latency_curve.draw(found, plot)]
+    return Report(found, lambda screen: latency_report.show(found, screen))
 
 
 def _measured(found: dict[str, Any]) -> Report:
