@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.policy.ranking import BASIS_EDGES, stands_on_stale_basis
 from memgraph.storage import graph_queries, recall_graph
 from memgraph.storage.graph_queries import Direction
@@ -23,10 +23,20 @@ class Standing:
     Attributes:
         contradicted_by: ids of the active memories that contradict one, unresolved, sorted.
         stale: ids of candidates that stand on a ground that is no longer active.
+        amended_by: ids of what was written to update one and leave the rest of it, newest first.
     """
 
     contradicted_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stale: frozenset[str] = frozenset()
+    amended_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __or__(self, more: Standing) -> Standing:
+        """How these and more candidates stand."""
+        return Standing(
+            {**self.contradicted_by, **more.contradicted_by},
+            self.stale | more.stale,
+            {**self.amended_by, **more.amended_by},
+        )
 
 
 def standing(connection: sa.Connection, memory_ids: Collection[str], view: View) -> Standing:
@@ -41,8 +51,9 @@ def standing(connection: sa.Connection, memory_ids: Collection[str], view: View)
         MAX_LINKS,
         derivations=True,
     )
+    amended = _amended(connection, memory_ids, view)
     if not pairs and not grounds:
-        return Standing()
+        return Standing(amended_by=amended)
     statuses = recall_graph.statuses(connection, sorted({step.memory_id for step in grounds}), view)
     against = _by_first(pairs)
     below = _by_first((step.origin_id, step.memory_id) for step in grounds)
@@ -57,7 +68,22 @@ def standing(connection: sa.Connection, memory_ids: Collection[str], view: View)
                 statuses.get(ground, MemoryStatus.RETRACTED) for ground in below.get(one, ())
             )
         ),
+        amended_by=amended,
     )
+
+
+def _amended(
+    connection: sa.Connection, memory_ids: Collection[str], view: View
+) -> dict[str, tuple[str, ...]]:
+    steps = graph_queries.linked(
+        connection, memory_ids, view, [EdgeType.UPDATES], Direction.IN, MAX_LINKS
+    )
+    found: dict[str, list[str]] = {}
+    for step in reversed(steps):
+        # A classifier's guess weighs less, and moves nothing.
+        if step.partial and step.weight >= 1.0:
+            found.setdefault(step.origin_id, []).append(step.memory_id)
+    return {one: tuple(each) for one, each in found.items()}
 
 
 def _by_first(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:

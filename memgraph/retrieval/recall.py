@@ -52,6 +52,8 @@ MAX_EDGES_PER_ITEM = 10
 # So many more than are asked for are modified and sorted: no modifier lifts one from below.
 MODIFIED_SURPLUS = 30
 CONTEXT_SURPLUS = 80
+# So many amendments go before what they amend: the best placed, else the newest.
+MAX_AMENDMENTS = 2
 # What an embedding model is given of a query; the rest would hardly move its vector.
 MAX_EMBEDDED_CHARS = 8_192
 
@@ -146,7 +148,7 @@ class _Answer:
             names = [legs.candidates[each.id].memory_id for each in considered]
             stand = grounds.standing(self.connection, names, view)
         ranked = self._modified(considered, legs.candidates, stand)
-        chosen = self._with_other_sides(ranked, stand, top_n)
+        chosen, stand = self._with_other_sides(ranked, stand, top_n)
         reasons = {"top_n"} if len(fused) > len(chosen) else set()
         items, over_budget = self._items(chosen, stand)
         if over_budget:
@@ -263,33 +265,43 @@ class _Answer:
 
     def _with_other_sides(
         self, ranked: Sequence[_Ranked], stand: Standing, top_n: int
-    ) -> list[_Ranked]:
-        """The best ``top_n``, the other side of an open contradiction right behind the first."""
+    ) -> tuple[list[_Ranked], Standing]:
+        """The best ``top_n``: the other side of an open contradiction right behind the first, and
+        what amended a memory right before it. Also how all of them stand.
+        """
         by_id = {each.candidate.memory_id: each for each in ranked}
+        places = {one: rank for rank, one in enumerate(by_id)}
+        amended_by = {
+            one: sorted(each, key=lambda one: places.get(one, len(places)))[:MAX_AMENDMENTS]
+            for one, each in stand.amended_by.items()
+        }
         lacking = [
             other
             for each in ranked[:top_n]
-            for other in stand.contradicted_by.get(each.candidate.memory_id, ())
+            for one in (each.candidate.memory_id,)
+            for other in (*stand.contradicted_by.get(one, ()), *amended_by.get(one, ()))
             if other not in by_id
         ]
         fetched = recall_queries.candidates_by_id(
             self.connection, list(dict.fromkeys(lacking)), self.narrowing
         )
         outside = {each.memory_id: each for each in fetched}
+        if outside:
+            stand |= grounds.standing(self.connection, list(outside), self.narrowing.view)
         chosen: dict[str, _Ranked] = {}
         for each in ranked:
             if len(chosen) >= top_n:
                 break
             one = each.candidate.memory_id
-            chosen.setdefault(one, each)
-            for other in stand.contradicted_by.get(one, ()):
+            around = (*amended_by.get(one, ()), one, *stand.contradicted_by.get(one, ()))
+            for other in around:
                 if len(chosen) >= top_n or other in chosen:
                     continue
                 if other in by_id:
                     chosen[other] = by_id[other]
                 elif other in outside:
                     chosen[other] = self._ranked(outside[other], 0.0, {}, stand, one)
-        return list(chosen.values())
+        return list(chosen.values()), stand
 
     def _items(self, chosen: Sequence[_Ranked], stand: Standing) -> tuple[list[RecallItem], bool]:
         """The chosen as they are handed out, as far as the token budget goes."""
