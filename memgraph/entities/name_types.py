@@ -65,9 +65,13 @@ def _by_mark(
         return EntityType.ORGANIZATION, 0.8
     if lowers[0] in cues["place_suffix"]:
         return None
-    if any(lowers[-1].endswith(end) and len(lowers[-1]) > len(end) + 2 for end in _STREETS):
+    if lowers[-1].endswith(_STREETS) and _is_street(lowers[-1]):
         return EntityType.LOCATION, 0.8
     return None
+
+
+def _is_street(lower: str) -> bool:
+    return any(lower.endswith(end) and len(lower) > len(end) + 2 for end in _STREETS)
 
 
 _STREETS: Final = ("straße", "strasse", "platz", "gasse", "allee", "gatan", "straat", "gracht")
@@ -192,8 +196,8 @@ _VERSION = re.compile(
 
 def is_given(word: str, lists: Gazetteer) -> bool:
     """Whether ``word``, or the first part of a double name, is a listed given name."""
-    plain = without_accents(word)
-    return plain in lists.given or plain.partition("-")[0] in lists.given
+    plain = word if word.isascii() else without_accents(word)
+    return plain in lists.given or ("-" in plain and plain.partition("-")[0] in lists.given)
 
 
 def _kin_before(sentence: Sentence, at: int, lists: Gazetteer) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from memgraph.entities.gazetteer import Gazetteer, gazetteer
 from memgraph.entities.name_types import guess_type, is_given
 from memgraph.entities.spans import EntitySpan
-from memgraph.entities.words import Sentence, Word, is_abbreviation, read_words
+from memgraph.entities.words import Sentence, Word, first_word, is_abbreviation, read_words
 from memgraph.model.enums import EntityType
 
 _JOINT = re.compile(r"[ \u00a0]|\. | & ")
@@ -26,8 +27,10 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
     """Names in ``text`` outside the ``covered`` ranges, which are sorted by start."""
     lists = gazetteer()
     sentence = read_words(text, covered, lists)
-    at = 0
-    while at < len(sentence.words):
+    done = 0
+    for at in sentence.likely:
+        if at < done:
+            continue
         word = sentence.words[at]
         length = 1
         if word.capital:
@@ -39,12 +42,14 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
                 yield from _name(sentence, at, length, lists)
         elif "-" in word.text or word.lower in lists.lower_given:
             yield from _lower_cased(sentence, at, lists)
-        at += length
+        done = at + length
 
 
 def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
     """How many words from ``at`` form a listed place or organization of two words or more."""
     words = sentence.words
+    if words[at].text not in _phrase_heads():
+        return 0
     for length in range(min(_LONGEST_PHRASE, len(words) - at), 1, -1):
         last = words[at + length - 1]
         phrase = sentence.text[words[at].start : last.end]
@@ -54,6 +59,14 @@ def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
             if not longer or words[at + length].text in lists.ordinary or last.possessive:
                 return length
     return 0
+
+
+@cache
+def _phrase_heads() -> frozenset[str]:
+    """The first words of the listed phrases, as a text's words are read."""
+    lists = gazetteer()
+    heads = {first_word(phrase) for phrase in lists.organizations | lists.places}
+    return frozenset(heads | {head.removesuffix("'s") for head in heads})
 
 
 def _phrase_span(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> EntitySpan:
@@ -95,6 +108,8 @@ def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
 
 def _joined(sentence: Sentence, at: int) -> bool:
     gap = sentence.gap(at)
+    if gap == " ":
+        return True
     if gap == ". ":
         return is_abbreviation(sentence.words[at]) and sentence.lower(at) != "al"
     return bool(_JOINT.fullmatch(gap))
