@@ -276,19 +276,9 @@ class Search:
     ) -> None:
         members = {**legs.replaced, **legs.candidates, **{each.pk: each for each in around}}
         pool = context.in_order(list(members.values()))
-        stored = None if query_vector is None else self._vectors_of(pool)
+        stored = None if query_vector is None else self._read.of([each.pk for each in pool])
         order = context.rank(context.Pool(pool, legs.links, stored, query_vector), question, terms)
         # What replaced a memory stands where that one would: its own words may hardly fit.
         places = dict.fromkeys(one for pk in order for one in (*legs.successors.get(pk, ()), pk))
         shown = (members[pk] for pk in places if self._is_shown(members[pk]))
         legs.put("context", list(islice(shown, self.top_k_context)))
-
-    def _vectors_of(self, pool: Sequence[Candidate]) -> NDArray[np.float32]:
-        """A row for each candidate; zeros where its embedding is still to come."""
-        import numpy as np
-
-        keys, stored = self._read.of([each.pk for each in pool])
-        places = {pk: at for at, pk in enumerate(keys)}
-        # The row behind the last is that of those that have none.
-        rows = np.array([places.get(each.pk, len(keys)) for each in pool], dtype=np.intp)
-        return np.concatenate([stored, np.zeros((1, stored.shape[1]), dtype=np.float32)])[rows]

@@ -32,6 +32,7 @@ _SHARE_LOOKED_AT_TWICE = 0.01
 # Up to so many vectors (twenty chunks of vec0's) the exact comparison is the faster one.
 COMPARED_EXACTLY = 20_480
 _BATCH = 5_000
+_FLOAT_BYTES = 4
 # Chunks are read in runs, so that a million vectors need a few megabytes at a time.
 _CHUNK = 1_024
 _CHUNKS_PER_RUN = 64
@@ -101,29 +102,30 @@ class Vectors:
 
     def compared(self, pks: Sequence[int], query: NDArray[np.float32]) -> list[int]:
         """Those of ``pks`` that have a vector, by cosine, equal ones by key."""
-        keys, exact = self.of(pks)
-        order = np.lexsort((np.asarray(keys), -np.vecdot(exact, query)))
-        return [keys[at] for at in order.tolist()]
+        self._fetch(pks)
+        keys = np.array([pk for pk in pks if self._read[pk] is not None], dtype=np.int64)
+        scores = np.vecdot(self._joined(keys.tolist()), query)
+        found: list[int] = keys[np.lexsort((keys, -scores))].tolist()
+        return found
 
-    def of(self, pks: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
-        """The vectors of those of ``pks`` that have one.
-
-        Returns:
-            The keys in ascending order, and an array of shape (len(keys), dimensions).
-        """
-        wanted = sorted(set(pks))
+    def of(self, pks: Sequence[int]) -> NDArray[np.float32]:
+        """The vector of each of ``pks``: a row of zeros where it is still to come."""
         if self._held is not None:
-            known = self._held.of(self._generation, wanted)
+            known = self._held.of(self._generation, pks)
             if known is not None:
-                return wanted, known
-        self._fetch([pk for pk in wanted if pk not in self._read])
-        keys = [pk for pk in wanted if self._read[pk] is not None]
-        joined = b"".join(self._read[pk] or b"" for pk in keys)
-        return keys, np.frombuffer(joined, dtype="<f4").reshape(len(keys), self._dimensions)
+                return known
+        self._fetch(pks)
+        return self._joined(pks)
+
+    def _joined(self, pks: Sequence[int]) -> NDArray[np.float32]:
+        none = bytes(self._dimensions * _FLOAT_BYTES)
+        joined = b"".join([self._read[pk] or none for pk in pks])
+        return np.frombuffer(joined, dtype="<f4").reshape(len(pks), self._dimensions)
 
     def _fetch(self, pks: Sequence[int]) -> None:
-        found = canonical(self._connection, pks, self._dimensions)
-        self._read.update(dict.fromkeys(pks))
+        lacking = sorted({pk for pk in pks if pk not in self._read})
+        found = canonical(self._connection, lacking, self._dimensions)
+        self._read.update(dict.fromkeys(lacking))
         self._read.update(found)
 
     def _nearest_held(
