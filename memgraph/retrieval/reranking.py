@@ -10,21 +10,21 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from memgraph.model.enums import Sensitivity
+from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Edge, StoredSource
 from memgraph.policy.budget import select_within
-from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_EDGES_PER_ITEM
+from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_AMENDMENTS, MAX_EDGES_PER_ITEM
 
 LEG = "rerank"
 FILTER_LEG = "filter"
-# The last of the candidates are to have the other sides of their contradictions at hand too.
-OTHER_SIDES = 20
+# The last of the candidates are to have what belongs to them at hand too.
+COMPANIONS = 20
 
 
 def widened(request: RecallRequest, top_n: int, candidates: int) -> RecallRequest:
     """What to recall, so that there is something to choose from: more memories, at any cost."""
-    wide = min(max(top_n, candidates) + OTHER_SIDES, MAX_TOP_N)
+    wide = min(max(top_n, candidates) + COMPANIONS, MAX_TOP_N)
     return request.model_copy(update={"top_n": wide, "token_budget": None})
 
 
@@ -79,7 +79,7 @@ def reranked(
         if one in known:
             ranks.setdefault(one, len(ranks) + 1)
     ranked = _in_order(bundle.items, ranks, frozenset(withheld), rrf_k, weight)
-    chosen = _with_other_sides(ranked, bundle.items, top_n)
+    chosen = _with_companions(ranked, bundle, top_n)
     reasons = set(bundle.cut_reasons) & {"top_n"}
     if len(chosen) < len(bundle.items):
         reasons.add("top_n")
@@ -140,17 +140,18 @@ def _with_leg(item: RecallItem, rank: int | None, rrf_k: int, weight: float) -> 
     return item.model_copy(update={"score": item.score + gained, "legs": {**item.legs, LEG: rank}})
 
 
-def _with_other_sides(
-    ranked: Sequence[RecallItem], items: Sequence[RecallItem], top_n: int
-) -> list[RecallItem]:
-    """The best ``top_n``, the other side of an open contradiction right behind the first."""
+def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -> list[RecallItem]:
+    """The best ``top_n``: the other side of an open contradiction right behind the first, and what
+    amended a memory right before it, as recall hands them out.
+    """
     by_id = {item.memory.memory_id: item for item in ranked}
-    brought = {item.memory.memory_id: item for item in items if item.brought_by is not None}
+    brought = {item.memory.memory_id: item for item in bundle.items if item.brought_by is not None}
+    places = {one: place for place, one in enumerate((*by_id, *brought))}
+    amended_by = _amendments(bundle.edges, places)
     chosen: dict[str, RecallItem] = {}
     for item in ranked:
         one = item.memory.memory_id
-        chosen.setdefault(one, item)
-        for other in item.contradicted_by:
+        for other in (*amended_by.get(one, ()), one, *item.contradicted_by):
             if other in by_id:
                 chosen.setdefault(other, by_id[other])
             elif other in brought:
@@ -159,6 +160,19 @@ def _with_other_sides(
     for other, item in brought.items():
         chosen.setdefault(other, item)
     return list(chosen.values())[:top_n]
+
+
+def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, list[str]]:
+    """What amended a memory, of what has a place."""
+    found: dict[str, list[str]] = {}
+    for edge in edges:
+        # A classifier's guess weighs less, and moves nothing.
+        sure = edge.edge_type is EdgeType.UPDATES and edge.partial and edge.weight >= 1.0
+        if sure and edge.from_id in places:
+            found.setdefault(edge.to_id, []).append(edge.from_id)
+    return {
+        one: sorted(each, key=places.__getitem__)[:MAX_AMENDMENTS] for one, each in found.items()
+    }
 
 
 def _edges_around(edges: Sequence[Edge], ids: Collection[str]) -> list[Edge]:

@@ -59,10 +59,13 @@ def bundle(*items: RecallItem, **fields: Any) -> Bundle:
     return Bundle.model_construct(**(given | fields))
 
 
-def edge(name: str, from_id: str, to_id: str) -> Edge:
-    return Edge.model_construct(
-        edge_id=name, from_id=from_id, to_id=to_id, edge_type=EdgeType.RELATED_TO, weight=1.0
-    )
+def edge(name: str, from_id: str, to_id: str, **fields: Any) -> Edge:
+    given = {"edge_type": EdgeType.RELATED_TO, "weight": 1.0, "partial": False}
+    return Edge.model_construct(edge_id=name, from_id=from_id, to_id=to_id, **(given | fields))
+
+
+def amends(name: str, from_id: str, to_id: str, weight: float = 1.0) -> Edge:
+    return edge(name, from_id, to_id, edge_type=EdgeType.UPDATES, partial=True, weight=weight)
 
 
 def take(pool: Bundle, order: Sequence[str], **changed: Any) -> Bundle:
@@ -116,6 +119,27 @@ def test_both_sides_of_a_contradiction_stand_together() -> None:
     assert found.ids == ("c", "x", "z", "a", "b")
     assert found.items[2].brought_by == "c"
     assert take(pool, ["c"], weight=1_000.0, top_n=2).ids == ("c", "x")
+
+
+def test_what_amended_a_memory_goes_before_it() -> None:
+    pool = bundle(
+        item("a", 0.9),
+        item("b", 0.8),
+        item("n", 0.2),
+        item("m", 0.1),
+        item("z", brought_by="b", legs={}),
+        item("g", 0.05),
+        edges=(
+            amends("e4", "z", "b"),
+            amends("e3", "n", "b"),
+            amends("e2", "m", "b"),
+            amends("e1", "gone", "b"),
+            amends("e0", "g", "a", weight=0.7),
+        ),
+    )
+    found = take(pool, ["b", "a", "m"], weight=1_000.0)
+    assert found.ids == ("m", "n", "b", "a", "g", "z")
+    assert take(pool, ["b"], weight=1_000.0, top_n=3).ids == ("n", "m", "b")
 
 
 def test_who_stands_first_now_has_brought_the_other_side() -> None:

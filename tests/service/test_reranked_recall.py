@@ -24,6 +24,7 @@ from memgraph.errors import (
     ProviderRejected,
     ProviderUnavailable,
 )
+from memgraph.ids import CountingIds
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.policy.scope import Viewer
 from memgraph.providers import _litellm
@@ -289,6 +290,50 @@ def test_both_sides_of_a_contradiction_are_handed_out(start: Start) -> None:
     assert found.ids[:2] == (one, other)
     assert found.items[0].contradicted_by == (other,)
     assert {edge.to_id for edge in found.edges} == {other}
+
+
+@pytest.fixture(scope="module")
+def tangled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Orchestrator, ...]]:
+    """Two handles on memories full of edges: without a reranker, and with one of no weight."""
+    root = tmp_path_factory.mktemp("tangled")
+    weightless = {"memory.reranker.weight": 0.0, "memory.reranker.candidates": 6}
+    with (
+        running(root, ids=CountingIds()) as one,
+        running(root, reranker=FakeReranking(last_first), config=weightless) as other,
+    ):
+        orc = one.orchestrator("o", create=True)
+        ids = [orc.remember(f"House {number} is {COLOURS[number % 8]}.") for number in range(24)]
+        ids += [orc.remember(f"A wall of number {number} was changed.") for number in range(6)]
+        for place, each in enumerate((24, 25, 3, 9)):
+            orc.relate(ids[place], "Contradicts", ids[each])
+        for place, each in enumerate((26, 27, 28)):
+            orc.relate(ids[each], "Updates", ids[5], partial=True)
+            orc.relate(ids[each], "RelatedTo", ids[place + 10])
+        orc.relate(ids[29], "Updates", ids[7])
+        orc.relate(ids[6], "CausedBy", ids[7])
+        orc.embed_pending()
+        yield orc, other.orchestrator("o")
+
+
+@pytest.mark.parametrize("top_n", [1, 2, 3, 5, 8, 13, 30])
+@pytest.mark.parametrize("token_budget", [None])
+@pytest.mark.parametrize("query", ["Which house is red?", "house 5", "wall number"])
+def test_a_leg_without_weight_changes_nothing(
+    tangled: tuple[Orchestrator, ...], query: str, token_budget: int | None, top_n: int
+) -> None:
+    """What is chosen out of a wide answer is what recall chooses itself."""
+    without, reranked = tangled
+    expected = without.recall(query, top_n=top_n, token_budget=token_budget)
+    found = reranked.recall(query, top_n=top_n, token_budget=token_budget)
+    assert codes(found) == codes(expected)
+    assert any("rerank" in item.legs for item in found.items)
+    items = [
+        item.model_copy(
+            update={"legs": {leg: rank for leg, rank in item.legs.items() if leg != "rerank"}}
+        )
+        for item in found.items
+    ]
+    assert plain(found.model_copy(update={"items": tuple(items)})) == plain(expected)
 
 
 def test_the_receipt_holds_what_was_handed_out(start: Start) -> None:
