@@ -58,6 +58,12 @@ MAX_AMENDMENTS = 2
 MAX_EMBEDDED_CHARS = 8_192
 
 
+_MODEL_CHANGED = Degraded(
+    code="vector.model_changed",
+    text="the embedding model was changed; run: memgraph embeddings rebuild",
+)
+
+
 class _Ranked(NamedTuple):
     candidate: Candidate
     legs: Mapping[str, int]
@@ -76,7 +82,7 @@ def recall(
     name_keys: NameKeys | None,
     now_ms: int,
     ids: IdSource,
-    degraded: Sequence[Degraded] = (),
+    model_changed: Callable[[sa.Connection], bool] | None = None,
     exact: bool = False,
     held: HeldVectors | None = None,
 ) -> Bundle:
@@ -87,7 +93,7 @@ def recall(
         embed: texts to vectors, as ``EmbeddingProvider.embed``; None: there is no model to ask.
         name_keys: the canonical names in a text, as the entities of the database are keyed.
         now_ms: the time of the recall, for decay and recency.
-        degraded: what the caller knows to be missing already.
+        model_changed: whether the vectors come from another model than ``embed``'s.
         exact: leave no term out and compare every vector, whatever it costs; for measuring.
         held: the vectors of this database that the process keeps.
 
@@ -100,11 +106,14 @@ def recall(
     )
     at = now_ms if request.as_of is None else request.as_of
     narrowing = Narrowing(view, request, at)
-    told = list(degraded)
+    told: list[Degraded] = []
     question = query.read(request.query)
     vector = _query_vector(request.query, embed, told)
     keys = name_keys(request.query[: query.MAX_READ_CHARS]) if name_keys else ()
     with database.read() as connection:
+        if model_changed is not None and model_changed(connection):
+            vector = None
+            told.append(_MODEL_CHANGED)
         return _Answer(connection, request, settings, narrowing, now_ms, exact, held).bundle(
             question, vector, keys, told, ids.new(RECEIPT_PREFIX)
         )

@@ -6,9 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
 from memgraph.config import Settings
 from memgraph.errors import ProviderError
-from memgraph.model.recall import Bundle, Degraded, RecallRequest
+from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.policy.scope import Viewer
 from memgraph.service.embedding import model_mismatch
 from memgraph.service.opened import Opened
@@ -27,18 +29,10 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
     from memgraph.retrieval.recall import recall
 
     embed: Embed | None = None if opened.embedding is None else opened.embedding.embed
-    degraded = []
-    with opened.database.read() as connection:
-        # Another process may have made the vectors anew, for another model.
-        opened.other_model = model_mismatch(connection, opened.embedding)
     if opened.other_model is not None:
-        embed = None
-        degraded.append(
-            Degraded(
-                code="vector.model_changed",
-                text="the embedding model was changed; run: memgraph embeddings rebuild",
-            )
-        )
+        with opened.database.read() as connection:
+            changed = _model_changed(opened, connection)
+        embed = None if changed else embed
     reranks = opened.reranker is not None and bool(request.query.strip())
     if embed is not None and reranks:
         embed = _once(embed)
@@ -53,7 +47,7 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
             name_keys=lambda text: {name.key for name in opened.find_names(text)},
             now_ms=opened.clock.now_ms(),
             ids=opened.ids,
-            degraded=degraded,
+            model_changed=lambda connection: _model_changed(opened, connection),
             held=opened.held_vectors,
         )
 
@@ -62,6 +56,12 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
     from memgraph.service.reranking import answer_reranked
 
     return answer_reranked(opened, request, ask)
+
+
+def _model_changed(opened: Opened, connection: sa.Connection) -> bool:
+    # Another process may have made the vectors anew, for another model.
+    opened.other_model = model_mismatch(connection, opened.embedding)
+    return opened.other_model is not None
 
 
 def configured_reranker(
