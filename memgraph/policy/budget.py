@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -55,20 +55,35 @@ def token_cost(text: str) -> int:
     return cost
 
 
-def select_within(items: Iterable[tuple[Id, int]], budget: int) -> Selection[Id]:
+def select_within(
+    items: Iterable[tuple[Id, int]],
+    budget: int,
+    together: Mapping[Id, Collection[Id]] | None = None,
+) -> Selection[Id]:
     """Takes what fits, best first; one that is too large is passed over, the next is tried.
 
     Args:
         items: (id, token cost) in rank order; a cost below 0 counts as 0.
         budget: tokens; at 0 or below only items without cost are chosen.
+        together: ids that belong to an id: taken with it or left out with it, unless they exceed
+            the whole budget together, when each is on its own.
     """
-    chosen: list[Id] = []
-    left_out: list[Id] = []
+    costs = {one: max(cost, 0) for one, cost in items}
+    taken: dict[Id, bool] = {}
     spent = 0
-    for one, cost in items:
-        if max(cost, 0) <= budget - spent or cost <= 0:
-            chosen.append(one)
-            spent += max(cost, 0)
-        else:
-            left_out.append(one)
-    return Selection(tuple(chosen), tuple(left_out), spent)
+    for first in costs:
+        if first in taken:
+            continue
+        mates = (together or {}).get(first, ())
+        group = {first: None} | {one: None for one in mates if one in costs and one not in taken}
+        if sum(costs[one] for one in group) > budget:
+            group = {first: None}
+        cost = sum(costs[one] for one in group)
+        fits = cost <= budget - spent or cost == 0
+        taken.update(dict.fromkeys(group, fits))
+        spent += cost if fits else 0
+    return Selection(
+        tuple(one for one in costs if taken[one]),
+        tuple(one for one in costs if not taken[one]),
+        spent,
+    )

@@ -318,10 +318,12 @@ class _Answer:
         memories = recall_queries.memories_of(
             self.connection, [each.candidate.pk for each in chosen], wide
         )
-        left_out: tuple[int, ...] = ()
-        if self.request.token_budget is not None:
-            costs = [(each.candidate.pk, memories[each.candidate.pk].token_cost) for each in chosen]
-            left_out = select_within(costs, self.request.token_budget).left_out
+        left_out: tuple[str, ...] = ()
+        budget = self.request.token_budget
+        if budget is not None:
+            found = [memories[each.candidate.pk] for each in chosen]
+            costs = [(one.memory_id, one.token_cost) for one in found]
+            left_out = select_within(costs, budget, stand.contradicted_by).left_out
         sources = {
             each.source_id: each
             for each in graph_queries.sources_of(self.connection, list(memories.values()))
@@ -329,7 +331,7 @@ class _Answer:
         items = [
             _item(each, memories[each.candidate.pk], sources, stand)
             for each in chosen
-            if each.candidate.pk not in left_out
+            if each.candidate.memory_id not in left_out
         ]
         return items, bool(left_out)
 

@@ -367,8 +367,8 @@ def _candidate_columns(narrowing: Narrowing) -> str:
     return (
         f"m.pk, m.memory_id, {narrowing.view.status('m')},"
         f" substr(m.content, 1, {MAX_COMPARED_CHARS}), m.session_id, m.sequence, m.source_role,"
-        " m.event_time, m.created_at, m.importance, m.confidence, m.decay_rate,"
-        " m.last_accessed_at"
+        f" m.event_time, m.created_at, m.importance, {narrowing.view.confidence('m')},"
+        " m.decay_rate, m.last_accessed_at"
     )
 
 

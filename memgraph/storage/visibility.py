@@ -58,11 +58,24 @@ class View:
             " ORDER BY h.since DESC, h.status_id DESC LIMIT 1)"
         )
 
-    def memory_columns(self, alias: str) -> str:
-        """``MEMORY_FIELDS``, the status as it was."""
-        return ", ".join(
-            self.status(alias) if name == "status" else f"{alias}.{name}" for name in MEMORY_FIELDS
+    def confidence(self, alias: str) -> str:
+        """The stored confidence that a memory has, or had before it lost a contradiction."""
+        if self.as_of is None:
+            return f"{alias}.confidence"
+        # Of several that it lost the first counts; min() picks the row that the CASE reads.
+        return (
+            "coalesce((SELECT CASE WHEN min(l.resolved_at) > :view_as_of"
+            " THEN json_extract(l.resolution, '$.loser_prior_confidence') END"
+            f" FROM memory_edges l WHERE l.edge_type = 'Contradicts' AND"
+            f" (l.from_memory_id = {alias}.memory_id OR l.to_memory_id = {alias}.memory_id)"
+            f" AND json_extract(l.resolution, '$.loser_id') = {alias}.memory_id),"
+            f" {alias}.confidence)"
         )
+
+    def memory_columns(self, alias: str) -> str:
+        """``MEMORY_FIELDS``, status and confidence as they were."""
+        as_it_was = {"status": self.status(alias), "confidence": self.confidence(alias)}
+        return ", ".join(as_it_was.get(name, f"{alias}.{name}") for name in MEMORY_FIELDS)
 
     @property
     def params(self) -> dict[str, Any]:
