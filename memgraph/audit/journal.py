@@ -51,16 +51,6 @@ def append(connection: sa.Connection, entries: Sequence[Entry], *, at: int, acto
         seq += 1
         details = compact_json(entry.details)
         last = chain_hash(last, seq, at, actor, entry.action, entry.subject, details)
-        rows.append(
-            {
-                "seq": seq,
-                "at": at,
-                "actor": actor,
-                "action": entry.action,
-                "subject": entry.subject,
-                "details": details,
-                "hash": last,
-            }
-        )
+        rows.append((seq, at, actor, entry.action, entry.subject, details, last))
     journal.insert(connection, rows)
     return Head(seq, last)

@@ -15,8 +15,9 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EmbeddingState
 from memgraph.storage import metadata, tables
+from memgraph.storage.statements import Insert
 
-_ENQUEUE = "INSERT INTO memory_embeddings (memory_pk, state) VALUES (?, 'pending')"
+_enqueue = Insert("memory_embeddings", ("memory_pk", "state"), values="(?, 'pending')")
 _STILL_PENDING = (
     "SELECT memory_pk FROM memory_embeddings"
     " WHERE memory_pk IN (SELECT value FROM json_each(?)) AND state = 'pending'"
@@ -47,8 +48,7 @@ class DueEmbedding:
 
 
 def enqueue(connection: sa.Connection, pks: Sequence[int]) -> None:
-    if pks:
-        connection.exec_driver_sql(_ENQUEUE, [(pk,) for pk in pks])
+    _enqueue(connection, [(pk,) for pk in pks])
 
 
 def due(connection: sa.Connection, now_ms: int, limit: int) -> list[DueEmbedding]:

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EntityType
 from memgraph.storage import tables
-from memgraph.storage.statements import insert_into
+from memgraph.storage.statements import Insert, driver
 
-_INSERT = insert_into(
+_insert = Insert(
     "entities", ("pk", "entity_id", "canonical_name", "name_key", "type", "created_at")
 )
 _BY_NAME = (
@@ -23,7 +23,7 @@ _BY_ALIAS = (
     "SELECT alias_key, entity_pk FROM entity_aliases"
     " WHERE alias_key IN (SELECT value FROM json_each(?)) ORDER BY entity_pk DESC"
 )
-_LINK = "INSERT OR IGNORE INTO memory_entities (entity_pk, memory_pk) VALUES (?, ?)"
+_link = Insert("memory_entities", ("entity_pk", "memory_pk"), or_ignore=True)
 _MENTION = "UPDATE entities SET mention_count = mention_count + ? WHERE pk = ?"
 
 
@@ -39,10 +39,9 @@ class EntityName:
 def find(connection: sa.Connection, names: Sequence[EntityName]) -> dict[EntityName, int]:
     """Keys of the entities that are known by canonical name and type, or else by an alias."""
     wanted = (json.dumps(sorted({each.key for each in names})),)
-    by_name = {(key, kind): pk for pk, key, kind in connection.exec_driver_sql(_BY_NAME, wanted)}
-    by_alias = {
-        row.alias_key: row.entity_pk for row in connection.exec_driver_sql(_BY_ALIAS, wanted)
-    }
+    execute = driver(connection).execute
+    by_name = {(key, kind): pk for pk, key, kind in execute(_BY_NAME, wanted)}
+    by_alias = dict(execute(_BY_ALIAS, wanted))
     found = {}
     for each in names:
         pk = by_name.get((each.key, each.type), by_alias.get(each.key))
@@ -57,19 +56,12 @@ def create(
     """New entities, from name to the id each shall have; gives their keys."""
     if not names:
         return {}
-    last = int(connection.exec_driver_sql("SELECT max(pk) FROM entities").scalar() or 0)
-    keys = {name: last + 1 + position for position, name in enumerate(names)}
-    connection.exec_driver_sql(
-        _INSERT,
+    [(last,)] = driver(connection).execute("SELECT max(pk) FROM entities")
+    keys = {name: (last or 0) + 1 + position for position, name in enumerate(names)}
+    _insert(
+        connection,
         [
-            {
-                "pk": keys[name],
-                "entity_id": entity_id,
-                "canonical_name": name.name,
-                "name_key": name.key,
-                "type": str(name.type),
-                "created_at": created_at,
-            }
+            (keys[name], entity_id, name.name, name.key, name.type.value, created_at)
             for name, entity_id in names.items()
         ],
     )
@@ -80,11 +72,13 @@ def link(connection: sa.Connection, pairs: Sequence[tuple[int, int]]) -> None:
     """Pairs of (entity key, memory key), each once; counts the mentions."""
     if not pairs:
         return
-    connection.exec_driver_sql(_LINK, list(pairs))
+    _link(connection, pairs)
     mentions: dict[int, int] = {}
     for entity, _ in pairs:
         mentions[entity] = mentions.get(entity, 0) + 1
-    connection.exec_driver_sql(_MENTION, [(count, entity) for entity, count in mentions.items()])
+    driver(connection).executemany(
+        _MENTION, [(count, entity) for entity, count in mentions.items()]
+    )
 
 
 def count(connection: sa.Connection) -> int:

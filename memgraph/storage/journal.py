@@ -8,28 +8,27 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.storage import tables
-from memgraph.storage.statements import insert_into
+from memgraph.storage.statements import Insert, driver
 
-_INSERT = insert_into("audit_log", ("seq", "at", "actor", "action", "subject", "details", "hash"))
+_insert = Insert("audit_log", ("seq", "at", "actor", "action", "subject", "details", "hash"))
 
 
 def head(connection: sa.Connection) -> tuple[int, str]:
     """(seq, hash) of the last entry; (0, "") of an empty journal."""
-    row = connection.exec_driver_sql(
-        "SELECT seq, hash FROM audit_log ORDER BY seq DESC LIMIT 1"
-    ).first()
-    return (row.seq, row.hash) if row else (0, "")
+    found = driver(connection).execute("SELECT seq, hash FROM audit_log ORDER BY seq DESC LIMIT 1")
+    return found.fetchone() or (0, "")
 
 
 def hash_of(connection: sa.Connection, seq: int) -> str | None:
     """The seal of one entry; None: there is no such entry."""
-    row = connection.exec_driver_sql("SELECT hash FROM audit_log WHERE seq = ?", (seq,)).first()
-    return None if row is None else str(row.hash)
+    found = driver(connection).execute("SELECT hash FROM audit_log WHERE seq = ?", (seq,))
+    row = found.fetchone()
+    return None if row is None else str(row[0])
 
 
-def insert(connection: sa.Connection, rows: Sequence[dict[str, Any]]) -> None:
-    if rows:
-        connection.exec_driver_sql(_INSERT, list(rows))
+def insert(connection: sa.Connection, rows: Sequence[Sequence[Any]]) -> None:
+    """Rows of seq, at, actor, action, subject, details, hash."""
+    _insert(connection, rows)
 
 
 def entries(

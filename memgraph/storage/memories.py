@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,17 +26,17 @@ from memgraph.storage.rows import (
     SOURCE_FIELDS,
     memory_from_row,
 )
-from memgraph.storage.statements import insert_into
+from memgraph.storage.statements import Insert, driver
 from memgraph.storage.visibility import View
 
-_INSERT = insert_into("memories", ("pk", *MEMORY_FIELDS, "search_terms"))
-_INSERT_SOURCE = insert_into("memory_sources", SOURCE_FIELDS, or_ignore=True)
-_INSERT_STATUS = insert_into(
-    "memory_status", ("memory_id", "status", "since", "until", "actor", "reason")
-)
-_INSERT_DERIVATION = insert_into(
-    "memory_derivations", ("memory_id", "derived_from_id"), or_ignore=True
-)
+_COLUMNS = ("pk", *MEMORY_FIELDS, "search_terms")
+_STATUS_COLUMNS = ("memory_id", "status", "since", "until", "actor", "reason")
+_insert = Insert("memories", _COLUMNS)
+_insert_source = Insert("memory_sources", SOURCE_FIELDS, or_ignore=True)
+_insert_status = Insert("memory_status", _STATUS_COLUMNS)
+_insert_derivation = Insert("memory_derivations", ("memory_id", "derived_from_id"), or_ignore=True)
+_memory_values = itemgetter(*_COLUMNS)
+_status_values = itemgetter(*_STATUS_COLUMNS)
 _SAME_CONTENT = (
     "SELECT memory_id, content_hash, kind, type, scope, scope_id, sensitivity, agent_id"
     " FROM memories WHERE content_hash IN (SELECT value FROM json_each(?)) AND status = 'active'"
@@ -45,13 +46,13 @@ _SAME_CONTENT = (
 
 def next_pk(connection: sa.Connection) -> int:
     """The key of the next row; the caller holds the only write transaction."""
-    return int(connection.exec_driver_sql("SELECT max(pk) FROM memories").scalar() or 0) + 1
+    [(last,)] = driver(connection).execute("SELECT max(pk) FROM memories")
+    return int(last or 0) + 1
 
 
 def insert(connection: sa.Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Rows with every column of the table, ``pk`` included."""
-    if rows:
-        connection.exec_driver_sql(_INSERT, list(rows))
+    _insert(connection, [_memory_values(row) for row in rows])
 
 
 @lru_cache(maxsize=1024)
@@ -63,25 +64,19 @@ def source_id(source: Source) -> str:
 
 def insert_sources(connection: sa.Connection, given: Mapping[str, Source]) -> None:
     """Store what is not there yet, by ``source_id``."""
-    if given:
-        connection.exec_driver_sql(
-            _INSERT_SOURCE,
-            [{"source_id": key, **each.model_dump(mode="json")} for key, each in given.items()],
-        )
+    _insert_source(
+        connection,
+        [(key, *each.model_dump(mode="json").values()) for key, each in given.items()],
+    )
 
 
 def insert_statuses(connection: sa.Connection, rows: Sequence[dict[str, Any]]) -> None:
-    if rows:
-        connection.exec_driver_sql(_INSERT_STATUS, list(rows))
+    _insert_status(connection, [_status_values(row) for row in rows])
 
 
 def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str]]) -> None:
     """Pairs of (memory, the memory it was derived from); a repeated pair is left as it is."""
-    if pairs:
-        connection.exec_driver_sql(
-            _INSERT_DERIVATION,
-            [{"memory_id": one, "derived_from_id": ground} for one, ground in pairs],
-        )
+    _insert_derivation(connection, pairs)
 
 
 def same_content(
@@ -166,7 +161,7 @@ def set_status(
         [
             {
                 "memory_id": memory_id,
-                "status": status,
+                "status": status.value,
                 "since": at,
                 "until": None,
                 "actor": actor,
