@@ -86,7 +86,8 @@ def reranked(
     items = chosen
     if token_budget is not None:
         costs = [(item.memory.memory_id, item.memory.token_cost) for item in chosen]
-        left_out = set(select_within(costs, token_budget).left_out)
+        sides = {item.memory.memory_id: item.contradicted_by for item in chosen}
+        left_out = set(select_within(costs, token_budget, sides).left_out)
         items = [item for item in chosen if item.memory.memory_id not in left_out]
         if left_out:
             reasons.add("token_budget")
