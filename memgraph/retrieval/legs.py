@@ -18,11 +18,11 @@ from memgraph.model.recall import Degraded
 from memgraph.policy.ranking import reciprocal_rank_fusion
 from memgraph.retrieval import context
 from memgraph.retrieval.query import (
-    MAX_MATCHING_ROWS,
     MAX_TERMS,
     Question,
     Terms,
     choose_terms,
+    most_matching_rows,
 )
 from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.recall_queries import Candidate, Narrowing
@@ -159,7 +159,7 @@ class Search:
             except sqlite.Error as error:
                 self._expired_or_raise(error, "text", legs)
         documents = recall_queries.document_count(self.connection)
-        most = documents * MAX_TERMS if self.exact else MAX_MATCHING_ROWS
+        most = documents * MAX_TERMS if self.exact else most_matching_rows(documents)
         return choose_terms(question, frequencies, documents, most)
 
     def _leg(

@@ -17,9 +17,13 @@ from memgraph.storage.text_index import cjk_bigrams
 MAX_TERMS = 32
 # A longer query is read up to here: what a question asks for is said early.
 MAX_READ_CHARS = 60_000
+# Names are looked for in no more than this: rules for names cost more than those for words.
+MAX_NAMING_CHARS = 4_000
 MAX_CONSIDERED = 96
 # The cost of the text leg is the number of rows that match; the rarest terms come first.
 MAX_MATCHING_ROWS = 50_000
+# Of a small store at most this share, but always so many: a question of real words stays below.
+MATCHING_SHARE, ALWAYS_MATCHED = 0.5, 4_000
 
 _STOP_WORDS = """
     a about above after again all also am an and any are as at be because been before being below
@@ -137,6 +141,11 @@ def read(query: str) -> Question:
         periods=_periods(text[:2_000]),
         cut=len(text) < len(query) or len(by_stem) == MAX_CONSIDERED,
     )
+
+
+def most_matching_rows(documents: int) -> int:
+    """How many rows the text leg may look at among ``documents``."""
+    return min(MAX_MATCHING_ROWS, max(ALWAYS_MATCHED, int(MATCHING_SHARE * documents)))
 
 
 def choose_terms(

@@ -109,7 +109,7 @@ def recall(
     told: list[Degraded] = []
     question = query.read(request.query)
     vector = _query_vector(request.query, embed, told)
-    keys = name_keys(request.query[: query.MAX_READ_CHARS]) if name_keys else ()
+    keys = name_keys(request.query[: query.MAX_NAMING_CHARS]) if name_keys else ()
     with database.read() as connection:
         if model_changed is not None and model_changed(connection):
             vector = None

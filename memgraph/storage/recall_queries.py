@@ -244,16 +244,15 @@ def by_entities(
     connection: sa.Connection, weights: Mapping[int, float], narrowing: Narrowing, limit: int
 ) -> list[Candidate]:
     """Memories that name some entities, by the sum of the entities' weights, then the newest."""
-    statement = (
-        f"SELECT {_candidate_columns(narrowing)} FROM (SELECT l.memory_pk AS pk,"
-        " sum(f.value) AS weight FROM json_each(:weights) f"
+    # Keys first: of thousands that name an entity, only as many are read as are shown.
+    found = plain_rows(
+        connection,
+        "SELECT l.memory_pk, sum(f.value) AS weight FROM json_each(?) f"
         " CROSS JOIN memory_entities l ON l.entity_pk = CAST(f.key AS INTEGER)"
-        " GROUP BY l.memory_pk) n"
-        f" CROSS JOIN memories m ON m.pk = n.pk WHERE {narrowing.where('m')}"
-        " ORDER BY n.weight DESC, n.pk DESC LIMIT :limit"
+        " GROUP BY l.memory_pk ORDER BY weight DESC, l.memory_pk DESC",
+        (json.dumps(dict(weights)),),
     )
-    values = narrowing.params | {"weights": json.dumps(dict(weights)), "limit": limit}
-    return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
+    return _first_that_pass(connection, [pk for pk, _ in found], narrowing, limit)
 
 
 def by_filters(connection: sa.Connection, narrowing: Narrowing, limit: int) -> list[Candidate]:
