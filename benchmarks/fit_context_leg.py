@@ -3,14 +3,16 @@
     python benchmarks/fit_context_leg.py locomo-dev.json
 
 A softmax over the candidates of every question, the evidence being the right answers: the weights
-maximise the mean log-likelihood (Adam, a little L2). Printed are the figures on each conversation
-when the weights were fitted on the others, then the weights fitted on all.
+maximise the mean log-likelihood (Newton's method, a little L2). Printed are the figures on each
+conversation when the weights were fitted on the others, the same for all conversations together
+with each group of features left out of the fit, then the weights fitted on all.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +23,21 @@ from memgraph.retrieval import context
 from memgraph.service.bench import locomo
 from memgraph.service.memory_service import MemoryService
 
-STEPS, RATE, FADE, L2 = 150, 0.4, 0.99, 0.002
+MAX_STEPS, L2, ENOUGH = 30, 0.0005, 1e-7
 NAMES = tuple(context.WEIGHTS)
+GROUPS = {
+    "everything": (),
+    "words": ("near_share", "session_share", "near_terms", "before_terms"),
+    "words of the session": ("session_share", "best_of_session"),
+    "words before": ("before_terms",),
+    "meaning": ("own_meaning", "near_meaning", "feedback_meaning"),
+    "meaning beside it": ("near_meaning",),
+    "meaning of the best": ("feedback_meaning",),
+    "speaker": ("speaker",),
+    "length": ("length",),
+    "question and answer": ("asks", "answers"),
+    "times and numbers": ("time_asked", "number_asked", "period"),
+}
 
 Floats = NDArray[np.float64]
 
@@ -71,32 +86,67 @@ def examples(service: MemoryService, conversation: locomo.Conversation) -> list[
     return made
 
 
-def fit(given: list[Example]) -> Floats:
-    """The weights, one per name."""
-    answerable = [(each.features, each.right) for each in given if each.right]
-    weights = np.zeros(len(NAMES))
-    mean, square = weights.copy(), weights.copy()
-    for step in range(1, STEPS + 1):
-        gradient = -L2 * weights
-        for features, right in answerable:
-            logits = weights @ features
-            chances = np.exp(logits - logits.max())
-            chances /= chances.sum()
-            gradient += (features[:, right].mean(axis=1) - features @ chances) / len(answerable)
-        mean = 0.9 * mean + 0.1 * gradient
-        square = 0.99 * square + 0.01 * gradient**2
-        scale = np.sqrt(square / (1 - 0.99**step)) + 1e-8
-        weights = weights + RATE * FADE**step * mean / (1 - 0.9**step) / scale
-    return weights
+def fit(given: list[Example], names: Sequence[str] = NAMES) -> Floats:
+    """The weights, one per name of ``NAMES``; 0 for those that are not among ``names``."""
+    columns = [NAMES.index(name) for name in names]
+    answerable = [(each.features[columns], each.right) for each in given if each.right]
+    weights = np.zeros(len(columns))
+    best, gradient, curvature = _climb(answerable, weights)
+    for _ in range(MAX_STEPS):
+        step = np.linalg.solve(curvature, gradient)
+        tried = _climb(answerable, weights + step)
+        while tried[0] < best:
+            step /= 2
+            tried = _climb(answerable, weights + step)
+        gain = tried[0] - best
+        weights = weights + step
+        best, gradient, curvature = tried
+        if gain < ENOUGH:
+            break
+    whole = np.zeros(len(NAMES))
+    whole[columns] = weights
+    return whole
 
 
-def figures(given: list[Example], weights: Floats) -> dict[str, float]:
-    """Mean measures when the context leg alone orders the answers."""
-    rows = []
+def _climb(
+    answerable: list[tuple[Floats, list[int]]], weights: Floats
+) -> tuple[float, Floats, Floats]:
+    """The likelihood, its gradient and the negative of its second derivative."""
+    total = -L2 / 2 * float(weights @ weights)
+    gradient = -L2 * weights
+    curvature = L2 * np.eye(len(weights))
+    share = 1 / len(answerable)
+    for features, right in answerable:
+        logits = weights @ features
+        logits -= logits.max()
+        chances = np.exp(logits)
+        chances /= chances.sum()
+        expected = features @ chances
+        total += share * float(np.log(chances[right] + 1e-300).mean())
+        gradient += share * (features[:, right].mean(axis=1) - expected)
+        curvature += share * ((features * chances) @ features.T - np.outer(expected, expected))
+    return total, gradient, curvature
+
+
+def scores(given: list[Example], weights: Floats) -> Iterator[dict[str, float]]:
+    """The measures of each question when the context leg alone orders the answers."""
     for each in given:
         order = np.argsort(-(weights @ each.features), kind="stable")[: max(locomo.CUTOFFS)]
-        rows.append(locomo.score([each.turn_ids[at] for at in order], each.evidence))
-    return {name: round(float(np.mean([row[name] for row in rows])), 4) for name in rows[0]}
+        yield locomo.score([each.turn_ids[at] for at in order], each.evidence)
+
+
+def left_out(sets: list[list[Example]], names: Sequence[str]) -> list[list[dict[str, float]]]:
+    """The measures of each conversation with weights fitted on the others."""
+    found = []
+    for at, tried in enumerate(sets):
+        rest = [each for other, one in enumerate(sets) if other != at for each in one]
+        found.append(list(scores(tried, fit(rest, names))))
+    return found
+
+
+def figures(rows: Sequence[dict[str, float]]) -> str:
+    means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    return "  ".join(f"{name} {mean:.3f}" for name, mean in means.items())
 
 
 def main(path: Path) -> None:
@@ -105,12 +155,15 @@ def main(path: Path) -> None:
         MemoryService(root, environ={}, background=False) as service,
     ):
         sets = [examples(service, each) for each in locomo.read(path)]
-    for left_out, tried in enumerate(sets):
-        rest = [each for at, one in enumerate(sets) if at != left_out for each in one]
-        print(f"conversation {left_out + 1}, left out: {figures(tried, fit(rest))}")
+    for number, rows in enumerate(left_out(sets, NAMES), start=1):
+        print(f"conversation {number:<12} {figures(rows)}")
+    for group, without in GROUPS.items():
+        names = [name for name in NAMES if name not in without]
+        rows = [row for each in left_out(sets, names) for row in each]
+        print(f"{'without ' * bool(without) + group:<29} {figures(rows)}")
     weights = fit([each for one in sets for each in one])
     for name, weight in zip(NAMES, weights, strict=True):
-        print(f'    "{name}": {weight:.1f},')
+        print(f'    "{name}": {weight:.2f},')
 
 
 if __name__ == "__main__":

@@ -11,15 +11,16 @@ a logit) on conversations with marked evidence and tried on conversations left o
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from memgraph.retrieval.query import Question, Terms
-from memgraph.retrieval.stemming import fold, head, stem, words
+from memgraph.retrieval.stemming import stem, words
+from memgraph.retrieval.texts import Texts
 from memgraph.storage.recall_queries import Candidate
 
 if TYPE_CHECKING:
@@ -32,32 +33,35 @@ DISTANCE = 2
 """Turns before and after a candidate that are looked at."""
 
 WEIGHTS: Mapping[str, float] = {
-    "own_terms": 0.75,
-    "near_terms": 2.4,
+    "near_share": 2.6,
+    "session_share": 0.7,
+    "near_terms": 1.2,
     "before_terms": 0.9,
-    "session_terms": 1.5,
-    "own_meaning": 1.6,
-    "near_meaning": 0.9,
-    "feedback_meaning": 1.2,
-    "best_of_session": 1.2,
-    "speaker": 0.9,
-    "length": 3.5,
-    "asks": -1.0,
+    "own_meaning": 2.4,
+    "near_meaning": 1.5,
+    "feedback_meaning": 0.6,
+    "best_of_session": 0.4,
+    "speaker": 0.8,
+    "length": 2.9,
+    "asks": -0.95,
     "answers": 0.5,
     "time_asked": 2.0,
-    "number_asked": 0.8,
-    "period": 5.0,
+    "number_asked": 1.0,
+    "period": 8.0,
 }
-
-# Between two texts: a character that stands in no word.
-_END = "\x02"
-# Every ASCII byte that belongs to no word becomes a blank, capitals become small; bytes of other
-# characters stay, `_Plain` has seen to those.
-_BLANKED = bytes(
-    ord(chr(code).lower()) if code >= 128 or chr(code) == _END or chr(code).isalnum() else ord(" ")
-    for code in range(256)
-)
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+# Which are the best so far, before meaning and session are known: the same by and large.
+_FIRST_WEIGHTS = {
+    "near_share": 3.6,
+    "session_share": 1.3,
+    "near_terms": 0.65,
+    "before_terms": 0.9,
+    "own_meaning": 2.2,
+    "near_meaning": 0.8,
+    "speaker": 0.75,
+    "length": 2.7,
+}
+# What a speaker is called who has no name.
+_PARTS = frozenset({"user", "assistant", "system", "tool", "human", "agent", "ai", "bot"})
 # BM25's usual constants; a turn of a conversation has about so many words.
 _K1, _B, _USUAL_WORDS = 1.2, 0.75, 30.0
 _NEAR = {1: 0.6, 2: 0.4}
@@ -98,10 +102,7 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
 def rank(pool: Pool, question: Question, terms: Terms) -> list[int]:
     """Keys of all candidates, best first, ties by key."""
     scored = features(pool, question, terms)
-    score = np.zeros(len(pool.candidates))
-    for name, weight in WEIGHTS.items():
-        if name in scored:
-            score += weight * scored[name]
+    score = _weighted(scored, WEIGHTS)
     keys = np.array([each.pk for each in pool.candidates], dtype=np.int64)
     # Rounded, so that the last bits of a sum, which differ between machines, decide nothing.
     order = np.lexsort((keys, -np.round(score, 6)))
@@ -111,8 +112,8 @@ def rank(pool: Pool, question: Question, terms: Terms) -> list[int]:
 def features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
     """Every feature by name, one number per candidate."""
     layout = _Layout(pool.candidates)
-    texts = _Texts(pool.candidates)
-    found = _term_features(pool, terms, layout, texts)
+    texts = Texts([each.content for each in pool.candidates])
+    found = _term_features(pool, question, terms, layout, texts)
     found |= _plain_features(pool.candidates, question, layout, texts)
     if pool.vectors is not None and pool.query_vector is not None:
         found |= _meaning_features(pool.vectors, pool.query_vector, found, layout)
@@ -140,6 +141,8 @@ class _Layout:
         self._place = np.array([each.sequence or 0 for each in candidates], dtype=np.int64)
         self._known_pairs: dict[int, tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
         _, self.group = np.unique(self.session, return_inverse=True)
+        self._by_group = np.argsort(self.group, kind="stable")
+        self._first_of_group = np.flatnonzero(np.diff(self.group[self._by_group], prepend=-1))
 
     def shifted(self, values: NDArray[Number], turns: int) -> NDArray[Number]:
         """For each candidate the values of the one ``turns`` later, 0 where there is none.
@@ -170,125 +173,45 @@ class _Layout:
 
     def best_of_session(self, values: Floats) -> Floats:
         """For each candidate the highest value in its session."""
-        best = np.full((int(self.group.max(initial=-1)) + 1, *values.shape[1:]), -np.inf)
-        np.maximum.at(best, self.group, values)
+        if not self._n:
+            return values
+        best = np.maximum.reduceat(values[self._by_group], self._first_of_group, axis=0)
         return best[self.group]
 
 
-class _Texts:
-    """The words of all candidates in one string of bytes, every one between blanks.
-
-    To take every word of a few hundred texts into the hand would take ten times as long: only
-    those are looked at that may be among the wanted.
-    """
-
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
-        self._candidates = candidates
-        joined = "".join([f" {each.content.replace(_END, ' ')} {_END}" for each in candidates])
-        if not joined.isascii():
-            joined = _NOT_ASCII.sub(_plain, joined)
-        self._text = joined.encode("utf-8", "surrogatepass").translate(_BLANKED)
-        self._codes = np.frombuffer(self._text, dtype=np.uint8)
-        blank = self._codes <= ord(" ")
-        self._ends = np.flatnonzero(self._codes == ord(_END))
-        self._starts = np.flatnonzero(blank[:-1] & ~blank[1:])
-        self._blank = blank
-        self.lengths: Floats = np.diff(np.searchsorted(self._starts, self._ends), prepend=0).astype(
-            np.float64
-        )
-
-    def counts(self, stems: Sequence[str]) -> Floats:
-        """How often each stem stands in each candidate."""
-        counts = np.zeros((len(self._candidates), len(stems)))
-        found = list(self._occurrences(stems))
-        if found:
-            at, columns = np.array(found, dtype=np.intp).T
-            np.add.at(counts, (self._owners(at), columns), 1.0)
-        for column, gram in enumerate(stems):
-            if len(gram) <= 2 and not gram.isascii():
-                counts[:, column] = [each.content.count(gram) for each in self._candidates]
-        return counts
-
-    def any_of(self, folded: Sequence[str]) -> Floats:
-        """1 for the candidates that hold one of these words."""
-        flags = np.zeros(len(self._candidates))
-        found = [at for each in folded for at in self._places(f" {each} ".encode())]
-        flags[self._owners(np.array(found, dtype=np.intp))] = 1.0
-        return flags
-
-    def digits(self, least: int) -> Floats:
-        """1 for the candidates that hold a run of so many digits."""
-        is_digit = (self._codes >= ord("0")) & (self._codes <= ord("9"))
-        run = is_digit
-        for _ in range(least - 1):
-            run = run[:-1] & is_digit[len(is_digit) - len(run) + 1 :]
-        flags = np.zeros(len(self._candidates))
-        flags[self._owners(np.flatnonzero(run))] = 1.0
-        return flags
-
-    def _owners(self, offsets: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.searchsorted(self._ends, offsets)
-
-    def _places(self, wanted: bytes) -> Iterator[int]:
-        at = self._text.find(wanted)
-        while at >= 0:
-            yield at
-            at = self._text.find(wanted, at + 1)
-
-    def _occurrences(self, stems: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """(offset, place in ``stems``) of every word that has one of the stems."""
-        places = {each: at for at, each in enumerate(stems)}
-        heads: list[str] = []
-        for one in sorted({head(each) for each in stems}):
-            if not heads or not one.startswith(heads[-1]):
-                heads.append(one)
-        for one in heads:
-            for start in self._places(f" {one}".encode("utf-8", "surrogatepass")):
-                end = self._text.find(b" ", start + 1)
-                word = self._text[start + 1 : end].decode("utf-8", "surrogatepass")
-                place = places.get(stem(word))
-                if place is not None:
-                    yield start, place
-
-
-class _Plain(dict[int, str]):
-    """The folded word characters of every character that was met; blanks for the others."""
-
-    def __missing__(self, code: int) -> str:
-        folded = "".join(each if each.isalnum() else " " for each in fold(chr(code)))
-        self[code] = folded
-        return folded
-
-
-_PLAIN = _Plain()
-
-
-def _plain(found: re.Match[str]) -> str:
-    return found[0].translate(_PLAIN)
-
-
-def _term_features(pool: Pool, terms: Terms, layout: _Layout, texts: _Texts) -> dict[str, Floats]:
+def _term_features(
+    pool: Pool, question: Question, terms: Terms, layout: _Layout, texts: Texts
+) -> dict[str, Floats]:
     counts, lengths = texts.counts(terms.stems), texts.lengths
+    speakers = {stem(name) for role in _roles(pool.candidates) for name in _names(role)}
+    is_name = np.array([one in speakers for one in terms.stems], dtype=np.bool_)
+    # Whoever is named in a question and takes part in the talk is seldom named by what answers.
     idf = np.array(terms.idf)
+    if not is_name.all():
+        idf = np.where(is_name, 0.0, idf)
     damping = _K1 * (1 - _B + _B * lengths / _USUAL_WORDS)
     weighted = counts * (_K1 + 1) / (counts + damping[:, None]) * idf
-    own = weighted.sum(axis=1)
-    near = weighted.copy()
+    present = (counts > 0.0) * idf
+    both = np.concatenate([weighted, present], axis=1)
+    near = both.copy()
     for distance, share in _NEAR.items():
         for turns in (distance, -distance):
-            np.maximum(near, share * layout.shifted(weighted, turns), out=near)
+            np.maximum(near, share * layout.shifted(both, turns), out=near)
     places = {each.pk: at for at, each in enumerate(pool.candidates)}
     for one, other, weight in pool.links:
         row = near[places[one]]
-        np.maximum(row, weight * weighted[places[other]], out=row)
+        np.maximum(row, weight * both[places[other]], out=row)
+    own = weighted.sum(axis=1)
     before = layout.shifted(own, -1) + 0.5 * layout.shifted(own, -2)
-    session = layout.best_of_session(weighted).sum(axis=1)
+    session = layout.best_of_session(present).sum(axis=1)
     most = max(float(own.max(initial=0.0)), 1e-9)
+    total = max(float(idf.sum()), 1e-9)
     return {
-        "own_terms": own / most,
-        "near_terms": near.sum(axis=1) / most,
+        "near_share": near[:, len(idf) :].sum(axis=1) / total,
+        "session_share": session / total,
+        "near_terms": near[:, : len(idf)].sum(axis=1) / most,
         "before_terms": before / most,
-        "session_terms": session / max(float(session.max(initial=0.0)), 1e-9),
+        "speaker": _speaker(pool.candidates, question, counts[:, is_name].sum(axis=1) > 0.0),
         "length": np.where(
             layout.in_session, 1.0 - np.exp(-lengths / _LENGTH_SCALE), _USUAL_LENGTH
         ),
@@ -296,11 +219,10 @@ def _term_features(pool: Pool, terms: Terms, layout: _Layout, texts: _Texts) -> 
 
 
 def _plain_features(
-    candidates: Sequence[Candidate], question: Question, layout: _Layout, texts: _Texts
+    candidates: Sequence[Candidate], question: Question, layout: _Layout, texts: Texts
 ) -> dict[str, Floats]:
     asks = _flags(each.content.rstrip().endswith("?") for each in candidates)
     found = {
-        "speaker": _speaker(candidates, question),
         "asks": asks,
         "answers": layout.shifted(asks, -1),
     }
@@ -318,15 +240,35 @@ def _plain_features(
     return found
 
 
-def _speaker(candidates: Sequence[Candidate], question: Question) -> Floats:
-    """1 where the speaker is named in the question; all 0 where that tells nobody apart."""
-    named = {
-        role: not question.names.isdisjoint(words(role))
-        for role in {each.source_role for each in candidates}
-        if role
+def _speaker(
+    candidates: Sequence[Candidate], question: Question, names_one: Iterable[bool]
+) -> Floats:
+    """1 where the speaker is named in the question; all 0 where that tells nobody apart.
+
+    What nobody in particular said is taken for that of the speaker whom it names.
+    """
+    asked = {
+        role: not question.names.isdisjoint(_names(role))
+        for role in _roles(candidates)
+        if _names(role)
     }
-    flags = _flags(named.get(each.source_role or "", False) for each in candidates)
+    flags = np.array(
+        [
+            asked.get(each.source_role or "", bool(named))
+            for each, named in zip(candidates, names_one, strict=True)
+        ],
+        dtype=np.float64,
+    )
     return flags if flags.min(initial=1.0) == 0.0 else np.zeros_like(flags)
+
+
+def _roles(candidates: Sequence[Candidate]) -> set[str]:
+    return {each.source_role for each in candidates if each.source_role}
+
+
+@lru_cache(maxsize=1_000)
+def _names(role: str) -> frozenset[str]:
+    return frozenset(words(role)) - _PARTS
 
 
 def _meaning_features(
@@ -352,17 +294,15 @@ def _meaning_features(
 
 
 def _first_guess(found: Mapping[str, Floats]) -> Floats:
-    guess = (
-        0.4 * found["own_terms"]
-        + 0.35 * found["near_terms"]
-        + 0.3 * found["before_terms"]
-        + 0.3 * found["session_terms"]
-        + 0.25 * found["speaker"]
-        + 0.5 * found["length"]
-    )
-    if "near_meaning" in found:
-        guess = guess + 0.65 * found["own_meaning"] + found["near_meaning"]
-    return guess
+    return _weighted(found, _FIRST_WEIGHTS)
+
+
+def _weighted(found: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:
+    total = np.zeros_like(found["length"])
+    for name, weight in weights.items():
+        if name in found:
+            total += weight * found[name]
+    return total
 
 
 def _time_of(candidate: Candidate) -> int:

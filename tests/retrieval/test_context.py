@@ -76,7 +76,7 @@ def test_odd_characters_leave_every_text_in_its_place(odd: str) -> None:
         candidate(3, "", session_id=None),
         candidate(4, "the cranes", session_id=None),
     ]
-    own = features(pool, terms("heron", "crane"))["own_terms"]
+    own = features(pool, terms("heron", "crane"))["near_terms"]
     assert own[1] == 1.0
     assert own[0] == own[2] == 0.0 < own[3] < 1.0
 
@@ -93,7 +93,7 @@ def test_a_session_is_about_what_its_turns_say_together() -> None:
         candidate(2, "a lake", session_id="a"),
         candidate(3, "a heron", session_id="b"),
     ]
-    session = features(pool, terms("heron", "lake"))["session_terms"]
+    session = features(pool, terms("heron", "lake"))["session_share"]
     assert session[0] == session[1] == 1.0
     assert session[2] == pytest.approx(0.5)
 
@@ -102,6 +102,47 @@ def test_the_speaker_counts_only_where_it_tells_apart() -> None:
     pool = [candidate(1, source_role="Ana Lima"), candidate(2, source_role="Ben")]
     assert features(pool, terms(), "What did Ana say?")["speaker"].tolist() == [1.0, 0.0]
     assert features(pool, terms(), "Did Ana meet Ben?")["speaker"].tolist() == [0.0, 0.0]
+
+
+def test_a_speaker_named_is_no_word_to_look_for() -> None:
+    pool = [
+        candidate(1, "Ana, hello!", source_role="Ben", session_id="a"),
+        candidate(2, "a heron", source_role="Ana", session_id="b"),
+    ]
+    share = features(pool, terms("ana", "heron"), "Did Ana see a heron?")["near_share"]
+    assert share.tolist() == [0.0, 1.0]
+    alone = features(pool, terms("ana"), "What about Ana?")["near_share"]
+    assert alone.tolist() == [1.0, 0.0]
+
+
+def test_a_fact_that_names_a_speaker_counts_as_said_by_that_speaker() -> None:
+    pool = [
+        candidate(1, "Ana keeps herons.", session_id=None),
+        candidate(2, "Ben keeps herons.", session_id=None),
+        candidate(3, "I keep herons.", source_role="Ana"),
+        candidate(4, "So do I.", source_role="Ben"),
+    ]
+    found = features(pool, terms("ana", "heron"), "Which birds does Ana keep?")["speaker"]
+    assert found.tolist() == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_a_part_in_a_dialogue_is_no_name() -> None:
+    pool = [
+        candidate(1, "The user likes tea.", source_role="assistant"),
+        candidate(2, "I like tea.", source_role="user"),
+    ]
+    found = features(pool, terms("user", "tea"), "What does the user like?")
+    assert found["speaker"].tolist() == [0.0, 0.0]
+    assert found["near_terms"][0] > found["near_terms"][1]
+
+
+def test_rare_words_tell_more_than_frequent_ones() -> None:
+    wanted = Terms(("heron", "project"), ("heron", "project"), (4.0, 0.1), 0)
+    pool = [
+        candidate(1, "the project of a project is a project", session_id=None),
+        candidate(2, "a heron was seen by somebody at the edge of the lake", session_id=None),
+    ]
+    assert context.rank(Pool(pool, (), None, None), query.read("x"), wanted) == [2, 1]
 
 
 def test_a_question_is_no_answer_and_what_follows_it_may_be() -> None:
