@@ -69,6 +69,15 @@ def model_mismatch(connection: sa.Connection, provider: EmbeddingProvider | None
     return None
 
 
+def claim_model(connection: sa.Connection, provider: EmbeddingProvider) -> bool:
+    """Whether vectors of this provider may be stored; the first that are say whose all are."""
+    if model_mismatch(connection, provider) is not None:
+        return False
+    if metadata.get(connection, MODEL_KEY) is None:
+        metadata.put(connection, MODEL_KEY, provider.model)
+    return True
+
+
 class EmbeddingWorker:
     """Works off the outbox of one database. Safe beside other threads and processes."""
 
@@ -167,12 +176,10 @@ class EmbeddingWorker:
         }
         with self._database.write() as connection:
             # A rebuild for another model may have begun while this batch was embedded.
-            if model_mismatch(connection, provider) is not None:
+            if not claim_model(connection, provider):
                 told.error_code = MODEL_CHANGED
                 return
             pending = embeddings.still_pending(connection, [each.memory_pk for each in batch])
-            if metadata.get(connection, MODEL_KEY) is None:
-                metadata.put(connection, MODEL_KEY, provider.model)
             ready = {pk: blob for pk, blob in blobs.items() if pk in pending}
             empty = sorted(pending - set(ready))
             embeddings.mark_ready(connection, ready, provider.model, provider.dimensions)

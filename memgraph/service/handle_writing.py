@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import AccessDenied, Conflict, InvalidInput
+from memgraph.errors import Conflict
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import (
     Change,
@@ -24,10 +23,7 @@ from memgraph.service.provenance import with_canonical_source
 
 if TYPE_CHECKING:
     from memgraph.service.joining import Written
-    from memgraph.service.writing import Prepared
 
-# Memories of one transaction: large enough that its fixed cost is small, short enough for others.
-TRANSACTION_SIZE = 1_000
 _KEPT_BY_A_CORRECTION = (
     "kind",
     "type",
@@ -64,9 +60,10 @@ class WritingHandle(Handle):
         """Store many memories: in order, 1,000 in a transaction, one outcome for each.
 
         An item that is not valid is rejected by itself. ``derived_from`` may name an earlier item
-        of the same thousand by ``#key``.
+        of the same thousand by ``#key``. ``items`` is read while what came before is written; with
+        the local model a hundred or more are embedded at once, else the outbox does it.
         """
-        return self._remember_all(MemoryInput, items)
+        return self._remember_all(MemoryInput, items, embeds=True)
 
     def save_episode(
         self, content: str, *, session_id: str, source_role: str, **fields: Any
@@ -93,7 +90,7 @@ class WritingHandle(Handle):
         Returns:
             An outcome for each, in order; one that is not valid is rejected by itself.
         """
-        return self._remember_all(EpisodeInput, batch)
+        return self._remember_all(EpisodeInput, batch, embeds=False)
 
     def relate(
         self,
@@ -241,45 +238,19 @@ class WritingHandle(Handle):
         return stored.memory_id or ""
 
     def _remember_all(
-        self, kind: type[MemoryInput], items: Iterable[MemoryInput | Mapping[str, Any]]
+        self,
+        kind: type[MemoryInput],
+        items: Iterable[MemoryInput | Mapping[str, Any]],
+        *,
+        embeds: bool,
     ) -> list[Outcome]:
-        outcomes: list[Outcome] = []
-        remaining = iter(items)
-        while batch := list(islice(remaining, TRANSACTION_SIZE)):
-            outcomes.extend(self._remember_batch(kind, batch))
-        return outcomes
+        from memgraph.service.loading import Loader
 
-    def _remember_batch(
-        self, kind: type[MemoryInput], batch: Sequence[MemoryInput | Mapping[str, Any]]
-    ) -> list[Outcome]:
         with self._service.opened(self.name) as opened:
-            prepared: list[Prepared] = []
-            outcomes: list[Outcome | None] = []
-            for item in batch:
-                try:
-                    given = with_canonical_source(opened, _as_input(kind, item), self.actor)
-                except (AccessDenied, InvalidInput) as error:
-                    outcomes.append(
-                        Outcome(outcome="rejected", code=error.code, message=error.message)
-                    )
-                    continue
-                prepared.append(opened.writer.prepare(given))
-                outcomes.append(None)
-            if prepared:
-                with opened.transaction(self.actor) as transaction:
-                    written = opened.writer.store(
-                        transaction.connection,
-                        prepared,
-                        [],
-                        at=transaction.at,
-                        actor=self.actor,
-                        view=self._view,
-                    )
-                    transaction.tell(written.entries)
-                stored = iter(written.memories)
-                outcomes = [next(stored) if each is None else each for each in outcomes]
-                self._embed_soon(opened)
-            return [each for each in outcomes if each is not None]
+            loader = Loader(opened, kind, actor=self.actor, view=self._view, embeds=embeds)
+            outcomes = loader.load(items)
+            self._embed_soon(opened)
+        return outcomes
 
     def _store(
         self, opened: Opened, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
@@ -304,11 +275,3 @@ class WritingHandle(Handle):
 
     def _because(self, reason: str) -> str:
         return validated(Change, {"actor": self.actor, "reason": reason}).reason
-
-
-def _as_input(kind: type[MemoryInput], item: MemoryInput | Mapping[str, Any]) -> MemoryInput:
-    if isinstance(item, kind):
-        return item
-    if not isinstance(item, Mapping):
-        raise InvalidInput(f"an item is given as {kind.__name__} or as a mapping of its fields")
-    return validated(kind, dict(item))

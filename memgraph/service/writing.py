@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -20,13 +20,19 @@ from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome
 from memgraph.policy.budget import token_cost
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.summary import summarise
+from memgraph.providers.embedding import EmbeddingProvider
+from memgraph.service.embedding import claim_model
 from memgraph.service.joining import Joiner, Written
 from memgraph.service.naming import NameFinder
-from memgraph.storage import embeddings, entities, memories, sessions
+from memgraph.storage import embeddings, entities, memories, sessions, vectors
 from memgraph.storage.encoding import json_text
 from memgraph.storage.entities import EntityName
 from memgraph.storage.text_index import search_terms
 from memgraph.storage.visibility import View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # What makes two memories with the same text the same memory.
 Identity = tuple[str, MemoryKind, MemoryType, Scope, str | None, Sensitivity, str | None]
@@ -49,6 +55,7 @@ class Prepared:
     source_id: str
     search_terms: str | None
     names: tuple[EntityName, ...]
+    vector: NDArray[np.float32] | None = None
 
     @property
     def identity(self) -> Identity:
@@ -90,15 +97,19 @@ class Writer:
         at: int,
         actor: str,
         view: View | None = None,
+        embedding: EmbeddingProvider | None = None,
     ) -> Written:
         """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
 
         Args:
+            embedding: whose the vectors of the items are; None: they have none.
             view: what the writer may see: other memories are neither duplicates nor grounds nor
                 ends of an edge. None: everything.
         """
         written = Written()
-        self._store_memories(connection, items, written, at=at, actor=actor, view=view)
+        rows = self._store_memories(connection, items, written, at=at, actor=actor, view=view)
+        ready = self._add_vectors(connection, rows, embedding)
+        embeddings.enqueue(connection, [row["pk"] for row, _ in rows if row["pk"] not in ready])
         Joiner(self.ids, view).join_all(connection, links, written, at=at, actor=actor)
         return written
 
@@ -111,13 +122,14 @@ class Writer:
         at: int,
         actor: str,
         view: View | None,
-    ) -> None:
+    ) -> list[tuple[dict[str, Any], Prepared]]:
+        """Gives what was stored: rows of ``memories``, each with its item."""
         known = self._known_identities(connection, items, view)
         grounds = memories.existing_ids(
             connection, sorted({one for item in items for one in item.given.derived_from}), view
         )
         sequences: dict[str, int] = {}
-        rows: list[dict[str, Any]] = []
+        stored: list[tuple[dict[str, Any], Prepared]] = []
         derived: list[tuple[str, str]] = []
         pk = memories.next_pk(connection)
         names: list[tuple[int, tuple[EntityName, ...]]] = []
@@ -140,7 +152,7 @@ class Writer:
                 memory_id = self.ids.new(given.kind.id_prefix)
                 sequence = self._sequence(connection, given, sequences)
                 row = self._row(item, pk, memory_id, sequence, at)
-                rows.append(row)
+                stored.append((row, item))
                 names.append((pk, item.names))
                 derived.extend((memory_id, written.resolve(one)) for one in given.derived_from)
                 told = {
@@ -157,24 +169,24 @@ class Writer:
             written.memories.append(outcome)
             if given.key is not None and outcome.memory_id is not None:
                 written.ids_by_key[given.key] = outcome.memory_id
-        self._insert(connection, rows, items, at=at, actor=actor)
+        self._insert(connection, stored, at=at, actor=actor)
         memories.insert_derivations(connection, derived)
         self.link_entities(connection, names, at)
         for session_id, following in sequences.items():
             sessions.seen(connection, session_id, at=at, next_sequence=following)
+        return stored
 
     def _insert(
         self,
         connection: sa.Connection,
-        rows: Sequence[dict[str, Any]],
-        items: Sequence[Prepared],
+        stored: Sequence[tuple[dict[str, Any], Prepared]],
         *,
         at: int,
         actor: str,
     ) -> None:
-        if not rows:
-            return
-        memories.insert_sources(connection, {item.source_id: item.given.source for item in items})
+        rows = [row for row, _ in stored]
+        sources = {item.source_id: item.given.source for _, item in stored}
+        memories.insert_sources(connection, sources)
         memories.insert(connection, rows)
         memories.insert_statuses(
             connection,
@@ -190,7 +202,37 @@ class Writer:
                 for row in rows
             ],
         )
-        embeddings.enqueue(connection, [row["pk"] for row in rows])
+
+    def _add_vectors(
+        self,
+        connection: sa.Connection,
+        stored: Sequence[tuple[dict[str, Any], Prepared]],
+        embedding: EmbeddingProvider | None,
+    ) -> set[int]:
+        """Store the vectors that are there already; gives the keys of those memories."""
+        found = [
+            (row, item.vector.astype("<f4", copy=False).tobytes())
+            for row, item in stored
+            if item.vector is not None and item.vector.any()
+        ]
+        if embedding is None or not found or not claim_model(connection, embedding):
+            return set()
+        ready = [(row["pk"], vector) for row, vector in found]
+        embeddings.add_ready(connection, ready, embedding.model, embedding.dimensions)
+        vectors.add_new(
+            connection,
+            [
+                (
+                    row["pk"],
+                    vector,
+                    vectors.visibility(
+                        row["scope"], row["scope_id"], row["status"], row["sensitivity"]
+                    ),
+                )
+                for row, vector in found
+            ],
+        )
+        return {row["pk"] for row, _ in found}
 
     def _known_identities(
         self, connection: sa.Connection, items: Sequence[Prepared], view: View | None

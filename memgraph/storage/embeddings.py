@@ -15,9 +15,14 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EmbeddingState
 from memgraph.storage import metadata, tables
-from memgraph.storage.statements import Insert
+from memgraph.storage.statements import Insert, driver
 
 _enqueue = Insert("memory_embeddings", ("memory_pk", "state"), values="(?, 'pending')")
+_add_ready = Insert(
+    "memory_embeddings",
+    ("memory_pk", "vector", "model", "dimensions", "state"),
+    values="(?, ?, ?, ?, 'ready')",
+)
 _STILL_PENDING = (
     "SELECT memory_pk FROM memory_embeddings"
     " WHERE memory_pk IN (SELECT value FROM json_each(?)) AND state = 'pending'"
@@ -26,10 +31,10 @@ _MARK_READY = (
     "UPDATE memory_embeddings SET vector = ?, model = ?, dimensions = ?, state = 'ready',"
     " error_code = NULL WHERE memory_pk = ?"
 )
-# A turn is found better when its vector knows who said it. The index of the outbox is partial: the
-# planner needs to see its condition, or every batch reads the whole table, vectors and all.
+# The index of the outbox is partial: the planner needs to see its condition, or every batch reads
+# the whole table, vectors and all.
 _DUE = (
-    "SELECT e.memory_pk, coalesce(m.source_role || ': ', '') || m.content, e.attempts"
+    "SELECT e.memory_pk, m.source_role, m.content, e.attempts"
     " FROM memory_embeddings e JOIN memories m ON m.pk = e.memory_pk"
     " WHERE e.state = 'pending' AND e.state <> 'ready' AND e.next_attempt_at <= ?"
     " ORDER BY e.next_attempt_at, e.memory_pk LIMIT ?"
@@ -51,10 +56,25 @@ def enqueue(connection: sa.Connection, pks: Sequence[int]) -> None:
     _enqueue(connection, [(pk,) for pk in pks])
 
 
+def embedded_text(source_role: str | None, content: str) -> str:
+    """What is embedded of a memory: a turn is found better when its vector knows who said it."""
+    return content if source_role is None else f"{source_role}: {content}"
+
+
+def add_ready(
+    connection: sa.Connection, vectors: Sequence[tuple[int, bytes]], model: str, dimensions: int
+) -> None:
+    """New memories with their canonical vectors, which never waited."""
+    _add_ready(connection, [(pk, vector, model, dimensions) for pk, vector in vectors])
+
+
 def due(connection: sa.Connection, now_ms: int, limit: int) -> list[DueEmbedding]:
     """What waits to be embedded and is not put off, oldest first."""
-    found = connection.exec_driver_sql(_DUE, (now_ms, limit))
-    return [DueEmbedding(*row) for row in found]
+    found = driver(connection).execute(_DUE, (now_ms, limit))
+    return [
+        DueEmbedding(pk, embedded_text(role, content), attempts)
+        for pk, role, content, attempts in found
+    ]
 
 
 def still_pending(connection: sa.Connection, pks: Sequence[int]) -> set[int]:

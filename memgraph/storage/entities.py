@@ -61,7 +61,7 @@ def create(
     _insert(
         connection,
         [
-            (keys[name], entity_id, name.name, name.key, name.type.value, created_at)
+            (keys[name], entity_id, name.name, name.key, str(name.type), created_at)
             for name, entity_id in names.items()
         ],
     )

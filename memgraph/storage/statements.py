@@ -13,8 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-_MOST_VALUES = 4_000
-_MOST_ROWS = 128
+_MOST_VALUES = 16_000
+_MOST_ROWS = 500
 _SOME_ROWS = 16
 
 

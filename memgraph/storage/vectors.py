@@ -18,15 +18,17 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
+from memgraph.storage.statements import Insert
 
 _FLOAT_BYTES = 4
 _BATCH = 5_000
 _STATUS = {status.value: number for number, status in enumerate(MemoryStatus)}
 _LEVEL = {sensitivity.value: sensitivity.level for sensitivity in Sensitivity}
 
-_INSERT = (
-    "INSERT INTO memory_vectors (memory_pk, embedding, visibility)"
-    " VALUES (?, vec_quantize_binary(?), ?)"
+_insert = Insert(
+    "memory_vectors",
+    ("memory_pk", "embedding", "visibility"),
+    values="(?, vec_quantize_binary(?), ?)",
 )
 _FACTS = (
     "SELECT pk, scope, scope_id, status, sensitivity FROM memories"
@@ -63,9 +65,12 @@ def add(connection: sa.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
     for batch in _batches(rows):
         visibilities = _visibilities(connection, [pk for pk, _ in batch])
         remove(connection, [pk for pk, _ in batch])
-        connection.exec_driver_sql(
-            _INSERT, [(pk, _padded(vector), visibilities[pk]) for pk, vector in batch]
-        )
+        add_new(connection, [(pk, vector, visibilities[pk]) for pk, vector in batch])
+
+
+def add_new(connection: sa.Connection, rows: Sequence[tuple[int, bytes, int]]) -> None:
+    """Index vectors of memories that are not in the index yet, each with its visibility."""
+    _insert(connection, [(pk, _padded(vector), mark) for pk, vector, mark in rows])
 
 
 def remove(connection: sa.Connection, pks: Sequence[int]) -> None:
@@ -105,9 +110,7 @@ def rebuild(connection: sa.Connection) -> int:
     done = 0
     for batch in _batches((pk, vector) for pk, vector in ready):
         visibilities = _visibilities(connection, [pk for pk, _ in batch])
-        connection.exec_driver_sql(
-            _INSERT, [(pk, _padded(vector), visibilities[pk]) for pk, vector in batch]
-        )
+        add_new(connection, [(pk, vector, visibilities[pk]) for pk, vector in batch])
         done += len(batch)
     return done
 

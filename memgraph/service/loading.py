@@ -1,0 +1,124 @@
+"""Storing many memories: while a thousand is written, the next is made ready.
+
+SQLite and the local model work beside Python, so two cores share the load. The local model needs
+microseconds for a text: a bulk load embeds before each transaction, never inside one, and stores
+the vectors with their memories. Any other model is left to the outbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from memgraph.errors import AccessDenied, InvalidInput, ProviderError
+from memgraph.model.values import MemoryInput, Outcome, validated
+from memgraph.providers.local import LocalEmbedding
+from memgraph.service.opened import Opened
+from memgraph.service.provenance import with_canonical_source
+from memgraph.service.writing import Prepared
+from memgraph.storage.embeddings import embedded_text
+from memgraph.storage.visibility import View
+
+# Memories of one transaction: large enough that its fixed cost is small, short enough for others.
+TRANSACTION_SIZE = 1_000
+# Fewer are no bulk load: loading the model takes longer than storing them.
+BULK = 100
+
+Item = MemoryInput | Mapping[str, Any]
+
+
+class Loader:
+    """Stores items for one handle, each thousand in a transaction.
+
+    Args:
+        kind: what an item has to be.
+        embeds: whether a bulk load embeds by itself where the model is the local one.
+    """
+
+    def __init__(
+        self, opened: Opened, kind: type[MemoryInput], *, actor: str, view: View, embeds: bool
+    ) -> None:
+        self._opened = opened
+        self._kind = kind
+        self._actor = actor
+        self._view = view
+        given = opened.embedding
+        self._embedding = given if embeds and isinstance(given, LocalEmbedding) else None
+
+    def load(self, items: Iterable[Item]) -> list[Outcome]:
+        """One outcome for each item, in order; a batch is durable before the next is written."""
+        outcomes: list[Outcome] = []
+        with ThreadPoolExecutor(1, thread_name_prefix="memgraph-load") as pool:
+            writing: Future[list[Outcome]] | None = None
+            for batch in _batches(items):
+                ready = self._prepare(batch)
+                if writing is not None:
+                    outcomes.extend(writing.result())
+                elif len(batch) < TRANSACTION_SIZE:
+                    # The only one: nothing to do beside it.
+                    return self._store(ready)
+                writing = pool.submit(self._store, ready)
+            if writing is not None:
+                outcomes.extend(writing.result())
+        return outcomes
+
+    def _prepare(self, batch: Sequence[Item]) -> list[Prepared | Outcome]:
+        ready: list[Prepared | Outcome] = []
+        for item in batch:
+            try:
+                given = with_canonical_source(self._opened, self._as_input(item), self._actor)
+            except (AccessDenied, InvalidInput) as error:
+                ready.append(Outcome(outcome="rejected", code=error.code, message=error.message))
+                continue
+            ready.append(self._opened.writer.prepare(given))
+        return self._embedded(ready)
+
+    def _embedded(self, ready: list[Prepared | Outcome]) -> list[Prepared | Outcome]:
+        items = [each for each in ready if isinstance(each, Prepared)]
+        if self._embedding is None or len(items) < BULK:
+            return ready
+        texts = [embedded_text(each.given.source_role, each.given.content) for each in items]
+        try:
+            found = self._embedding.embed(texts)
+        except ProviderError:
+            # The outbox meets the same error, counts it and tells of it.
+            return ready
+        rows = iter(found)
+        return [
+            replace(each, vector=next(rows)) if isinstance(each, Prepared) else each
+            for each in ready
+        ]
+
+    def _store(self, ready: Sequence[Prepared | Outcome]) -> list[Outcome]:
+        items = [each for each in ready if isinstance(each, Prepared)]
+        if items:
+            with self._opened.transaction(self._actor) as transaction:
+                written = self._opened.writer.store(
+                    transaction.connection,
+                    items,
+                    [],
+                    at=transaction.at,
+                    actor=self._actor,
+                    view=self._view,
+                    embedding=self._embedding,
+                )
+                transaction.tell(written.entries)
+            stored = iter(written.memories)
+        return [next(stored) if isinstance(each, Prepared) else each for each in ready]
+
+    def _as_input(self, item: Item) -> MemoryInput:
+        if isinstance(item, self._kind):
+            return item
+        if not isinstance(item, Mapping):
+            name = self._kind.__name__
+            raise InvalidInput(f"an item is given as {name} or as a mapping of its fields")
+        return validated(self._kind, dict(item))
+
+
+def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, TRANSACTION_SIZE)):
+        yield batch
