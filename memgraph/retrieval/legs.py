@@ -72,6 +72,13 @@ class Legs:
             self.candidates.update((each.pk, each) for each in found)
             self.ranked[name] = [each.pk for each in found]
 
+    def displaced_by(self, pk: int) -> list[str]:
+        """Ids of what a memory replaced, the newest first, as far as it is to be shown."""
+        old = [one for one, after in self.successors.items() if pk in after]
+        return [
+            self.candidates[one].memory_id for one in sorted(old)[::-1] if one in self.candidates
+        ]
+
     def tell(self, code: str, text: str) -> None:
         self.degraded.append(Degraded(code=code, text=text))
 
@@ -104,21 +111,21 @@ class Search:
         query_vector: NDArray[np.float32] | None,
         name_keys: Collection[str],
     ) -> Legs:
-        """Run all legs."""
+        """Run all legs that weigh anything; one of weight 0 brings no candidates either."""
         legs = Legs()
         terms = self._terms(question, legs)
-        if terms.stems:
+        if terms.stems and self._weighs("text"):
             self._leg(legs, "text", lambda limit, by: self._text(terms, limit, by))
-        if query_vector is not None:
+        if query_vector is not None and self._weighs("vector"):
             self._leg(legs, "vector", lambda limit, by: self._vector(query_vector, limit, by))
-        if name_keys:
+        if name_keys and self._weighs("entity"):
             self._leg(legs, "entity", lambda limit, by: self._entity(name_keys, limit, by))
         found = list(dict.fromkeys(pk for leg in legs.ranked.values() for pk in leg[:NEIGHBOURED]))
         if legs.replaced:
             self._succession(legs)
-        if self.with_edges and legs.candidates:
+        if self.with_edges and legs.candidates and self._weighs("graph"):
             self._graph(legs)
-        if legs.candidates:
+        if legs.candidates and self._weighs("context"):
             around = recall_queries.neighbours(
                 self.connection, found, self.narrowing, context.DISTANCE
             )
@@ -173,14 +180,14 @@ class Search:
         starved = False
         with recall_queries.deadline(self.connection, self._deadline_ms):
             try:
-                if self.with_replaced:
+                if self._looks_at_replaced:
                     wide = limit + limit // 2
                     both = run(wide, self.narrowing.with_statuses(STANDING))
                     found = [each for each in both if self._is_shown(each)]
                     gone = (each for each in both if each.status != MemoryStatus.ACTIVE.value)
                     legs.replaced.update((each.pk, each) for each in gone)
                     starved = len(found) < limit and len(both) == wide
-                if not self.with_replaced or starved:
+                if not self._looks_at_replaced or starved:
                     found = run(limit, self.narrowing)
             except sqlite.Error as error:
                 self._expired_or_raise(error, name, legs)
@@ -194,6 +201,14 @@ class Search:
     def _is_shown(self, found: Candidate) -> bool:
         statuses = self.narrowing.view.statuses
         return statuses is None or found.status in statuses
+
+    def _weighs(self, leg: str) -> bool:
+        weight: float = getattr(self.settings.weights, leg)
+        return weight > 0.0
+
+    @property
+    def _looks_at_replaced(self) -> bool:
+        return self.with_replaced and self._weighs("succession")
 
     @property
     def _deadline_ms(self) -> int:

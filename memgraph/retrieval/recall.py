@@ -157,7 +157,7 @@ class _Answer:
             names = [legs.candidates[each.id].memory_id for each in considered]
             stand = grounds.standing(self.connection, names, view)
         ranked = self._modified(considered, legs.candidates, stand)
-        chosen, stand = self._with_other_sides(ranked, stand, top_n)
+        chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
         reasons = {"top_n"} if len(fused) > len(chosen) else set()
         items, over_budget = self._items(chosen, stand)
         if over_budget:
@@ -273,10 +273,10 @@ class _Answer:
         )
 
     def _with_other_sides(
-        self, ranked: Sequence[_Ranked], stand: Standing, top_n: int
+        self, ranked: Sequence[_Ranked], legs: Legs, stand: Standing, top_n: int
     ) -> tuple[list[_Ranked], Standing]:
-        """The best ``top_n``: the other side of an open contradiction right behind the first, and
-        what amended a memory right before it. Also how all of them stand.
+        """The best ``top_n``: the other side of an open contradiction right behind the first, so
+        what it replaced, and what amended a memory right before it. Also how all of them stand.
         """
         by_id = {each.candidate.memory_id: each for each in ranked}
         places = {one: rank for rank, one in enumerate(by_id)}
@@ -302,8 +302,8 @@ class _Answer:
             if len(chosen) >= top_n:
                 break
             one = each.candidate.memory_id
-            around = (*amended_by.get(one, ()), one, *stand.contradicted_by.get(one, ()))
-            for other in around:
+            behind = (*stand.contradicted_by.get(one, ()), *legs.displaced_by(each.candidate.pk))
+            for other in (*amended_by.get(one, ()), one, *behind):
                 if len(chosen) >= top_n or other in chosen:
                     continue
                 if other in by_id:

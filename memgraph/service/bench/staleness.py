@@ -36,6 +36,8 @@ from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 
 CUTOFFS = (1, 3, 10)
+# How often something stale is there to compete with what holds: neither good nor bad.
+CONTEST = "superseded_shown"
 _FOUND_BY_RULES = {
     Action.REPLACE: EdgeType.UPDATES,
     Action.CORRECT: EdgeType.UPDATES,
@@ -68,7 +70,9 @@ class Answered:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        return tuple(each.measure for each in self.measured if not each.good)
+        return tuple(
+            each.measure for each in self.measured if not each.good and each.measure != CONTEST
+        )
 
     def told(self) -> dict[str, Any]:
         """A failure, in full."""
@@ -102,8 +106,9 @@ def run(
 
     Returns:
         Shares of the questions: ``stale_above`` and ``stale_above_with_superseded`` (something
-        stale stands above what holds, or is shown without it), ``current@1``, ``current@3``,
-        ``current@10``, ``kept@3`` (what a partial update left as it was), ``open_both_sides``,
+        stale stands above what holds, or is shown without it), ``superseded_shown`` (how often
+        there is something stale to be compared), ``current@1``, ``current@3``, ``current@10``,
+        ``kept@3`` (what a partial update left as it was), ``open_both_sides``,
         ``resolved_unmarked``, ``as_of``; the same ``by_kind`` and ``by_wording`` with the number of
         questions; ``detected``; ``failures`` in full.
 
@@ -216,6 +221,8 @@ def _score_default(check: Check, shown: Shown, marks: Marks) -> Iterator[Measure
 
 def _score_with_superseded(check: Check, shown: Shown, marks: Marks) -> Iterator[Measured]:
     yield Measured("stale_above_with_superseded", not stale_above(check, shown))
+    if check.current is not None:
+        yield Measured(CONTEST, any(key in shown for key in check.stale))
     if check.decided:
         yield Measured("resolved_unmarked", not any(marks.values()))
 
@@ -241,6 +248,7 @@ _SCORES: Mapping[str, Callable[[Check, Shown, Marks], Iterator[Measured]]] = {
 FAILURES = ("stale_above", "stale_above_with_superseded")
 MEASURES = (
     *FAILURES,
+    CONTEST,
     *(f"current@{cutoff}" for cutoff in CUTOFFS),
     "kept@3",
     "open_both_sides",

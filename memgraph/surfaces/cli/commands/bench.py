@@ -60,12 +60,10 @@ def staleness(
         found = bench.run(histories, seed, apart=apart, progress=lambda stage: told(stage, 0, 1))
 
     def show(screen: Screen) -> None:
-        kinds = {**found["by_kind"], **found["by_wording"], "all": found}
         measures = (*bench.MEASURES, "questions")
-        rows = [
-            [measure, *(_cell(each[measure]) for each in kinds.values())] for measure in measures
-        ]
-        screen.table(("share of the questions", *kinds), rows)
+        groups = {**found["by_kind"], **found["by_wording"], "all": found}
+        rows = [[name, *(_cell(each[one]) for one in measures)] for name, each in groups.items()]
+        screen.table(("histories", *measures), rows)
         screen.line()
         screen.fields(_flat({name: found[name] for name in bench.COUNTS}, ""))
         if failures := found["failures"]:
