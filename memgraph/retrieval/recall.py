@@ -31,6 +31,7 @@ from memgraph.policy.ranking import (
 )
 from memgraph.policy.scope import Viewer, narrow
 from memgraph.retrieval import grounds, query
+from memgraph.retrieval.citation import citation
 from memgraph.retrieval.grounds import Standing
 from memgraph.retrieval.legs import ACTIVE, Legs, Search
 from memgraph.storage import graph_queries, recall_graph, recall_queries
@@ -339,24 +340,6 @@ class _Answer:
 @lru_cache(maxsize=16)
 def _limits(group: ModifierGroup) -> ModifierSettings:
     return ModifierSettings(**group.model_dump())
-
-
-def citation(memory: Memory, source: StoredSource) -> str:
-    """Where a memory comes from, in one line for people."""
-    if source.source_path is not None:
-        return source.source_path + (f"#{source.locator}" if source.locator else "")
-    parts = [str(source.source_type)]
-    if source.conversation_id is not None:
-        parts.append(f"conversation {source.conversation_id}")
-    if memory.session_id is not None:
-        parts.append(f"session {memory.session_id}")
-    if memory.turn_id is not None:
-        parts.append(f"turn {memory.turn_id}")
-    if source.workflow_run_id is not None:
-        parts.append(f"run {source.workflow_run_id}")
-    if source.step_id is not None:
-        parts.append(f"step {source.step_id}")
-    return ", ".join(parts)
 
 
 def _item(
