@@ -30,6 +30,9 @@ _SESSION = re.compile(r"session_(\d+)")
 _EVIDENCE = re.compile(r"D:?\s*(\d+)\s*:\s*(\d+)")
 
 
+Scored = tuple[str, dict[str, float]]
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question with the turn ids that hold its answer."""
@@ -58,24 +61,29 @@ def run(data: Path, progress: Callable[[str], None] = lambda _: None) -> dict[st
         InvalidInput: the file is not LoCoMo's.
     """
     conversations = list(read(data))
-    scores: list[tuple[str, dict[str, float]]] = []
+    scores: list[Scored] = []
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
         MemoryService(root, environ={}, background=False) as service,
     ):
         for conversation in conversations:
             progress(f"{conversation.name}: {len(conversation.turns)} turns")
-            scores.extend(_measured(service, conversation))
+            load(service, conversation)
+            scores.extend(ask(service, conversation))
+    return {
+        **figures(scores),
+        "conversations": len(conversations),
+        "turns": sum(len(each.turns) for each in conversations),
+    }
+
+
+def figures(scores: Sequence[Scored]) -> dict[str, Any]:
+    """The means over all questions, and over those of each category."""
     by_category = {
         name: _means([each for category, each in scores if category == name])
         for name in CATEGORIES.values()
     }
-    return {
-        **_means([each for _, each in scores]),
-        "by_category": by_category,
-        "conversations": len(conversations),
-        "turns": sum(len(each.turns) for each in conversations),
-    }
+    return {**_means([each for _, each in scores]), "by_category": by_category}
 
 
 def read(data: Path) -> Iterator[Conversation]:
@@ -116,15 +124,23 @@ def score(ranked: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:
     }
 
 
-def _measured(
-    service: MemoryService, conversation: Conversation
-) -> Iterator[tuple[str, dict[str, float]]]:
+def load(service: MemoryService, conversation: Conversation) -> None:
+    """Remember the turns of a conversation in an orchestrator of its name.
+
+    Raises:
+        InvalidInput: a turn was rejected.
+    """
     memory = service.orchestrator(conversation.name, create=True)
     outcomes = memory.remember_many(conversation.turns)
     rejected = [each for each in outcomes if each.memory_id is None]
     if rejected:
         raise InvalidInput(f"a turn was rejected: {rejected[0].message}")
     memory.embed_pending()
+
+
+def ask(service: MemoryService, conversation: Conversation) -> Iterator[Scored]:
+    """Ask all questions of a loaded conversation: the category and the measures of each."""
+    memory = service.orchestrator(conversation.name)
     for asked in conversation.questions:
         bundle = memory.recall(asked.text, top_n=max(CUTOFFS))
         ranked = [item.memory.turn_id or "" for item in bundle.items]
