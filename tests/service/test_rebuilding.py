@@ -20,7 +20,7 @@ from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import maintenance, rebuilding
 from memgraph.service.opened import Opened
 from memgraph.service.rebuilding import Part
-from memgraph.storage import embeddings, integrity, vectors
+from memgraph.storage import embeddings, integrity, vector_search
 from memgraph.storage.entities import EntityName
 
 
@@ -306,5 +306,5 @@ def test_a_killed_rebuild_is_finished_by_the_next_one(tmp_path: Path) -> None:
         assert drained.ready == 40 - before.states["ready"]
         assert maintenance.verify(opened).ok
         with opened.database.read() as connection:
-            assert len(vectors.entries(connection)[0]) == 40
+            assert len(vector_search.entries(connection)[0]) == 40
             assert embeddings.state_counts(connection)["ready"] == 40

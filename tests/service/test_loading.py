@@ -1,0 +1,206 @@
+"""Bulk loads: what they store is what single writes store, and a kill loses nothing told of."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from working import NAME, SEES_ALL, working
+
+from memgraph import MemoryService
+from memgraph.errors import ProviderRejected
+from memgraph.providers.local import LocalEmbedding
+from memgraph.service import loading
+from memgraph.service.opened import Opened
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.storage import text_index, vector_search
+
+WORDS = ("harbour", "Lisbon", "lantern", "Ada", "quiet", "tram", "Kenji", "東京都", "paper", "nine")
+CHUNK = 1_200
+
+KILLED = """
+import sys
+from memgraph import MemoryService
+root, chunk = sys.argv[1], int(sys.argv[2])
+with MemoryService(root, environ={}, background=False) as service:
+    orc = service.orchestrator("orc-1")
+    number = 0
+    while True:
+        items = [
+            {"content": f"Turn {number + n} of Ada.", "kind": "episode", "session_id": f"s{n % 7}"}
+            for n in range(chunk)
+        ]
+        number += chunk
+        outcomes = orc.remember_many(items)
+        print(*(each.memory_id for each in outcomes), flush=True)
+"""
+
+
+def items(count: int, seed: int = 1) -> Iterator[dict[str, Any]]:
+    chance = random.Random(seed)
+    for number in range(count):
+        turn = chance.random() < 0.5
+        yield {
+            "content": " ".join(chance.choices(WORDS, k=chance.randint(1, 4))),
+            "kind": "episode" if turn else "fact",
+            "session_id": f"s{number % 3}" if turn else None,
+            "source_role": chance.choice(["ana", "ben"]) if turn else None,
+            "tags": ["one", "two"][: chance.randint(0, 2)],
+            "scope": "project" if number % 5 == 0 else "global",
+            "scope_id": "p" if number % 5 == 0 else None,
+            "source": {"conversation_id": f"c{number % 4}"},
+        } | ({"importance": 500} if number % 41 == 0 else {})
+
+
+def stored(opened: Opened) -> dict[str, list[Any]]:
+    """Everything but the ids and hashes that are made anew for each database."""
+    statements = {
+        "memories": "SELECT pk, kind, type, content, summary, scope, scope_id, session_id,"
+        " sequence, source_role, tags, content_hash, token_cost, source_id, search_terms"
+        " FROM memories ORDER BY pk",
+        "statuses": "SELECT status, since, until, actor FROM memory_status ORDER BY status_id",
+        "embeddings": "SELECT * FROM memory_embeddings ORDER BY memory_pk",
+        "entities": "SELECT pk, canonical_name, name_key, type, mention_count FROM entities",
+        "links": "SELECT * FROM memory_entities ORDER BY entity_pk, memory_pk",
+        "sessions": "SELECT session_id, next_sequence FROM sessions ORDER BY session_id",
+        "sources": "SELECT * FROM memory_sources ORDER BY source_id",
+        "journal": "SELECT seq, actor, action FROM audit_log ORDER BY seq",
+        "metadata": "SELECT * FROM memory_metadata WHERE key LIKE 'embedding%' ORDER BY key",
+    }
+    with opened.database.read() as connection:
+        found: dict[str, list[Any]] = {
+            name: [tuple(row) for row in connection.exec_driver_sql(statement)]
+            for name, statement in statements.items()
+        }
+        found["vectors"] = [each.tolist() for each in vector_search.entries(connection)]
+    return found
+
+
+def test_a_bulk_load_stores_what_single_writes_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "TRANSACTION_SIZE", 150)
+    found = []
+    for name in ("bulk", "single"):
+        with working(tmp_path / name, embedding=LocalEmbedding()) as service:
+            service.create(NAME)
+            orc = service.orchestrator(NAME, viewer=SEES_ALL)
+            if name == "bulk":
+                outcomes = orc.remember_many(items(400))
+                # What is left of the last transaction is too little to load the model for.
+                assert orc.embedding_states()["pending"] <= 100
+            else:
+                outcomes = [orc.remember_many([each])[0] for each in items(400)]
+            orc.embed_pending()
+            assert orc.verify().as_dict()["findings"] == []
+            with service.opened(NAME) as opened:
+                found.append(stored(opened))
+                with opened.database.write() as connection:
+                    assert text_index.check(connection)
+            found[-1]["outcomes"] = [(each.outcome, each.code) for each in outcomes]
+    bulk, single = found
+    for name, rows in bulk.items():
+        assert rows == single[name], name
+    assert {each for each, _ in bulk["outcomes"]} == {"stored", "duplicate", "rejected"}
+
+
+class Broken(LocalEmbedding):
+    def embed(self, texts: Any) -> Any:
+        raise ProviderRejected("damaged")
+
+
+class Mute(LocalEmbedding):
+    def embed(self, texts: Any) -> Any:
+        return np.zeros((len(texts), self.dimensions), np.float32)
+
+
+@pytest.mark.parametrize("embedding", [Broken(), Mute()])
+def test_what_cannot_be_embedded_waits_in_the_outbox(
+    tmp_path: Path, embedding: LocalEmbedding
+) -> None:
+    with working(tmp_path, embedding=embedding) as service:
+        orc = service.orchestrator(NAME, create=True)
+        orc.remember_many({"content": f"text {n}"} for n in range(loading.BULK))
+        assert orc.embedding_states() == {"pending": loading.BULK, "ready": 0, "failed": 0}
+
+
+def test_turns_of_a_batch_are_saved_without_the_model(tmp_path: Path) -> None:
+    with working(tmp_path, embedding=Broken()) as service:
+        orc = service.orchestrator(NAME, create=True)
+        turn = {"session_id": "s", "source_role": "user"}
+        outcomes = orc.save_episodes({"content": f"text {n}", **turn} for n in range(200))
+        assert {each.outcome for each in outcomes} == {"stored"}
+        assert orc.embedding_states()["pending"] == 200
+
+
+def test_a_source_of_items_that_fails_leaves_what_came_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "TRANSACTION_SIZE", 10)
+
+    def failing() -> Iterator[dict[str, Any]]:
+        for number in range(25):
+            yield {"content": f"text {number}"}
+        raise OSError("the file ends")
+
+    with working(tmp_path) as service:
+        orc = service.orchestrator(NAME, create=True)
+        with pytest.raises(OSError, match="the file ends"):
+            orc.remember_many(failing())
+        assert len(orc.list_memories(limit=100)) == 20
+        assert orc.verify().ok
+
+
+def test_a_killed_bulk_load_lost_nothing_that_was_told(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False) as service:
+        service.create(NAME)
+    told: list[str] = []
+    chance = random.Random(7)
+    for _ in range(3):
+        told += _killed(root, chance.uniform(0.0, 0.4))
+        with MemoryService(root, environ={}, background=False) as service:
+            orc = service.orchestrator(NAME)
+            assert orc.verify().as_dict()["findings"] == []
+            _check(orc, service, told)
+
+
+def _killed(root: Path, after_s: float) -> list[str]:
+    """Ids that a loading process told of before it was killed, a moment after its first chunk."""
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(root), str(CHUNK)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
+        time.sleep(after_s)
+        os.kill(process.pid, signal.SIGKILL)
+        lines += process.stdout.readlines()
+        assert process.wait() == -signal.SIGKILL
+    return [one for line in lines if line.endswith("\n") for one in line.split()]
+
+
+def _check(orc: Orchestrator, service: MemoryService, told: list[str]) -> None:
+    with service.opened(NAME) as opened, opened.database.read() as connection:
+        ids = set(connection.exec_driver_sql("SELECT memory_id FROM memories").scalars())
+        places = list(
+            connection.exec_driver_sql(
+                "SELECT session_id, sequence FROM memories ORDER BY session_id, sequence"
+            )
+        )
+        indexed = len(vector_search.entries(connection)[0])
+    assert set(told) <= ids
+    # Transactions are whole, and a turn's place in its session is its own.
+    assert len(ids) % 100 == 0
+    assert len(set(map(tuple, places))) == len(places)
+    states = orc.embedding_states()
+    assert sum(states.values()) == len(ids)
+    assert states["ready"] == indexed >= len(told)
