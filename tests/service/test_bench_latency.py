@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from memgraph.errors import BenchFailed, InvalidInput
-from memgraph.service.bench import latency, latency_load, latency_size
+from memgraph.service.bench import latency, latency_load
 from memgraph.service.bench.corpus import corpus
-from memgraph.service.bench.latency_size import Job
 from memgraph.service.bench.timing import Stopwatch, percentiles
+from memgraph.service.memory_service import MemoryService
 
 SIZES = (300, 1_000)
 WORST = 11
@@ -25,7 +25,11 @@ WORST = 11
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return latency.run(SIZES, rounds=10, keep=tmp_path_factory.mktemp("kept") / "bench")
+    folder = tmp_path_factory.mktemp("kept")
+    found = latency.run(SIZES, rounds=10, keep=folder)
+    # Nothing but what was loaded stays.
+    assert sorted(each.name for each in folder.iterdir()) == sorted(map(str, SIZES))
+    return found
 
 
 def test_the_corpus_is_the_same_every_time() -> None:
@@ -97,16 +101,23 @@ def test_every_target_finds_its_figure(found: dict[str, Any]) -> None:
 
 
 def test_what_was_kept_is_not_loaded_again(tmp_path: Path) -> None:
-    job = Job(100, 1, tmp_path / "kept")
     told: list[str] = []
-    first = latency_size.measure(job, lambda stage, _done, _total: told.append(stage))
-    assert "100: loading" in told
-    told.clear()
-    again = latency_size.measure(job, lambda stage, _done, _total: told.append(stage))
-    assert "100: loading" not in told
-    assert (first["reused"], again["reused"]) == (False, True)
-    assert again["bulk_per_s"] == first["bulk_per_s"]
-    assert sorted(each.name for each in (tmp_path / "kept").iterdir()) == ["100"]
+
+    def tell(stage: str, _done: int, _total: int) -> None:
+        told.append(stage)
+
+    first = latency_load.loaded(tmp_path / "kept", 100, corpus(), tell)
+    assert told == ["loading"]
+    again = latency_load.loaded(tmp_path / "kept", 100, corpus(), tell)
+    assert told == ["loading"]
+    assert again == {**first, "reused": True}
+    latency_load.copied(tmp_path / "kept", tmp_path / "copy")
+    with MemoryService(tmp_path / "copy", environ={}, background=False) as service:
+        assert len(latency_load.memory_ids(service, 1_000)) == 100
+        service.orchestrator(latency_load.NAME).remember("One more.")
+        assert len(latency_load.memory_ids(service, 1_000)) == 101
+    with MemoryService(tmp_path / "kept" / "root", environ={}, background=False) as service:
+        assert len(latency_load.memory_ids(service, 1_000)) == 100
 
 
 def test_a_kept_folder_with_other_memories_is_refused(tmp_path: Path) -> None:

@@ -204,11 +204,11 @@ def _topics(ranked: Sequence[tuple[str, int]], seed: int) -> Iterator[Weighted]:
     words = [word for word, _ in content]
     known = Weighted.by_rank(words, 40.0)
     for start in range(0, _TOPICS, _BATCH):
-        # Rounded, so that the last bits of a sum, which differ between machines, decide nothing.
-        apart = -np.round(table[seeds[start : start + _BATCH]] @ table.T, 4)
+        apart = -(table[seeds[start : start + _BATCH]] @ table.T)
         close = np.argpartition(apart, 2 * _NEAR_WORDS, axis=1)[:, : 2 * _NEAR_WORDS]
         for row, some in zip(apart, close, strict=True):
-            near = some[np.lexsort((some, row[some]))][:_NEAR_WORDS]
+            # Rounded: the last bits of a sum, which differ between machines, decide nothing.
+            near = some[np.lexsort((some, np.round(row[some], 4)))][:_NEAR_WORDS]
             said = [words[at] for at in near]
             said += known.some(chance, _TOPIC_WORDS - _NEAR_WORDS)
             chance.shuffle(said)

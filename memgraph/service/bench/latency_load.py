@@ -35,14 +35,11 @@ def loaded(folder: Path, size: int, corpus: Corpus, tell: Tell) -> Mapping[str, 
     Raises:
         InvalidInput: the folder holds something else.
     """
-    facts = folder / FACTS
-    if facts.exists():
-        known: dict[str, Any] = json.loads(facts.read_text(encoding="utf-8"))
+    known = facts_of(folder)
+    if known is not None:
         if known.pop("sample") != _sample(corpus, size):
             raise InvalidInput(f"{folder} holds other memories; name another folder")
         return {**known, "reused": True}
-    if folder.exists() and any(folder.iterdir()):
-        raise InvalidInput(f"{folder} holds something that no run has finished; remove it")
     folder.mkdir(parents=True, exist_ok=True)
     with MemoryService(folder / ROOT, environ={}, background=False) as service:
         found: dict[str, Any] = {"bulk_per_s": _load(service, size, corpus, tell)}
@@ -50,8 +47,24 @@ def loaded(folder: Path, size: int, corpus: Corpus, tell: Tell) -> Mapping[str, 
         text = checkpointed(service)
         found["disk_bytes_per_memory"] = round((database.stat().st_size - text) / size, 1)
         _join(service)
-    facts.write_text(json.dumps({**found, "sample": _sample(corpus, size)}), encoding="utf-8")
+    facts = {**found, "sample": _sample(corpus, size)}
+    (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
     return {**found, "reused": False}
+
+
+def facts_of(folder: Path) -> dict[str, Any] | None:
+    """What an earlier run has written of a folder that it filled; None: there is nothing.
+
+    Raises:
+        InvalidInput: the folder holds something that no run has finished.
+    """
+    facts = folder / FACTS
+    if facts.exists():
+        found: dict[str, Any] = json.loads(facts.read_text(encoding="utf-8"))
+        return found
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidInput(f"{folder} holds something that no run has finished; remove it")
+    return None
 
 
 def floor(folder: Path, size: int, tell: Tell) -> tuple[Path, float]:

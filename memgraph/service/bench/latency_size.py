@@ -53,9 +53,10 @@ def measure(job: Job, tell: Tell) -> dict[str, Any]:
     """All figures of one size, see ``latency.run``; the peak memory is that of this process."""
     started = time.perf_counter()
     tell = _named(job, tell)
-    made_up = corpus()
     if job.keep is not None:
         job.keep.mkdir(parents=True, exist_ok=True)
+        latency_load.facts_of(job.keep / str(job.size))
+    made_up = corpus()
     with tempfile.TemporaryDirectory(prefix="memgraph-bench-", dir=job.keep) as temporary:
         folder = Path(temporary)
         loaded = folder / "loaded" if job.keep is None else job.keep / str(job.size)
