@@ -134,15 +134,15 @@ class ModelServer:
                 self.send_header("content-type", "application/json")
                 if isinstance(body, Iterator):
                     self.end_headers()
+                    self.close_connection = True
                     self._stream(body)
                     return
                 payload = body if isinstance(body, bytes) else self._text(body).encode()
                 self.send_header("content-length", str(len(payload)))
                 self.end_headers()
-                self.wfile.write(payload)
+                self._stream((payload,))
 
             def _stream(self, chunks: Iterable[bytes]) -> None:
-                self.close_connection = True
                 with contextlib.suppress(ConnectionError):  # the client gave up
                     for chunk in chunks:
                         self.wfile.write(chunk)

@@ -145,11 +145,12 @@ def _call_once(connection: Connection, operation: str, request: dict[str, Any]) 
     raise translated
 
 
-def load() -> None:
+def load(*, chat: bool = False) -> None:
     """Load what a call needs, so that the time for a call is not spent on it. Takes seconds."""
     _litellm()
-    importlib.import_module("openai")
-    importlib.import_module("httpx")
+    # httpx and openai put off loading the latter two until their first request.
+    for name in ("httpx", "openai", "httpcore", *(("openai.resources",) if chat else ())):
+        importlib.import_module(name)
 
 
 def bounded_client(seconds: float) -> Any:

@@ -107,7 +107,7 @@ class LitellmChatReranking:
         """See `RerankingProvider.rank`."""
         if not texts:
             return ()
-        _litellm.load()
+        _litellm.load(chat=True)
         user = prompt(query, texts, secrets.token_hex(8))
         answer = within(
             self._timeout_s,
