@@ -122,7 +122,7 @@ class ModifierGroup(Group):
     importance_weight: Factor = Field(
         default=0.02, description="Importance 0 to 100 multiplies by 1 - weight to 1 + weight."
     )
-    recency_floor: Factor = Field(default=0.96, description="What an infinitely old memory keeps.")
+    recency_floor: Factor = Field(default=0.98, description="What an infinitely old memory keeps.")
     recency_half_life_days: float = Field(
         default=180.0,
         gt=0.0,

@@ -49,7 +49,7 @@ class ModifierSettings:
     """
 
     importance_weight: float = 0.02
-    recency_floor: float = 0.96
+    recency_floor: float = 0.98
     recency_half_life_days: float = 180.0
     confidence_floor: float = 0.95
     contradiction_factor: float = 0.98

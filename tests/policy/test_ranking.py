@@ -111,7 +111,7 @@ def test_modifiers_are_listed_and_bounded(score: float, facts: RankFacts) -> Non
     ]  # fmt: skip
     assert modified.score == score * math.prod(modified.factors.values())
     assert 0.9 <= modified.factors["importance"] <= 1.1
-    assert 0.96 <= modified.factors["recency"] <= 1.0
+    assert 0.98 <= modified.factors["recency"] <= 1.0
     assert 0.7 <= modified.factors["confidence"] <= 1.0
     assert all(0 < factor <= 1.1 for factor in modified.factors.values())
 

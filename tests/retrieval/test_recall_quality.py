@@ -1,0 +1,98 @@
+"""What recall must keep doing whatever its weights are: old answers, plain facts, legs left out."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.ids import CountingIds
+from memgraph.service.bench import ablation
+
+LEGS = ("text", "vector", "entity", "graph", "succession", "context")
+TEAMS = ("billing", "search", "identity", "payments", "shipping", "mobile", "archive", "pricing")
+THINGS = ("database", "queue", "build server", "release day", "on-call phone", "style guide")
+WAYS = (
+    "The {team} team decided on {value} for its {thing}.",
+    "For the {thing} of {team}, {value} was chosen.",
+    "{value} it is: the {thing} of the {team} team.",
+)
+QUESTIONS = (
+    "What did the {team} team choose as {thing}?",
+    "Which {thing} does {team} use?",
+    "What was decided about the {thing} for {team}?",
+)
+
+
+def again(root: Path, **config: Any) -> MemoryService:
+    return MemoryService(
+        root, config=config, clock=FixedClock(), ids=CountingIds(), environ={}, background=False
+    )
+
+
+@pytest.mark.parametrize("when", ["1970-01-02", "1999-12-31", "2020-06-01"])
+@pytest.mark.parametrize("kind", ["fact", "episode"])
+def test_an_old_event_does_not_bury_the_only_answer(
+    orc: Orchestrator, when: str, kind: str
+) -> None:
+    answer = orc.remember("The spare key hangs behind the boiler.", kind=kind, event_time=when)
+    for number in range(60):
+        orc.remember(f"The boiler was looked after by firm {number}.", importance=80)
+        orc.remember(f"Key figures of quarter {number} were fine.", importance=80)
+    orc.embed_pending()
+    assert answer in orc.recall("Where is the spare key for the boiler?", top_n=3).ids
+
+
+def test_plain_facts_are_found_among_many_that_share_words(orc: Orchestrator) -> None:
+    chance = random.Random(11)
+    told: dict[tuple[str, str], str] = {}
+    for team in TEAMS:
+        for thing in THINGS:
+            value = f"{chance.choice('KLMNPRST')}{chance.choice('aeiou')}r{chance.randrange(10**6)}"
+            text = chance.choice(WAYS).format(team=team, thing=thing, value=value)
+            told[team, thing] = orc.remember(
+                text, event_time=f"{chance.randrange(2001, 2025)}-01-01"
+            )
+    orc.embed_pending()
+    places = [
+        orc.recall(question.format(team=team, thing=thing), top_n=10).ids.index(wanted) + 1
+        for (team, thing), wanted in told.items()
+        for question in QUESTIONS
+    ]
+    assert sum(place == 1 for place in places) >= 0.95 * len(places)
+    assert max(places) <= 3
+
+
+@pytest.mark.parametrize("left_out", LEGS)
+def test_a_leg_of_weight_zero_is_not_run(
+    service: MemoryService, orc: Orchestrator, left_out: str
+) -> None:
+    one = orc.remember("Greta Holm repairs the harbour crane.", kind="episode", session_id="s")
+    orc.remember("She was late for the harbour.", kind="episode", session_id="s")
+    joined = orc.remember("Invoice 7 was paid.")
+    orc.relate(one, "CausedBy", joined)
+    old = orc.remember("The harbour crane is red.")
+    orc.correct(old, "It was painted over in green.", reason="seen")
+    orc.embed_pending()
+    question = "Which harbour crane does Greta Holm repair?"
+    assert {leg for item in orc.recall(question).items for leg in item.legs} == set(LEGS)
+    with again(service.root, **{f"memory.retrieval.weights.{left_out}": 0.0}) as changed:
+        bundle = changed.orchestrator("orc-1").recall(question)
+    assert {leg for item in bundle.items for leg in item.legs} == set(LEGS) - {left_out}
+    assert one in bundle.ids
+
+
+def test_every_variant_of_the_ablation_is_a_valid_setting(service: MemoryService) -> None:
+    service.orchestrator("orc-1", create=True).remember("The lamp is red.")
+    rows = ablation.variants()
+    assert next(iter(rows)) == ablation.WHOLE
+    for config in rows.values():
+        with again(service.root, **config) as changed:
+            assert len(changed.orchestrator("orc-1").recall("Which lamp?").items) in (0, 1)
+    with again(service.root, **rows["without modifiers"]) as changed:
+        [item] = changed.orchestrator("orc-1").recall("Which lamp?").items
+    assert set(item.modifiers.values()) == {1.0}
