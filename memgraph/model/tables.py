@@ -175,7 +175,8 @@ class MemoryRow(SQLModel, table=True):
 class EdgeRow(SQLModel, table=True):
     __tablename__ = "memory_edges"
     __table_args__ = (
-        sa.UniqueConstraint("from_memory_id", "to_memory_id", "edge_type"),
+        # The type first: is there any edge of a type, or any of that type at a node, is one look.
+        sa.UniqueConstraint("edge_type", "from_memory_id", "to_memory_id"),
         sa.CheckConstraint("weight BETWEEN 0 AND 1", name="weight"),
         sa.CheckConstraint("from_memory_id <> to_memory_id", name="no_self_edge"),
         sa.CheckConstraint(

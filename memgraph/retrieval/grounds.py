@@ -11,6 +11,7 @@ from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.policy.ranking import BASIS_EDGES, stands_on_stale_basis
 from memgraph.storage import graph_queries, recall_graph
 from memgraph.storage.graph_queries import Direction
+from memgraph.storage.recall_graph import Ties
 from memgraph.storage.visibility import View
 
 MAX_LINKS = 2_000
@@ -39,19 +40,30 @@ class Standing:
         )
 
 
-def standing(connection: sa.Connection, memory_ids: Collection[str], view: View) -> Standing:
-    """Looks one step around the candidates; hidden memories count for nothing."""
-    pairs = recall_graph.open_contradictions(connection, memory_ids, view, MAX_LINKS)
-    grounds = graph_queries.linked(
-        connection,
-        memory_ids,
-        View(view.viewer, view.as_of),
-        sorted(BASIS_EDGES),
-        Direction.OUT,
-        MAX_LINKS,
-        derivations=True,
-    )
-    amended = _amended(connection, memory_ids, view)
+def standing(
+    connection: sa.Connection, memory_ids: Collection[str], view: View, ties: Ties
+) -> Standing:
+    """Looks one step around the candidates; hidden memories count for nothing.
+
+    Args:
+        ties: what joins memories at all; what there is none of is not looked for.
+    """
+    pairs, grounds = [], []
+    if EdgeType.CONTRADICTS in ties.edge_types:
+        pairs = recall_graph.open_contradictions(connection, memory_ids, view, MAX_LINKS)
+    if ties.derivations or not BASIS_EDGES.isdisjoint(ties.edge_types):
+        grounds = graph_queries.linked(
+            connection,
+            memory_ids,
+            View(view.viewer, view.as_of),
+            sorted(BASIS_EDGES),
+            Direction.OUT,
+            MAX_LINKS,
+            derivations=True,
+        )
+    amended = {}
+    if EdgeType.UPDATES in ties.edge_types:
+        amended = _amended(connection, memory_ids, view)
     if not pairs and not grounds:
         return Standing(amended_by=amended)
     statuses = recall_graph.statuses(connection, sorted({step.memory_id for step in grounds}), view)

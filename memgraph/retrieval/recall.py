@@ -36,6 +36,7 @@ from memgraph.retrieval.grounds import Standing
 from memgraph.retrieval.legs import ACTIVE, Legs, Search
 from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.database import Database
+from memgraph.storage.recall_graph import Ties
 from memgraph.storage.recall_queries import Candidate, Narrowing
 from memgraph.storage.vector_cache import HeldVectors
 from memgraph.storage.visibility import STANDING, View
@@ -140,8 +141,7 @@ class _Answer:
         told: list[Degraded],
         receipt_id: str,
     ) -> Bundle:
-        any_edges = recall_graph.has_edges(self.connection)
-        legs = self._legs(question, vector, name_keys, any_edges)
+        legs = self._legs(question, vector, name_keys)
         if vector is not None and recall_queries.has_pending(self.connection):
             told.append(
                 Degraded(
@@ -154,9 +154,9 @@ class _Answer:
         view = self.narrowing.view
         considered = fused[: top_n + MODIFIED_SURPLUS]
         stand = Standing()
-        if any_edges:
+        if self._ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
-            stand = grounds.standing(self.connection, names, view)
+            stand = grounds.standing(self.connection, names, view, self._ties)
         ranked = self._modified(considered, legs.candidates, stand)
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
         reasons = {"top_n"} if len(fused) > len(chosen) else set()
@@ -164,7 +164,7 @@ class _Answer:
         if over_budget:
             reasons.add("token_budget")
         edges = []
-        if any_edges and items:
+        if self._ties and items:
             most = MAX_EDGES_PER_ITEM * len(items)
             found = [item.memory.memory_id for item in items]
             around = View(view.viewer, view.as_of, STANDING)
@@ -196,6 +196,10 @@ class _Answer:
     def _modifiers(self) -> ModifierSettings:
         return _limits(self.settings.retrieval.modifiers)
 
+    @cached_property
+    def _ties(self) -> Ties:
+        return recall_graph.ties(self.connection)
+
     @property
     def _top_n(self) -> int:
         return self.request.top_n or self.settings.retrieval.top_n
@@ -205,7 +209,6 @@ class _Answer:
         question: query.Question,
         vector: NDArray[np.float32] | None,
         name_keys: Collection[str],
-        with_edges: bool,
     ) -> Legs:
         retrieval = self.settings.retrieval
         with_replaced = self.request.as_of is not None or recall_graph.has_replaced(self.connection)
@@ -214,7 +217,7 @@ class _Answer:
             self.narrowing,
             retrieval,
             with_replaced,
-            with_edges,
+            bool(self._ties),
             self._top_n + CONTEXT_SURPLUS,
             self.exact,
             self.held,
@@ -297,7 +300,9 @@ class _Answer:
         )
         outside = {each.memory_id: each for each in fetched}
         if outside:
-            stand |= grounds.standing(self.connection, list(outside), self.narrowing.view)
+            stand |= grounds.standing(
+                self.connection, list(outside), self.narrowing.view, self._ties
+            )
         chosen: dict[str, _Ranked] = {}
         for each in ranked:
             if len(chosen) >= top_n:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import MemoryStatus, MemoryType
+from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.values import Edge
 from memgraph.storage.graph_queries import as_at
 from memgraph.storage.recall_queries import plain_rows
@@ -109,14 +110,27 @@ def edges_around(
     return [as_at(edge_from_row(row), view) for row in plain_rows(connection, statement, values)]
 
 
-def has_edges(connection: sa.Connection) -> bool:
-    """Whether there is any edge or derivation at all."""
-    [(any_edge, any_derivation)] = plain_rows(
-        connection,
-        "SELECT EXISTS (SELECT 1 FROM memory_edges), EXISTS (SELECT 1 FROM memory_derivations)",
-        (),
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What joins memories in a database: types of edges that there are, and derivations if any."""
+
+    edge_types: frozenset[EdgeType]
+    derivations: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.edge_types) or self.derivations
+
+
+def ties(connection: sa.Connection) -> Ties:
+    """One look into an index for each type of edge."""
+    of_type = ", ".join(
+        f"EXISTS (SELECT 1 FROM memory_edges WHERE edge_type = '{each.value}')" for each in EdgeType
     )
-    return bool(any_edge or any_derivation)
+    [(*found, derivations)] = plain_rows(
+        connection, f"SELECT {of_type}, EXISTS (SELECT 1 FROM memory_derivations)", ()
+    )
+    present = frozenset(each for each, there in zip(EdgeType, found, strict=True) if there)
+    return Ties(present, bool(derivations))
 
 
 def statuses(

@@ -476,10 +476,10 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("edge_id", name=op.f("pk_memory_edges")),
         sa.UniqueConstraint(
+            "edge_type",
             "from_memory_id",
             "to_memory_id",
-            "edge_type",
-            name=op.f("uq_memory_edges_from_memory_id_to_memory_id_edge_type"),
+            name=op.f("uq_memory_edges_edge_type_from_memory_id_to_memory_id"),
         ),
     )
     op.create_index(
