@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
@@ -65,6 +66,8 @@ class LocalEmbedding:
             _add_tokens(loaded, batch, rows)
             norms = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
             np.divide(rows, norms, out=rows, where=norms > 0.0)
+            # Another thread may have a message to store: it is not to wait for all texts.
+            time.sleep(0)
         return out
 
     def _load(self) -> _Loaded:

@@ -21,6 +21,8 @@ class Background:
     """
 
     IDLE_S = 30.0
+    # What is woken for comes in bursts: to begin at once would be in the way of the next write.
+    SETTLE_S = 0.02
 
     def __init__(self, chores: Sequence[Chore], failed: Callable[[MemgraphError], None]) -> None:
         self._chores = tuple(chores)
@@ -67,6 +69,7 @@ class Background:
         try:
             while not self._stop.is_set():
                 self._wake.wait(self.IDLE_S)
+                self._stop.wait(self.SETTLE_S)
                 self._wake.clear()
                 self._do_all()
                 with self._start_lock:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH = 512
+# Vectors of one transaction, and the time between two: a message that comes meanwhile waits for one
+# of them, not for all.
+WRITTEN_AT_ONCE = 64
+GIVE_WAY_S = 0.001
 FIRST_PAUSE_MS = 1_000
 LONGEST_PAUSE_MS = 3_600_000
 # An answer that makes no sense, or a text the provider refuses, is tried this often.
@@ -174,13 +179,27 @@ class EmbeddingWorker:
             for each, vector in zip(batch, found, strict=True)
             if vector.any()
         }
+        for start in range(0, len(batch), WRITTEN_AT_ONCE):
+            if start:
+                time.sleep(GIVE_WAY_S)
+            self._write_some(provider, batch[start : start + WRITTEN_AT_ONCE], blobs, told)
+            if told.error_code is not None:
+                return
+
+    def _write_some(
+        self,
+        provider: EmbeddingProvider,
+        batch: Sequence[DueEmbedding],
+        blobs: Mapping[int, bytes],
+        told: Drained,
+    ) -> None:
         with self._database.write() as connection:
             # A rebuild for another model may have begun while this batch was embedded.
             if not claim_model(connection, provider):
                 told.error_code = MODEL_CHANGED
                 return
             pending = embeddings.still_pending(connection, [each.memory_pk for each in batch])
-            ready = {pk: blob for pk, blob in blobs.items() if pk in pending}
+            ready = {pk: blobs[pk] for pk in sorted(pending & blobs.keys())}
             empty = sorted(pending - set(ready))
             embeddings.mark_ready(connection, ready, provider.model, provider.dimensions)
             vectors.add(connection, list(ready.items()))

@@ -33,7 +33,7 @@ from memgraph.storage import sqlite
 
 LOCK_TIMEOUT_S = 60.0
 FIRST_PAUSE_S = 0.0002
-LONGEST_PAUSE_S = 0.005
+LONGEST_PAUSE_S = 0.001
 READERS = 4
 MORE_READERS = 12
 

@@ -18,7 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
-from memgraph.storage.statements import Insert
+from memgraph.storage.statements import Insert, driver
 
 _FLOAT_BYTES = 4
 _BATCH = 5_000
@@ -29,6 +29,10 @@ _insert = Insert(
     "memory_vectors",
     ("memory_pk", "embedding", "visibility"),
     values="(?, vec_quantize_binary(?), ?)",
+)
+# The table is vec0's own: its keys.
+_INDEXED = (
+    "SELECT r.rowid FROM json_each(?) f CROSS JOIN memory_vectors_rowids r ON r.rowid = f.value"
 )
 _FACTS = (
     "SELECT pk, scope, scope_id, status, sensitivity FROM memories"
@@ -64,13 +68,19 @@ def add(connection: sa.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
     """
     for batch in _batches(rows):
         visibilities = _visibilities(connection, [pk for pk, _ in batch])
-        remove(connection, [pk for pk, _ in batch])
+        remove(connection, _indexed(connection, [pk for pk, _ in batch]))
         add_new(connection, [(pk, vector, visibilities[pk]) for pk, vector in batch])
 
 
 def add_new(connection: sa.Connection, rows: Sequence[tuple[int, bytes, int]]) -> None:
     """Index vectors of memories that are not in the index yet, each with its visibility."""
     _insert(connection, [(pk, _padded(vector), mark) for pk, vector, mark in rows])
+
+
+def _indexed(connection: sa.Connection, pks: Sequence[int]) -> list[int]:
+    """Those that are in the index: to delete one that is not takes vec0 6 µs."""
+    found = driver(connection).execute(_INDEXED, (json.dumps(list(pks)),))
+    return [pk for (pk,) in found]
 
 
 def remove(connection: sa.Connection, pks: Sequence[int]) -> None:
