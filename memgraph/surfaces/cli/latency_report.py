@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from memgraph.surfaces.cli.screen import Screen, note, stages
 
-# Without a terminal a line is written so often; a short run writes none.
+# Without a terminal a line is written so often, and only where so many memories are measured.
 SECONDS_BETWEEN_LINES = 20.0
+MANY = 10_000
 _TIMES = (
     ("recall", "recall"),
     ("plain SQL for recall", "raw_recall"),
@@ -25,7 +26,7 @@ _TIMES = (
 
 
 @contextmanager
-def told_progress() -> Iterator[Callable[[str, int, int], None]]:
+def told_progress(sizes: Sequence[int]) -> Iterator[Callable[[str, int, int], None]]:
     """A bar, or a line now and then on standard error, with the rate and the time left."""
     pace = _Pace()
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -37,7 +38,7 @@ def told_progress() -> Iterator[Callable[[str, int, int], None]]:
             text = stage + pace.of(stage, done, total)
             if is_terminal:
                 bar(text, done, total)
-            elif time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+            elif max(sizes, default=0) >= MANY and time.monotonic() - last >= SECONDS_BETWEEN_LINES:
                 last = time.monotonic()
                 note(f"{text} ({done:,} of {total:,})")
 

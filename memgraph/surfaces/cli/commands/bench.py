@@ -1,4 +1,4 @@
-"""Measuring: memgraph bench labels, locomo, staleness, latency."""
+"""Measuring: memgraph bench labels, locomo, ablation, staleness, latency."""
 
 from __future__ import annotations
 
@@ -43,6 +43,37 @@ def locomo(
 
     with stages("measuring") as told:
         return _measured(bench.run(data, lambda stage: told(stage, 0, 1)))
+
+
+def ablation(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    data: Annotated[
+        Path,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's JSON."),
+    ],
+    histories: Annotated[
+        int,
+        typer.Option(
+            min=0, max=300, help="Histories of facts that change; 0: conversations alone."
+        ),
+    ] = 60,
+) -> Report:
+    """Measure recall without each of its legs and modifiers, and with plain fusion."""
+    from memgraph.service.bench import ablation as bench
+
+    with stages("measuring") as told:
+        found = bench.run(data, histories, lambda stage: told(stage, 0, 1))
+
+    def show(screen: Screen) -> None:
+        for title, rows in found.items():
+            if rows:
+                columns = list(rows[bench.WHOLE])
+                screen.table(
+                    (title, *columns),
+                    [[name, *(_cell(row[one]) for one in columns)] for name, row in rows.items()],
+                )
+
+    return Report(found, show)
 
 
 def staleness(
@@ -116,7 +147,7 @@ def latency(
 
         # Before a run of many minutes, not after it.
         latency_curve.require_matplotlib()
-    with latency_report.told_progress() as told:
+    with latency_report.told_progress(wanted) as told:
         found = bench.run(wanted, told, rounds=rounds, keep=keep)
     if plot is not None:
         found["plots"] = [str(path) for path in latency_curve.draw(found, plot)]
@@ -145,6 +176,12 @@ COMMANDS = {
     "bench": make_group(
         "bench",
         "Measure quality and speed.",
-        {"labels": labels, "locomo": locomo, "staleness": staleness, "latency": latency},
+        {
+            "labels": labels,
+            "locomo": locomo,
+            "ablation": ablation,
+            "staleness": staleness,
+            "latency": latency,
+        },
     )
 }
