@@ -68,7 +68,10 @@ class MemoryRow(SQLModel, table=True):
         sa.CheckConstraint("length(content) > 0 OR status = 'retracted'", name="content"),
         sa.CheckConstraint("(scope = 'global') = (scope_id IS NULL)", name="scope_id"),
         sa.CheckConstraint("json_valid(tags) AND json_valid(attributes)", name="json"),
-        sa.Index("ix_memories_content_hash", "content_hash"),
+        # Turns repeat one another and are never looked up by what they say.
+        sa.Index(
+            "ix_memories_content_hash", "content_hash", sqlite_where=sa.text("kind <> 'episode'")
+        ),
         sa.Index("ix_memories_session_id_sequence", "session_id", "sequence"),
         sa.Index(
             "ix_memories_type_status",

@@ -241,8 +241,7 @@ class Writer:
         hashes = {item.content_hash for item in items if item.given.kind is not MemoryKind.EPISODE}
         known: dict[Identity, str] = {}
         for row in memories.same_content(connection, sorted(hashes), view):
-            if row.kind != MemoryKind.EPISODE:
-                known.setdefault(identity_of(row.content_hash, row), row.memory_id)
+            known.setdefault(identity_of(row.content_hash, row), row.memory_id)
         return known
 
     def _sequence(

@@ -40,7 +40,7 @@ _status_values = itemgetter(*_STATUS_COLUMNS)
 _SAME_CONTENT = (
     "SELECT memory_id, content_hash, kind, type, scope, scope_id, sensitivity, agent_id"
     " FROM memories WHERE content_hash IN (SELECT value FROM json_each(?)) AND status = 'active'"
-    " ORDER BY pk"
+    " AND kind <> 'episode' ORDER BY pk"
 )
 
 
@@ -82,7 +82,7 @@ def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str
 def same_content(
     connection: sa.Connection, hashes: Sequence[str], view: View | None = None
 ) -> list[sa.Row[Any]]:
-    """Active memories whose content hash is one of ``hashes``, oldest first.
+    """Active memories but turns whose content hash is one of ``hashes``, oldest first.
 
     Enums are given by value; ``view`` None: all of them.
     """

@@ -309,7 +309,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("pk", name=op.f("pk_memories")),
         sa.UniqueConstraint("memory_id", name=op.f("uq_memories_memory_id")),
     )
-    op.create_index("ix_memories_content_hash", "memories", ["content_hash"], unique=False)
+    op.create_index(
+        "ix_memories_content_hash",
+        "memories",
+        ["content_hash"],
+        unique=False,
+        sqlite_where=sa.text("kind <> 'episode'"),
+    )
     op.create_index(
         "ix_memories_session_id_sequence", "memories", ["session_id", "sequence"], unique=False
     )
@@ -643,7 +649,11 @@ def downgrade() -> None:
     op.drop_index("ix_memories_type_status", table_name="memories")
     op.drop_index("ix_memories_source_id", table_name="memories")
     op.drop_index("ix_memories_session_id_sequence", table_name="memories")
-    op.drop_index("ix_memories_content_hash", table_name="memories")
+    op.drop_index(
+        "ix_memories_content_hash",
+        table_name="memories",
+        sqlite_where=sa.text("kind <> 'episode'"),
+    )
     op.drop_table("memories")
     op.drop_table("entity_aliases")
     op.drop_table("sessions")
