@@ -77,6 +77,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "config check": ["config", "check"],
         "bench labels": ["bench", "labels", "--data", str(labels)],
         "bench locomo": ["bench", "locomo", "--data", str(locomo)],
+        "bench ablation": ["bench", "ablation", "--data", str(locomo), "--histories", "0"],
         "bench staleness": ["bench", "staleness", "--histories", "4"],
         "bench latency": ["bench", "latency", "--sizes", "100", "--rounds", "1"],
     }
