@@ -159,7 +159,8 @@ class _Answer:
             stand = grounds.standing(self.connection, names, view, self._ties)
         ranked = self._modified(considered, legs.candidates, stand)
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
-        reasons = {"top_n"} if len(fused) > len(chosen) else set()
+        shown = {each.candidate.pk for each in chosen}
+        reasons = {"top_n"} if any(each.id not in shown for each in fused) else set()
         items, over_budget = self._items(chosen, stand)
         if over_budget:
             reasons.add("token_budget")
