@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.storage import journal
-from memgraph.storage.encoding import compact_json
+from memgraph.storage.encoding import compact_array, compact_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def chain_hash(
     previous: str, seq: int, at: int, actor: str, action: str, subject: str | None, details: str
 ) -> str:
     """The seal of one entry; ``details`` is its JSON text as stored."""
-    sealed = compact_json([seq, at, actor, action, subject, details])
+    sealed = compact_array([seq, at, actor, action, subject, details])
     return hashlib.sha256(f"{previous}\n{sealed}".encode()).hexdigest()
 
 

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from memgraph.storage.encoding import compact_json
+from memgraph.storage.encoding import compact_array
 
 SEALED_FIELDS = (
     "memory_id",
@@ -38,5 +38,5 @@ def memory_seal(row: Mapping[str, Any]) -> str:
     Args:
         row: the columns of ``memories``; others than ``SEALED_FIELDS`` are not looked at.
     """
-    sealed = compact_json([row[name] for name in SEALED_FIELDS])
+    sealed = compact_array([row[name] for name in SEALED_FIELDS])
     return hashlib.sha256(sealed.encode("utf-8", "surrogatepass")).hexdigest()

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import AccessDenied, InvalidInput, ProviderError
 from memgraph.model.values import MemoryInput, Outcome, validated
@@ -21,6 +20,10 @@ from memgraph.service.provenance import with_canonical_source
 from memgraph.service.writing import Prepared
 from memgraph.storage.embeddings import embedded_text
 from memgraph.storage.visibility import View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Memories of one transaction: large enough that its fixed cost is small, short enough for others.
 TRANSACTION_SIZE = 1_000
@@ -66,31 +69,31 @@ class Loader:
         return outcomes
 
     def _prepare(self, batch: Sequence[Item]) -> list[Prepared | Outcome]:
-        ready: list[Prepared | Outcome] = []
-        for item in batch:
-            try:
-                given = with_canonical_source(self._opened, self._as_input(item), self._actor)
-            except (AccessDenied, InvalidInput) as error:
-                ready.append(Outcome(outcome="rejected", code=error.code, message=error.message))
-                continue
-            ready.append(self._opened.writer.prepare(given))
-        return self._embedded(ready)
+        checked = [self._checked(item) for item in batch]
+        vectors = iter(self._embedded([one for one in checked if isinstance(one, MemoryInput)]))
+        prepare = self._opened.writer.prepare
+        return [
+            prepare(one, next(vectors, None)) if isinstance(one, MemoryInput) else one
+            for one in checked
+        ]
 
-    def _embedded(self, ready: list[Prepared | Outcome]) -> list[Prepared | Outcome]:
-        items = [each for each in ready if isinstance(each, Prepared)]
-        if self._embedding is None or len(items) < BULK:
-            return ready
-        texts = [embedded_text(each.given.source_role, each.given.content) for each in items]
+    def _checked(self, item: Item) -> MemoryInput | Outcome:
         try:
-            found = self._embedding.embed(texts)
+            return with_canonical_source(self._opened, self._as_input(item), self._actor)
+        except (AccessDenied, InvalidInput) as error:
+            return Outcome(outcome="rejected", code=error.code, message=error.message)
+
+    def _embedded(self, given: Sequence[MemoryInput]) -> Iterable[NDArray[np.float32]]:
+        """A vector for each; none at all where the outbox has to do it."""
+        if self._embedding is None or len(given) < BULK:
+            return ()
+        try:
+            return self._embedding.embed(
+                [embedded_text(each.source_role, each.content) for each in given]
+            )
         except ProviderError:
             # The outbox meets the same error, counts it and tells of it.
-            return ready
-        rows = iter(found)
-        return [
-            replace(each, vector=next(rows)) if isinstance(each, Prepared) else each
-            for each in ready
-        ]
+            return ()
 
     def _store(self, ready: Sequence[Prepared | Outcome]) -> list[Outcome]:
         items = [each for each in ready if isinstance(each, Prepared)]

@@ -76,7 +76,7 @@ class Writer:
         """Writes edges between any memories."""
         return Joiner(self.ids)
 
-    def prepare(self, given: MemoryInput) -> Prepared:
+    def prepare(self, given: MemoryInput, vector: NDArray[np.float32] | None = None) -> Prepared:
         """The work of a write that needs no lock; do it before the transaction."""
         return Prepared(
             given=given,
@@ -86,6 +86,7 @@ class Writer:
             source_id=memories.source_id(given.source),
             search_terms=search_terms(given.content),
             names=tuple(self.find_names(given.content)),
+            vector=vector,
         )
 
     def store(
@@ -287,8 +288,8 @@ class Writer:
             "access_count": 0,
             "last_accessed_at": None,
             "decay_rate": rate,
-            "tags": json_text(given.tags),
-            "attributes": json_text(given.attributes),
+            "tags": json_text(given.tags) if given.tags else "[]",
+            "attributes": json_text(given.attributes) if given.attributes else "{}",
             "content_hash": item.content_hash,
             "token_cost": item.token_cost,
             "source_id": item.source_id,
