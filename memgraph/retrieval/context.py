@@ -11,7 +11,7 @@ a logit) on conversations with marked evidence and tried on conversations left o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
@@ -183,7 +183,8 @@ def _term_features(
     pool: Pool, question: Question, terms: Terms, layout: _Layout, texts: Texts
 ) -> dict[str, Floats]:
     counts, lengths = texts.counts(terms.stems), texts.lengths
-    speakers = {stem(name) for role in _roles(pool.candidates) for name in _names(role)}
+    roles = {each.source_role for each in pool.candidates if each.source_role}
+    speakers = {stem(name) for role in roles for name in _names(role)}
     is_name = np.array([one in speakers for one in terms.stems], dtype=np.bool_)
     # Whoever is named in a question and takes part in the talk is seldom named by what answers.
     idf = np.array(terms.idf)
@@ -211,7 +212,7 @@ def _term_features(
         "session_share": session / total,
         "near_terms": near[:, : len(idf)].sum(axis=1) / most,
         "before_terms": before / most,
-        "speaker": _speaker(pool.candidates, question, counts[:, is_name].sum(axis=1) > 0.0),
+        "speaker": _speaker(pool.candidates, question, roles, counts[:, is_name].sum(axis=1) > 0.0),
         "length": np.where(
             layout.in_session, 1.0 - np.exp(-lengths / _LENGTH_SCALE), _USUAL_LENGTH
         ),
@@ -221,7 +222,7 @@ def _term_features(
 def _plain_features(
     candidates: Sequence[Candidate], question: Question, layout: _Layout, texts: Texts
 ) -> dict[str, Floats]:
-    asks = _flags(each.content.rstrip().endswith("?") for each in candidates)
+    asks = np.array([each.content.rstrip()[-1:] == "?" for each in candidates], dtype=np.float64)
     found = {
         "asks": asks,
         "answers": layout.shifted(asks, -1),
@@ -241,17 +242,16 @@ def _plain_features(
 
 
 def _speaker(
-    candidates: Sequence[Candidate], question: Question, names_one: Iterable[bool]
+    candidates: Sequence[Candidate],
+    question: Question,
+    roles: Collection[str],
+    names_one: Iterable[bool],
 ) -> Floats:
     """1 where the speaker is named in the question; all 0 where that tells nobody apart.
 
     What nobody in particular said is taken for that of the speaker whom it names.
     """
-    asked = {
-        role: not question.names.isdisjoint(_names(role))
-        for role in _roles(candidates)
-        if _names(role)
-    }
+    asked = {role: not question.names.isdisjoint(_names(role)) for role in roles if _names(role)}
     flags = np.array(
         [
             asked.get(each.source_role or "", bool(named))
@@ -260,10 +260,6 @@ def _speaker(
         dtype=np.float64,
     )
     return flags if flags.min(initial=1.0) == 0.0 else np.zeros_like(flags)
-
-
-def _roles(candidates: Sequence[Candidate]) -> set[str]:
-    return {each.source_role for each in candidates if each.source_role}
 
 
 @lru_cache(maxsize=1_000)
@@ -307,10 +303,6 @@ def _weighted(found: Mapping[str, Floats], weights: Mapping[str, float]) -> Floa
 
 def _time_of(candidate: Candidate) -> int:
     return candidate.created_at if candidate.event_time is None else candidate.event_time
-
-
-def _flags(values: Iterable[bool]) -> Floats:
-    return np.fromiter(values, dtype=np.float64)
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -35,9 +35,7 @@ class Texts:
 
     def __init__(self, contents: Sequence[str]) -> None:
         self._contents = contents
-        joined = "".join([f" {each.replace(_END, ' ')} {_END}" for each in contents])
-        if not joined.isascii():
-            joined = _NOT_ASCII.sub(_plain, joined)
+        joined = "".join([f" {_without(each)} {_END}" for each in contents])
         self._text = joined.encode("utf-8", "surrogatepass").translate(_BLANKED)
         self._codes = np.frombuffer(self._text, dtype=np.uint8)
         blank = self._codes <= ord(" ")
@@ -112,6 +110,12 @@ class _Plain(dict[int, str]):
 
 
 _PLAIN = _Plain()
+
+
+def _without(text: str) -> str:
+    """The text with its characters beyond ASCII folded, and no ``_END``."""
+    plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
+    return plain.replace(_END, " ")
 
 
 def _plain(found: re.Match[str]) -> str:
