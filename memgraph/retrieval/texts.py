@@ -20,7 +20,9 @@ _END = "\x02"
 # Every ASCII byte that belongs to no word becomes a blank, capitals become small; bytes of other
 # characters stay, `_Plain` has seen to those.
 _BLANKED = bytes(
-    ord(chr(code).lower()) if code >= 128 or chr(code) == _END or chr(code).isalnum() else ord(" ")
+    code
+    if code >= 128 or chr(code) == _END
+    else ord(chr(code).lower() if chr(code).isalnum() else " ")
     for code in range(256)
 )
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
