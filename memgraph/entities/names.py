@@ -89,6 +89,11 @@ def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
         if following.capital and not following.first:
             length += 1
             continue
+        if (
+            following.lower not in cues["person_particle"]
+            and following.lower not in cues["phrase_particle"]
+        ):
+            break
         head = last.lower in cues["org_head"] or last.lower in cues["place_head"]
         person = not head and any(is_given(w.text, lists) for w in words[at : at + length])
         allowed = cues["person_particle"] if person else cues["phrase_particle"]
