@@ -8,32 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from memgraph.config.schema import MemorySettings, ModifierGroup
+from memgraph.config.schema import MemorySettings
 from memgraph.errors import ProviderError
 from memgraph.ids import IdSource
-from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.budget import select_within
-from memgraph.policy.decay import days_idle, effective_confidence
-from memgraph.policy.ranking import (
-    Fused,
-    Modified,
-    ModifierSettings,
-    RankFacts,
-    apply_modifiers,
-    reciprocal_rank_fusion,
-)
+from memgraph.policy.placing import placed
+from memgraph.policy.ranking import Fused, reciprocal_rank_fusion
 from memgraph.policy.scope import Viewer, narrow
 from memgraph.retrieval import grounds, query
 from memgraph.retrieval.citation import citation
 from memgraph.retrieval.grounds import Standing
 from memgraph.retrieval.legs import ACTIVE, Legs, Search
+from memgraph.retrieval.rating import Rated, rated
 from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.database import Database
 from memgraph.storage.recall_graph import Ties
@@ -59,19 +52,10 @@ MAX_AMENDMENTS = 2
 # What an embedding model is given of a query; the rest would hardly move its vector.
 MAX_EMBEDDED_CHARS = 8_192
 
-
 _MODEL_CHANGED = Degraded(
     code="vector.model_changed",
     text="the embedding model was changed; run: memgraph embeddings rebuild",
 )
-
-
-class _Ranked(NamedTuple):
-    candidate: Candidate
-    legs: Mapping[str, int]
-    modified: Modified
-    effective_confidence: float
-    brought_by: str | None = None
 
 
 def recall(
@@ -157,7 +141,9 @@ class _Answer:
         if self._ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
             stand = grounds.standing(self.connection, names, view, self._ties)
-        ranked = self._modified(considered, legs.candidates, stand)
+        rate = partial(rated, stand=stand, at=self.narrowing.at, settings=self.settings)
+        ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
+        ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
         shown = {each.candidate.pk for each in chosen}
         reasons = {"top_n"} if any(each.id not in shown for each in fused) else set()
@@ -192,10 +178,6 @@ class _Answer:
             cut_reasons=tuple(sorted(reasons)),
             token_cost=sum(item.memory.token_cost for item in items),
         )
-
-    @cached_property
-    def _modifiers(self) -> ModifierSettings:
-        return _limits(self.settings.retrieval.modifiers)
 
     @cached_property
     def _ties(self) -> Ties:
@@ -237,49 +219,9 @@ class _Answer:
         weights = retrieval.weights.model_dump()
         return reciprocal_rank_fusion(legs.ranked, retrieval.rrf_k, weights)
 
-    def _modified(
-        self,
-        fused: Sequence[Fused[int]],
-        candidates: Mapping[int, Candidate],
-        stand: Standing,
-    ) -> list[_Ranked]:
-        ranked = [
-            self._ranked(candidates[each.id], each.score, each.ranks, stand) for each in fused
-        ]
-        ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
-        return ranked
-
-    def _ranked(
-        self,
-        candidate: Candidate,
-        score: float,
-        legs: Mapping[str, int],
-        stand: Standing,
-        brought_by: str | None = None,
-    ) -> _Ranked:
-        at = self.narrowing.at
-        confidence = effective_confidence(
-            candidate.confidence,
-            candidate.decay_rate,
-            days_idle(at, candidate.created_at, candidate.last_accessed_at),
-            self.settings.decay.exponent,
-        )
-        moment = candidate.created_at if candidate.event_time is None else candidate.event_time
-        facts = RankFacts(
-            importance=candidate.importance,
-            effective_confidence=confidence,
-            age_ms=at - moment,
-            status=MemoryStatus(candidate.status),
-            in_open_contradiction=candidate.memory_id in stand.contradicted_by,
-            stale_basis=candidate.memory_id in stand.stale,
-        )
-        return _Ranked(
-            candidate, legs, apply_modifiers(score, facts, self._modifiers), confidence, brought_by
-        )
-
     def _with_other_sides(
-        self, ranked: Sequence[_Ranked], legs: Legs, stand: Standing, top_n: int
-    ) -> tuple[list[_Ranked], Standing]:
+        self, ranked: Sequence[Rated], legs: Legs, stand: Standing, top_n: int
+    ) -> tuple[list[Rated], Standing]:
         """The best ``top_n``: the other side of an open contradiction right behind the first, so
         what it replaced, and what amended a memory right before it. Also how all of them stand.
         """
@@ -304,22 +246,22 @@ class _Answer:
             stand |= grounds.standing(
                 self.connection, list(outside), self.narrowing.view, self._ties
             )
-        chosen: dict[str, _Ranked] = {}
-        for each in ranked:
-            if len(chosen) >= top_n:
-                break
-            one = each.candidate.memory_id
-            behind = (*stand.contradicted_by.get(one, ()), *legs.displaced_by(each.candidate.pk))
-            for other in (*amended_by.get(one, ()), one, *behind):
-                if len(chosen) >= top_n or other in chosen:
-                    continue
-                if other in by_id:
-                    chosen[other] = by_id[other]
-                elif other in outside:
-                    chosen[other] = self._ranked(outside[other], 0.0, {}, stand, one)
-        return list(chosen.values()), stand
+        behind = {
+            one: (*stand.contradicted_by.get(one, ()), *legs.displaced_by(each.candidate.pk))
+            for one, each in by_id.items()
+        }
+        shown = placed(list(by_id), amended_by, behind, by_id.keys() | outside.keys(), top_n)
+        chosen = [
+            by_id[one] if one in by_id else self._brought(outside[one], stand, beside)
+            for one, beside in shown.items()
+        ]
+        return chosen, stand
 
-    def _items(self, chosen: Sequence[_Ranked], stand: Standing) -> tuple[list[RecallItem], bool]:
+    def _brought(self, candidate: Candidate, stand: Standing, beside: str) -> Rated:
+        at = self.narrowing.at
+        return rated(candidate, 0.0, {}, stand=stand, at=at, settings=self.settings, beside=beside)
+
+    def _items(self, chosen: Sequence[Rated], stand: Standing) -> tuple[list[RecallItem], bool]:
         """The chosen as they are handed out, as far as the token budget goes."""
         wide = self.narrowing
         memories = recall_queries.memories_of(
@@ -343,13 +285,8 @@ class _Answer:
         return items, bool(left_out)
 
 
-@lru_cache(maxsize=16)
-def _limits(group: ModifierGroup) -> ModifierSettings:
-    return ModifierSettings(**group.model_dump())
-
-
 def _item(
-    each: _Ranked, memory: Memory, sources: Mapping[str, StoredSource], stand: Standing
+    each: Rated, memory: Memory, sources: Mapping[str, StoredSource], stand: Standing
 ) -> RecallItem:
     source = sources[memory.source_id]
     return RecallItem(

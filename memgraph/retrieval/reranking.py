@@ -14,6 +14,7 @@ from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Edge, StoredSource
 from memgraph.policy.budget import select_within
+from memgraph.policy.placing import placed
 from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_AMENDMENTS, MAX_EDGES_PER_ITEM
 
 LEG = "rerank"
@@ -147,20 +148,18 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
     """
     by_id = {item.memory.memory_id: item for item in ranked}
     brought = {item.memory.memory_id: item for item in bundle.items if item.brought_by is not None}
-    places = {one: place for place, one in enumerate((*by_id, *brought))}
+    there = {**by_id, **brought}
+    places = {one: place for place, one in enumerate(there)}
     amended_by = _amendments(bundle.edges, places)
-    chosen: dict[str, RecallItem] = {}
-    for item in ranked:
-        one = item.memory.memory_id
-        for other in (*amended_by.get(one, ()), one, *item.contradicted_by):
-            if other in by_id:
-                chosen.setdefault(other, by_id[other])
-            elif other in brought:
-                chosen.setdefault(other, brought[other].model_copy(update={"brought_by": one}))
-    # Whatever else was brought along has nobody to stand behind, and is not lost for that.
-    for other, item in brought.items():
-        chosen.setdefault(other, item)
-    return list(chosen.values())[:top_n]
+    replaced = _replaced(bundle.edges)
+    behind = {one: (*item.contradicted_by, *replaced.get(one, ())) for one, item in by_id.items()}
+    chosen = []
+    # Whatever was brought along and has nobody to stand behind is not lost for that.
+    for one, beside in placed(list(there), amended_by, behind, there, top_n).items():
+        item = there[one]
+        moved = one in brought and beside != one
+        chosen.append(item.model_copy(update={"brought_by": beside}) if moved else item)
+    return chosen
 
 
 def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, list[str]]:
@@ -174,6 +173,15 @@ def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, l
     return {
         one: sorted(each, key=places.__getitem__)[:MAX_AMENDMENTS] for one, each in found.items()
     }
+
+
+def _replaced(edges: Sequence[Edge]) -> dict[str, list[str]]:
+    """What a memory replaced as a whole."""
+    found: dict[str, list[str]] = {}
+    for edge in edges:
+        if edge.edge_type is EdgeType.UPDATES and not edge.partial:
+            found.setdefault(edge.from_id, []).append(edge.to_id)
+    return found
 
 
 def _edges_around(edges: Sequence[Edge], ids: Collection[str]) -> list[Edge]:
