@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from relation_families import family_rows
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
@@ -37,8 +38,9 @@ LABELS = [relation.value for relation in Relation]
 SYMMETRIC = {"contradicts", "duplicate", "compatible"}
 RELATED = 0.25
 TEXT_WEIGHT = 0.03
+FAMILY_WEIGHT = 0.3
 THRESHOLD = {
-    "contradicts": 0.84,
+    "contradicts": 0.81,
     "updates": 0.4,
     "duplicate": 0.5,
     "compatible": 0.0,
@@ -107,8 +109,11 @@ def features(rows: Sequence[Row]) -> list[dict[str, float]]:
     return [pair_features(a, b, vectors) for a, b in frames]
 
 
-def fit(rows: Sequence[dict[str, float]], labels: Sequence[str], texts: int) -> RelationModel:
-    """Both regressions on standardised features; the last ``texts`` rows are of running text."""
+def fit(
+    rows: Sequence[dict[str, float]], labels: Sequence[str], families: int, texts: int
+) -> RelationModel:
+    """Both regressions on standardised features; the last ``texts`` rows are of running text, the
+    ``families`` before them come from the generator."""
     names = tuple(name for name in rows[0] if name != "asserted")  # a rule reads it
     table = np.array([[row[name] for name in names] for row in rows])
     own = table[: len(table) - texts]
@@ -118,6 +123,7 @@ def fit(rows: Sequence[dict[str, float]], labels: Sequence[str], texts: int) -> 
     target = np.array([LABELS.index(label) for label in labels])
     is_text = np.arange(len(table)) >= len(own)
     weight = np.where(is_text, TEXT_WEIGHT, 1.0)
+    weight[len(own) - families : len(own)] = FAMILY_WEIGHT
     linear = LogisticRegression(C=0.05, max_iter=4000).fit(table, target, sample_weight=weight)
     prose = LogisticRegression(C=0.02, max_iter=4000).fit(table, is_text)
     return RelationModel(
@@ -183,14 +189,21 @@ def cross_validate(rows: Sequence[Row], folds: int = 5) -> None:
     model = None
     apart = neighbours(read(DOCUMENTS))
     for train, test in GroupKFold(folds).split(rows, groups=groups):
-        seen = closure([rows[i] for i in train]) + apart
-        model = fit(features(seen), [r["label"] for r in seen], len(apart))
+        written = [rows[i] for i in train if "family" not in rows[i]]
+        generated = [rows[i] for i in train if "family" in rows[i]]
+        seen = closure(written) + generated + apart
+        model = fit(features(seen), [r["label"] for r in seen], len(generated), len(apart))
         described = features([rows[i] for i in test])
         held[test], prose[test] = model.evaluate(described)
         for i, row in zip(test, described, strict=True):
             seen_rows[i] = row
-    if model is not None:
-        report("cross-validation", model, (held, prose), seen_rows, [r["label"] for r in rows])
+    if model is None:
+        return
+    for name, generated in (("written pairs", False), ("families", True)):
+        at = [i for i, row in enumerate(rows) if ("family" in row) is generated]
+        gold = [rows[i]["label"] for i in at]
+        report(f"cross-validation, {name}", model, (held[at], prose[at]),
+               [seen_rows[i] for i in at], gold)  # fmt: skip
 
 
 def main() -> None:
@@ -200,11 +213,11 @@ def main() -> None:
     args = parser.parse_args()
     rows = read(CORPUS)
     if args.cross_validate:
-        cross_validate(rows)
+        cross_validate(rows + family_rows())
         return
-    apart = neighbours(read(DOCUMENTS))
-    seen = closure(rows) + apart
-    model = fit(features(seen), [r["label"] for r in seen], len(apart))
+    apart, generated = neighbours(read(DOCUMENTS)), family_rows()
+    seen = closure(rows) + generated + apart
+    model = fit(features(seen), [r["label"] for r in seen], len(generated), len(apart))
     if args.check:
         wanted = read(args.check)
         described = features(wanted)

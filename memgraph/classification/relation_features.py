@@ -22,6 +22,7 @@ from memgraph.classification.relation_frame import (
     read_pair,
 )
 from memgraph.classification.relation_joint import joint_features
+from memgraph.classification.relation_kinds import exclude, opposed
 from memgraph.classification.relation_tokens import Token, concepts
 from memgraph.classification.relation_values import Quantity, Values, same_quantity
 
@@ -76,7 +77,7 @@ def _overlap(a: Frame, b: Frame, vectors: Vectors) -> dict[str, float]:
         "cover_a": 0.0, "cover_b": 0.0, "exact_a": 0.0, "exact_b": 0.0,
         "left_a": float(len(a.content)), "left_b": float(len(b.content)), "left_cosine": 0.0,
         "scope_flip": 0.0, "scope_agree": 0.0, "scope_flip_max": 0.0,
-        "antonym": 0.0, "antonym_flip": 0.0, "head_a": 0.0, "head_b": 0.0,
+        "antonym": 0.0, "antonym_flip": 0.0, "kind_swap": 0.0, "head_a": 0.0, "head_b": 0.0,
         "concept_hits": 0.0, "left_alike": 0.0,
     }  # fmt: skip
     if not a.content or not b.content:
@@ -120,11 +121,8 @@ def _polarity(
                 flip_max = max(flip_max, strength)
             elif a.negated[i]:
                 agree += strength
-        opposites = lexicon.ANTONYMS.get(left.low) or lexicon.ANTONYMS.get(left.stem)
-        if not opposites:
-            continue
         for k, right in enumerate(b.content):
-            if right.low in opposites or right.stem in opposites:
+            if opposed(left, right):
                 if a.negated[i] == b.negated[k]:
                     antonym += 1.0
                 else:
@@ -133,7 +131,14 @@ def _polarity(
     return {
         "scope_flip": flip, "scope_agree": agree, "scope_flip_max": flip_max,
         "antonym": antonym + opposite_signs, "antonym_flip": antonym_flip,
+        "kind_swap": _kind_swap(a, b),
     }  # fmt: skip
+
+
+def _kind_swap(a: Frame, b: Frame) -> float:
+    """1.0 where a word of one stands against another member of its kind that only the other has."""
+    left, right = {t.stem for t in a.content}, {t.stem for t in b.content}
+    return float(any(exclude(x, y) for x in left - right for y in right - left))
 
 
 def _sign_antonyms(a: Frame, b: Frame) -> float:

@@ -16,7 +16,18 @@ def joint_features(row: Mapping[str, float]) -> dict[str, float]:
     flip = max(row["sign_differs"], row["antonym"] > 0, row["scope_flip"] > 0.8)
     change = min(row["change_b"], 2.0) / 2.0
     still = 1.0 - change
+    strict = max(float(row["antonym"] > 0), float(row["scope_flip"] > 0.8))
+    signs = (row["negators_a"] + row["negatives_a"], row["negators_b"] + row["negatives_b"])
+    # "There isn't a failing test" denies twice and agrees with "all tests pass".
+    double = float(max(signs) >= 2 and sum(signs) % 2 == 0)
+    kind = row["kind_swap"] * (1.0 - other)
     return {
+        "strict": strict, "strict_same": strict * (1.0 - other) * still,
+        "strict_cover": strict * cover * still, "strict_double": strict * double,
+        "flip_loose": flip * (1.0 - strict), "double": double, "double_flip": double * flip,
+        "double_absolute": double * row["absolute_one"],
+        "kind_clean": kind * still, "kind_cover": kind * cover * still,
+        "kind_change": kind * change, "kind_subject": kind * row["subject_same"] * still,
         "conflict_any": float(conflict), "conflict_kinds": float(kinds), "other_any": float(other),
         "flip_any": float(flip),
         "conflict_clean": conflict * (1.0 - other) * still, "conflict_other": conflict * other,

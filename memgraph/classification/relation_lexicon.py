@@ -232,7 +232,7 @@ DAY_PARTS: Final = {
 ID_NOUNS: Final = words(
     "incident ticket pr issue invoice build room table hall bus tram line flight gate floor week "
     "aisle exit host worker node phase epoch version release case order contract paragraph section "
-    "chapter page terminal platform zone rack port step sprint commit patch lot unit apartment "
+    "chapter page terminal platform zone rack step sprint commit patch lot unit apartment "
     "flat house highway route track channel level grade class stage round q quarter halle raum "
     "zimmer rechnung bus linie postmortem line no number nr # kapitel salle facture clause article "
     "batch lot sample rev revision lesson item figure appendix annex question option group run "
