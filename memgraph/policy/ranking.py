@@ -112,21 +112,17 @@ def reciprocal_rank_fusion(
         if not (math.isfinite(weight) and weight >= 0):
             raise InvalidInput(f"the weight of leg {name!r} is a finite number >= 0", leg=name)
     ranks: dict[Id, dict[str, int]] = {}
+    scores: dict[Id, float] = {}
+    # By name, so that the terms of a sum are added in one order.
     for name in sorted(legs):
+        share = weights.get(name, 1.0)
         for rank, one in enumerate(legs[name], start=1):
-            ranks.setdefault(one, {}).setdefault(name, rank)
-    shares = {name: weights.get(name, 1.0) for name in legs}
-    fused = [
-        # fsum rounds once, whatever the order of the terms.
-        Fused(
-            one,
-            math.fsum([shares[leg] / (k + rank) for leg, rank in by_leg.items()]),
-            by_leg,
-        )
-        for one, by_leg in ranks.items()
-    ]
-    fused.sort(key=lambda candidate: (-candidate.score, candidate.id))
-    return fused
+            by_leg = ranks.setdefault(one, {})
+            if name not in by_leg:
+                by_leg[name] = rank
+                scores[one] = scores.get(one, 0.0) + share / (k + rank)
+    order = sorted(scores, key=lambda one: (-scores[one], one))
+    return [Fused(one, scores[one], ranks[one]) for one in order]
 
 
 def apply_modifiers(

@@ -279,13 +279,14 @@ def _meaning_features(
     query = _unit(asked - centre)
     near = _unit(own + 0.5 * (layout.shifted(own, 1) + layout.shifted(own, -1)))
     meaning = {
-        "own_meaning": (own @ query).astype(np.float64),
-        "near_meaning": (near @ query).astype(np.float64),
+        # Not the product of a library that starts threads for it: it is small.
+        "own_meaning": np.vecdot(own, query).astype(np.float64),
+        "near_meaning": np.vecdot(near, query).astype(np.float64),
     }
     top = np.argsort(-_first_guess({**found, **meaning}), kind="stable")[:_FEEDBACK_TOP]
     # Pseudo relevance feedback: the best so far say better than the question what is meant.
     feedback = _unit(own[top].mean(axis=0))
-    meaning["feedback_meaning"] = (own @ feedback).astype(np.float64)
+    meaning["feedback_meaning"] = np.vecdot(own, feedback).astype(np.float64)
     return meaning
 
 
@@ -306,8 +307,8 @@ def _time_of(candidate: Candidate) -> int:
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    norms = np.sqrt(np.square(vectors).sum(axis=-1, keepdims=True))
+    norms = np.sqrt(np.vecdot(vectors, vectors))
     unit: NDArray[np.float32] = np.divide(
-        vectors, norms, out=np.zeros_like(vectors), where=norms > 0.0
+        vectors, np.where(norms > 0.0, norms, 1.0)[..., None], dtype=np.float32
     )
     return unit

@@ -42,7 +42,7 @@ NO_DEADLINE_MS = 86_400_000
 TOP_K_ENTITY = 50
 MAX_STEPS = 1_000
 # The neighbours of so many of each leg are looked at.
-NEIGHBOURED = 40
+NEIGHBOURED = 10
 SEEDS = 30
 EDGES_PER_SEED = 8
 # How much of what a memory says counts for one that is joined to it, and for one that replaced it.
@@ -115,6 +115,8 @@ class Search:
         legs = Legs()
         terms = self._terms(question, legs)
         if terms.stems and self._weighs("text"):
+            if terms.after:
+                legs.tell("text.newest", "the words stand in very many memories, the newest count")
             self._leg(legs, "text", lambda limit, by: self._text(terms, limit, by))
         if query_vector is not None and self._weighs("vector"):
             self._leg(legs, "vector", lambda limit, by: self._vector(query_vector, limit, by))
@@ -228,7 +230,9 @@ class Search:
         )
 
     def _text(self, terms: Terms, limit: int, narrowing: Narrowing) -> list[Candidate]:
-        return recall_queries.by_text(self.connection, terms.match, narrowing, limit)
+        return recall_queries.by_text(
+            self.connection, terms.match, narrowing, limit, after=terms.after
+        )
 
     def _vector(
         self, query: NDArray[np.float32], limit: int, narrowing: Narrowing

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 
 from memgraph.retrieval.stemming import fold, stem, words
 from memgraph.storage.text_index import cjk_bigrams
@@ -102,21 +104,23 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms that are searched for: stem, word and inverse document frequency of each.
+    """The terms that count: stem, word and inverse document frequency of each, the rarest first.
 
     Attributes:
-        dropped: terms left out because they are too frequent or too many.
+        searched: so many of them are searched for; the others tell about what is found.
+        after: only memories with a higher key are searched; 0: all.
     """
 
     stems: tuple[str, ...]
     words: tuple[str, ...]
     idf: tuple[float, ...]
-    dropped: int
+    searched: int
+    after: int = 0
 
     @property
     def match(self) -> str:
-        """An FTS5 expression: any of the words. Every word is quoted."""
-        quoted = " OR ".join(f'"{word}"' for word in self.words)
+        """An FTS5 expression: any of the words searched for. Every word is quoted."""
+        quoted = " OR ".join(f'"{word}"' for word in self.words[: self.searched])
         return f"{{content tags search_terms}} : ({quoted})"
 
 
@@ -154,28 +158,27 @@ def choose_terms(
     documents: int,
     most_rows: int = MAX_MATCHING_ROWS,
 ) -> Terms:
-    """The terms worth searching for: those that occur, the rarest first, within bounds.
+    """The terms that occur, the rarest first, and how many of them are searched for.
 
     idf is that of BM25, ln(1 + (N - n + 0.5) / (n + 0.5)).
 
     Args:
         frequencies: in how many of ``documents`` each stem stands.
-        most_rows: further terms are left out once so many rows match; the rarest is kept always.
+        most_rows: no further term is searched for once so many rows match. Where even the rarest
+            matches more, about so many of the newest are searched.
     """
-    known = [(frequencies[each], each) for each in question.words if frequencies.get(each)]
-    known.sort()
-    chosen: list[str] = []
-    rows = 0
-    for frequency, each in known:
-        rows += frequency
-        if chosen and (len(chosen) == MAX_TERMS or rows > most_rows):
-            break
-        chosen.append(each)
+    known = sorted((frequencies[each], each) for each in question.words if frequencies.get(each))
+    rows = list(accumulate(frequency for frequency, _ in known))
+    chosen = [each for _, each in known[:MAX_TERMS]]
+    after = 0
+    if rows and rows[0] > most_rows:
+        after = int(documents * (1 - most_rows / rows[0]))
     return Terms(
         stems=tuple(chosen),
         words=tuple(question.words[each] for each in chosen),
         idf=tuple(_idf(frequencies[each], documents) for each in chosen),
-        dropped=len(known) - len(chosen),
+        searched=max(bisect_right(rows[:MAX_TERMS], most_rows), min(len(chosen), 1)),
+        after=after,
     )
 
 

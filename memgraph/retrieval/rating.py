@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from memgraph.policy.decay import days_idle, effective_confidence
 from memgraph.policy.ranking import Modified, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.retrieval.grounds import Standing
 from memgraph.storage.recall_queries import Candidate
+
+_STATUSES = {status.value: status for status in MemoryStatus}
 
 
 class Rated(NamedTuple):
@@ -30,34 +33,50 @@ class Rated(NamedTuple):
     brought_by: str | None = None
 
 
-def rated(
-    candidate: Candidate,
-    score: float,
-    legs: Mapping[str, int],
-    *,
-    stand: Standing,
-    at: int,
-    settings: MemorySettings,
-    beside: str | None = None,
-) -> Rated:
-    """The candidate with its modified score; ``at`` is the time of the answer, milliseconds."""
-    confidence = effective_confidence(
-        candidate.confidence,
-        candidate.decay_rate,
-        days_idle(at, candidate.created_at, candidate.last_accessed_at),
-        settings.decay.exponent,
-    )
-    moment = candidate.created_at if candidate.event_time is None else candidate.event_time
-    facts = RankFacts(
-        importance=candidate.importance,
-        effective_confidence=confidence,
-        age_ms=at - moment,
-        status=MemoryStatus(candidate.status),
-        in_open_contradiction=candidate.memory_id in stand.contradicted_by,
-        stale_basis=candidate.memory_id in stand.stale,
-    )
-    limits = _limits(settings.retrieval.modifiers)
-    return Rated(candidate, legs, apply_modifiers(score, facts, limits), confidence, beside)
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """How the candidates of one recall are rated.
+
+    Attributes:
+        at: the time of the answer, milliseconds.
+        exponent: of the decay.
+        stand: how the candidates stand in the graph.
+    """
+
+    at: int
+    limits: ModifierSettings
+    exponent: float
+    stand: Standing
+
+    def rated(
+        self,
+        candidate: Candidate,
+        score: float,
+        legs: Mapping[str, int],
+        brought_by: str | None = None,
+    ) -> Rated:
+        """The candidate with its modified score."""
+        days = days_idle(self.at, candidate.created_at, candidate.last_accessed_at)
+        confidence = effective_confidence(
+            candidate.confidence, candidate.decay_rate, days, self.exponent
+        )
+        moment = candidate.created_at if candidate.event_time is None else candidate.event_time
+        facts = RankFacts(
+            candidate.importance,
+            confidence,
+            self.at - moment,
+            _STATUSES[candidate.status],
+            candidate.memory_id in self.stand.contradicted_by,
+            candidate.memory_id in self.stand.stale,
+        )
+        modified = apply_modifiers(score, facts, self.limits)
+        return Rated(candidate, legs, modified, confidence, brought_by)
+
+
+def rating(at: int, settings: MemorySettings, stand: Standing) -> Rating:
+    """As the settings say."""
+    modifiers = settings.retrieval.modifiers
+    return Rating(at, _limits(modifiers), settings.decay.exponent, stand)
 
 
 @lru_cache(maxsize=16)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -26,11 +26,11 @@ from memgraph.retrieval import grounds, query
 from memgraph.retrieval.citation import citation
 from memgraph.retrieval.grounds import Standing
 from memgraph.retrieval.legs import ACTIVE, Legs, Search
-from memgraph.retrieval.rating import Rated, rated
+from memgraph.retrieval.rating import Rated, rating
 from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.database import Database
 from memgraph.storage.recall_graph import Ties
-from memgraph.storage.recall_queries import Candidate, Narrowing
+from memgraph.storage.recall_queries import Narrowing
 from memgraph.storage.vector_cache import HeldVectors
 from memgraph.storage.visibility import STANDING, View
 
@@ -141,7 +141,7 @@ class _Answer:
         if self._ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
             stand = grounds.standing(self.connection, names, view, self._ties)
-        rate = partial(rated, stand=stand, at=self.narrowing.at, settings=self.settings)
+        rate = rating(self.narrowing.at, self.settings, stand).rated
         ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
         ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
@@ -238,10 +238,12 @@ class _Answer:
             for other in (*stand.contradicted_by.get(one, ()), *amended_by.get(one, ()))
             if other not in by_id
         ]
-        fetched = recall_queries.candidates_by_id(
-            self.connection, list(dict.fromkeys(lacking)), self.narrowing
-        )
-        outside = {each.memory_id: each for each in fetched}
+        outside = {}
+        if lacking:
+            fetched = recall_queries.candidates_by_id(
+                self.connection, list(dict.fromkeys(lacking)), self.narrowing
+            )
+            outside = {each.memory_id: each for each in fetched}
         if outside:
             stand |= grounds.standing(
                 self.connection, list(outside), self.narrowing.view, self._ties
@@ -251,15 +253,12 @@ class _Answer:
             for one, each in by_id.items()
         }
         shown = placed(list(by_id), amended_by, behind, by_id.keys() | outside.keys(), top_n)
+        rate = rating(self.narrowing.at, self.settings, stand).rated
         chosen = [
-            by_id[one] if one in by_id else self._brought(outside[one], stand, beside)
+            by_id[one] if one in by_id else rate(outside[one], 0.0, {}, beside)
             for one, beside in shown.items()
         ]
         return chosen, stand
-
-    def _brought(self, candidate: Candidate, stand: Standing, beside: str) -> Rated:
-        at = self.narrowing.at
-        return rated(candidate, 0.0, {}, stand=stand, at=at, settings=self.settings, beside=beside)
 
     def _items(self, chosen: Sequence[Rated], stand: Standing) -> tuple[list[RecallItem], bool]:
         """The chosen as they are handed out, as far as the token budget goes."""

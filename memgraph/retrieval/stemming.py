@@ -83,7 +83,8 @@ def fold(text: str) -> str:
     folded = text.casefold()
     if folded.isascii():
         return folded
-    decomposed = unicodedata.normalize("NFKD", folded)
+    # A letter of a mathematical alphabet has no case until it is decomposed.
+    decomposed = unicodedata.normalize("NFKD", folded).casefold()
     return "".join(each for each in decomposed if not unicodedata.combining(each))
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from memgraph.storage import tables
 
 
 def get(connection: sa.Connection, key: str) -> str | None:
-    statement = "SELECT value FROM memory_metadata WHERE key = ?"
-    value = connection.exec_driver_sql(statement, (key,)).scalar()
-    return None if value is None else str(value)
+    driver: Any = connection.connection.driver_connection
+    found = driver.execute("SELECT value FROM memory_metadata WHERE key = ?", (key,)).fetchone()
+    return None if found is None else str(found[0])
 
 
 def put(connection: sa.Connection, key: str, value: str) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pysqlite3.dbapi2 as sqlite
@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import MemoryStatus, Scope
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import Memory
-from memgraph.policy.scope import predicate
+from memgraph.policy.scope import Viewer, predicate
 from memgraph.storage import vectors
 from memgraph.storage.rows import memory_from_row
 from memgraph.storage.visibility import View
@@ -186,17 +186,17 @@ def document_frequencies(connection: sa.Connection, stems: Collection[str]) -> d
 
 
 def by_text(
-    connection: sa.Connection, match: str, narrowing: Narrowing, limit: int
+    connection: sa.Connection, match: str, narrowing: Narrowing, limit: int, *, after: int = 0
 ) -> list[Candidate]:
-    """Memories that fulfil an FTS5 expression, best bm25 first."""
+    """Memories with a key above ``after`` that fulfil an FTS5 expression, best bm25 first."""
     # FTS5 gives its rows in the order of rank, so the join stops at the limit.
     statement = (
         f"SELECT {_candidate_columns(narrowing)} FROM memory_fts f"
         f" CROSS JOIN memories m ON m.pk = f.rowid"
-        f" WHERE f.memory_fts MATCH :match AND {narrowing.where('m')}"
+        f" WHERE f.memory_fts MATCH :match AND f.rowid > :after AND {narrowing.where('m')}"
         " ORDER BY f.rank LIMIT :limit"
     )
-    values = narrowing.params | {"match": match, "limit": limit}
+    values = narrowing.params | {"match": match, "after": after, "limit": limit}
     return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
 
 
@@ -346,20 +346,26 @@ def _allowed(connection: sa.Connection, narrowing: Narrowing) -> list[int]:
     return [pk for (pk,) in plain_rows(connection, statement, narrowing.params)]
 
 
-def _visibilities(narrowing: Narrowing) -> list[int]:
+def _visibilities(narrowing: Narrowing) -> tuple[int, ...]:
     view = narrowing.view
-    rule = predicate(view.viewer)
     # As-of looks at what a memory was: its present status says nothing.
-    statuses: Collection[MemoryStatus] = list(MemoryStatus)
+    statuses = frozenset(MemoryStatus)
     if view.as_of is None and view.statuses is not None:
         statuses = view.statuses
-    return sorted(
+    return _marks_of(view.viewer, statuses)
+
+
+@lru_cache(maxsize=256)
+def _marks_of(viewer: Viewer, statuses: frozenset[MemoryStatus]) -> tuple[int, ...]:
+    rule = predicate(viewer)
+    marks = (
         vectors.visibility(str(scope), scope_id, status.value, sensitivity.value)
         for scope, scope_id in rule.grants
         if scope is Scope.GLOBAL or scope_id is not None
         for status in statuses
         for sensitivity in rule.sensitivities
     )
+    return tuple(sorted(marks))
 
 
 def _candidate_columns(narrowing: Narrowing) -> str:

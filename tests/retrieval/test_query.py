@@ -48,16 +48,21 @@ def test_the_rarest_terms_are_kept() -> None:
     frequencies = {each: 1 + int(each.removeprefix("word")) for each in question.words}
     terms = query.choose_terms(question, frequencies, 1_000)
     assert terms.stems == tuple(f"word{number}" for number in range(query.MAX_TERMS))
-    assert terms.dropped == 60 - query.MAX_TERMS
+    assert terms.searched == query.MAX_TERMS
 
 
-def test_frequent_terms_are_dropped_but_never_all() -> None:
+def test_frequent_terms_are_not_searched_for_but_count() -> None:
     question = query.read("alpha beta")
     common = query.MAX_MATCHING_ROWS * 2
     alone = query.choose_terms(question, {"alpha": common, "beta": common + 1}, common * 2)
-    assert alone.stems == ("alpha",)
+    assert (alone.stems, alone.searched) == (("alpha", "beta"), 1)
+    # Half of those that match are the newest half.
+    assert alone.after == common
     rare = query.choose_terms(question, {"alpha": 3, "beta": common}, common * 2)
-    assert (rare.stems, rare.dropped) == (("alpha",), 1)
+    assert (rare.stems, rare.searched, rare.after) == (("alpha", "beta"), 1, 0)
+    assert rare.match.endswith('("alpha")')
+    none = query.choose_terms(question, {}, common * 2)
+    assert (none.stems, none.searched, none.after) == ((), 0, 0)
 
 
 def test_idf_is_that_of_bm25() -> None:
