@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BATCH = 512
 # Vectors of one transaction, and the time between two: a message that comes meanwhile waits for one
 # of them, not for all.
-WRITTEN_AT_ONCE = 64
+WRITTEN_AT_ONCE = 32
 GIVE_WAY_S = 0.001
 FIRST_PAUSE_MS = 1_000
 LONGEST_PAUSE_MS = 3_600_000
@@ -193,7 +193,8 @@ class EmbeddingWorker:
         blobs: Mapping[int, bytes],
         told: Drained,
     ) -> None:
-        with self._database.write() as connection:
+        # Until it is on the disk the memory may have to be embedded again, nothing else.
+        with self._database.write(durable=False) as connection:
             # A rebuild for another model may have begun while this batch was embedded.
             if not claim_model(connection, provider):
                 told.error_code = MODEL_CHANGED

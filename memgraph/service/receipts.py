@@ -43,7 +43,8 @@ class ReceiptBook:
         if not taken:
             return 0
         try:
-            with self._database.write() as connection:
+            # They were in memory alone until now: a power failure may take some either way.
+            with self._database.write(durable=False) as connection:
                 receipts.write(connection, taken)
         except BaseException:
             with self._lock:

@@ -121,6 +121,7 @@ class Database:
         self._lock = threading.Lock()
         self._file_lock = FileLock(path.with_name("memory.lock"))
         self._busy_timeout_s = busy_timeout_ms / 1000
+        self._synchronous = synchronous
         self._identity = self._file_identity()
         self._closed = False
 
@@ -137,11 +138,17 @@ class Database:
 
     @contextmanager
     def write(
-        self, after_commit: Callable[[sa.Connection], None] | None = None
+        self,
+        after_commit: Callable[[sa.Connection], None] | None = None,
+        *,
+        durable: bool = True,
     ) -> Iterator[sa.Connection]:
         """One transaction: all of it is durable when the block ends, or none of it happened.
 
-        ``after_commit`` runs once the change is durable, before the next writer gets its turn.
+        Args:
+            after_commit: runs once the change is durable, before the next writer gets its turn.
+            durable: False for what can be made again: the next writer does not wait for the disk;
+                a power failure may undo the transaction as a whole, a crash of a process may not.
         """
         self._require_open()
         with (
@@ -151,10 +158,23 @@ class Database:
             self._writer.connect() as connection,
         ):
             self._require_same_file()
-            with connection.begin():
+            with self._waiting_for_disk(connection, durable), connection.begin():
                 yield connection
             if after_commit is not None:
                 after_commit(connection)
+
+    @contextmanager
+    def _waiting_for_disk(self, connection: sa.Connection, durable: bool) -> Iterator[None]:
+        """Whether commits inside wait for the disk, if the setting says so."""
+        driver: Any = connection.connection.driver_connection
+        if durable:
+            yield
+            return
+        driver.execute("PRAGMA synchronous = NORMAL")
+        try:
+            yield
+        finally:
+            driver.execute(f"PRAGMA synchronous = {self._synchronous}")
 
     @contextmanager
     def exclusive(self) -> Iterator[Any]:

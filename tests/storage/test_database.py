@@ -172,6 +172,21 @@ def test_after_commit_runs_when_it_is_durable_and_not_when_it_failed(database: D
     assert seen == [5]
 
 
+def test_what_can_be_made_again_does_not_wait_for_the_disk(path: Path) -> None:
+    full, normal = 2, 1
+    opened = provisioning.open_database(path, NAME, synchronous="FULL", busy_timeout_ms=1000)
+
+    def waits(*, durable: bool) -> int:
+        with opened.write(durable=durable) as connection:
+            return int(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
+
+    assert [waits(durable=True), waits(durable=False), waits(durable=True)] == [full, normal, full]
+    with pytest.raises(ZeroDivisionError), opened.write(durable=False):
+        _ = 1 // 0
+    assert waits(durable=True) == full
+    opened.close()
+
+
 def test_a_reader_sees_one_snapshot_while_others_write(database: Database) -> None:
     increment(database)
     with database.read() as connection:
