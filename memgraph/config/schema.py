@@ -279,6 +279,13 @@ class StorageSettings(Group):
         description="Databases one process keeps open.",
         json_schema_extra=GLOBAL_ONLY,
     )
+    vector_cache_mb: int = Field(
+        default=64,
+        ge=0,
+        le=100_000,
+        description="Vectors one process keeps between recalls, units of 1,000,000 bytes; 0: none.",
+        json_schema_extra=GLOBAL_ONLY,
+    )
 
 
 class DecaySettings(Group):

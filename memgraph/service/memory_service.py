@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -83,6 +83,8 @@ class MemoryService:
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
         self._pool = Pool(self._open)
+        self._vector_cache: VectorCache | None = None
+        self._vector_cache_lock = threading.Lock()
 
     def orchestrator(
         self,
@@ -254,20 +256,21 @@ class MemoryService:
             embedding=self._provider(settings),
             reranker=reranker,
             find_names=find_names,
-            hold_vectors=self._hold_vectors,
+            hold_vectors=lambda: self._hold_vectors(settings),
         )
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
 
-    @cached_property
-    def _vector_cache(self) -> VectorCache:
+    def _hold_vectors(self, settings: Settings) -> HeldVectors:
         # With it comes numpy, which commands that recall nothing do without.
         from memgraph.storage.vector_cache import VectorCache
 
-        return VectorCache()
-
-    def _hold_vectors(self) -> HeldVectors:
+        with self._vector_cache_lock:
+            if self._vector_cache is None:
+                # A setting of the whole process: every orchestrator's settings tell the same.
+                megabytes = settings.memory.storage.vector_cache_mb
+                self._vector_cache = VectorCache(megabytes * 1_000_000)
         return self._vector_cache.hold()
 
     def _dimensions(self, settings: Settings) -> int:

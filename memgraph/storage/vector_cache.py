@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-DEFAULT_MAX_BYTES = 64 * 2**20
 _FLOAT_BYTES = 4
 
 Fetch = Callable[[list[int]], list[tuple[int, bytes]]]
@@ -29,7 +28,7 @@ class VectorCache:
         max_bytes: of all vectors together.
     """
 
-    def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._used: OrderedDict[HeldVectors, int] = OrderedDict()

@@ -42,7 +42,7 @@ def expected(pks: list[int], generation: str = "0") -> NDArray[np.float32]:
 
 
 def test_only_what_is_new_is_fetched() -> None:
-    held, rows = VectorCache().hold(), Rows()
+    held, rows = VectorCache(10**6).hold(), Rows()
     aligned(held, rows, [1, 2, 3])
     first = held.of("0", [3, 1])
     found = aligned(held, rows, [1, 2, 3, 4, 5])
@@ -60,7 +60,7 @@ def test_only_what_is_new_is_fetched() -> None:
     )
 )
 def test_every_snapshot_gets_its_own_vectors(snapshots: list[tuple[str, list[int]]]) -> None:
-    held = VectorCache().hold()
+    held = VectorCache(10**6).hold()
     for generation, pks in snapshots:
         found = aligned(held, Rows(generation), pks)
         assert found is not None
@@ -74,7 +74,7 @@ def test_every_snapshot_gets_its_own_vectors(snapshots: list[tuple[str, list[int
 
 
 def test_rows_handed_out_stay_as_they_were() -> None:
-    held, rows = VectorCache().hold(), Rows()
+    held, rows = VectorCache(10**6).hold(), Rows()
     before = aligned(held, rows, [1, 2])
     aligned(held, rows, [1, 2, 3])
     aligned(held, rows, [7, 2])
@@ -83,14 +83,14 @@ def test_rows_handed_out_stay_as_they_were() -> None:
 
 
 def test_a_key_without_a_vector_is_not_covered_up() -> None:
-    held, rows = VectorCache().hold(), Rows(missing={2})
+    held, rows = VectorCache(10**6).hold(), Rows(missing={2})
     assert aligned(held, rows, [1, 2, 3]) is None
     rows.missing.clear()
     assert aligned(held, rows, [1, 2, 3]) is not None
 
 
 def test_another_generation_brings_its_own_vectors() -> None:
-    held = VectorCache().hold()
+    held = VectorCache(10**6).hold()
     aligned(held, Rows(), [1, 2])
     assert held.of("1", [1]) is None
     found = aligned(held, Rows("1"), [1, 2])

@@ -218,7 +218,7 @@ def test_visibility_tells_scope_status_and_sensitivity_apart(scope_id: str | Non
 
 
 def test_few_vectors_are_compared_exactly(database: Database) -> None:
-    held = VectorCache().hold()
+    held = VectorCache(10**6).hold()
     with database.write() as connection:
         given = fill(connection, 600)
         vectors.remove(connection, [3])
@@ -238,7 +238,7 @@ def test_few_vectors_are_compared_exactly(database: Database) -> None:
 
 
 def test_what_is_kept_follows_every_change(database: Database) -> None:
-    held = VectorCache().hold()
+    held = VectorCache(10**6).hold()
 
     def first(query: np.ndarray[Any, Any]) -> int:
         with database.read() as connection:
@@ -268,7 +268,7 @@ def test_an_index_beside_the_vectors_is_searched_by_its_bits(database: Database)
         connection.exec_driver_sql(
             "UPDATE memory_embeddings SET state = 'failed', vector = NULL WHERE memory_pk = 2"
         )
-        read = vector_search.Vectors(connection, VectorCache().hold())
+        read = vector_search.Vectors(connection, VectorCache(10**6).hold())
         found = read.nearest(given[1], 5, visibilities=[OPEN])
     assert len(found) == 29
     assert 2 not in found
