@@ -36,18 +36,18 @@ def guess_type(
     listed = _by_list(sentence, low, high, lists)
     if listed is not None:
         return listed
-    if high - low == 1 and sentence.words[low].text in lists.ambiguous:
+    if high - low == 1 and sentence.word(low).text in lists.ambiguous:
         return None
     if high - low > 1:
         return _several_unknown(sentence, low, high, lists)
-    return _one_unknown(sentence, low, lists)
+    return one_unknown(sentence, low, lists)
 
 
 def _by_mark(
     sentence: Sentence, low: int, high: int, lists: Gazetteer, *, title: bool
 ) -> Guess | None:
     """By a word of the name itself, or a form of address before it."""
-    cues, words = lists.cues, sentence.words[low:high]
+    cues, words = lists.cues, sentence.words(low, high)
     lowers = [word.lower for word in words]
     several = high - low > 1
     if title or (sentence.lower(low - 1) in cues["title"] and sentence.gap(low - 1) in (" ", ". ")):
@@ -65,12 +65,12 @@ def _by_mark(
         return EntityType.ORGANIZATION, 0.8
     if lowers[0] in cues["place_suffix"]:
         return None
-    if lowers[-1].endswith(_STREETS) and _is_street(lowers[-1]):
+    if lowers[-1].endswith(_STREETS) and is_street(lowers[-1]):
         return EntityType.LOCATION, 0.8
     return None
 
 
-def _is_street(lower: str) -> bool:
+def is_street(lower: str) -> bool:
     return any(lower.endswith(end) and len(lower) > len(end) + 2 for end in _STREETS)
 
 
@@ -78,7 +78,7 @@ _STREETS: Final = ("straße", "strasse", "platz", "gasse", "allee", "gatan", "st
 
 
 def _by_list(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess | None:
-    words = sentence.words[low:high]
+    words = sentence.words(low, high)
     phrase = sentence.text[words[0].start : words[-1].end]
     first = words[0].text
     if phrase in lists.organizations:
@@ -106,7 +106,7 @@ def _by_list(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess
 
 
 def _several_unknown(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess | None:
-    words = sentence.words[low:high]
+    words = sentence.words(low, high)
     if sentence.lower(high) in lists.cues["project_after"] and sentence.gap(high - 1) == " ":
         return EntityType.PROJECT, 0.55
     if any(word.text.isupper() and len(word.text) > 2 for word in words):
@@ -122,8 +122,9 @@ def _several_unknown(sentence: Sentence, low: int, high: int, lists: Gazetteer) 
     return EntityType.PERSON, 0.5
 
 
-def _one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
-    word = sentence.words[at]
+def one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
+    """Type and confidence of one word that is in no list of places, organizations, given names."""
+    word = sentence.word(at)
     if len(word.text) < _SHORTEST or word.text[:2].isupper():
         return None
     if _PEOPLE_ENDING.search(word.lower):
@@ -145,8 +146,21 @@ def _one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
     return _by_surroundings(sentence, at, lists)
 
 
+def is_plain(word: str, lists: Gazetteer) -> bool:
+    """Whether ``word`` is no name wherever it opens a sentence, "et al" aside.
+
+    What ``one_unknown`` says of it whatever surrounds it.
+    """
+    lower = word.lower()
+    if len(word) < _SHORTEST or word[:2].isupper() or _PEOPLE_ENDING.search(lower):
+        return True
+    common = _COMMON_ENDING.search(lower) or lower.endswith("s")
+    told = "-" in word or word in lists.surnames or _CAMEL.fullmatch(word)
+    return bool(common) and not told
+
+
 def _by_surroundings(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
-    word, before, after = sentence.words[at], sentence.lower(at - 1), sentence.lower(at + 1)
+    word, before, after = sentence.word(at), sentence.lower(at - 1), sentence.lower(at + 1)
     if word.first and (_COMMON_ENDING.search(word.lower) or word.lower.endswith("s")):
         return None
     if _project_around(sentence, at, lists):
@@ -154,8 +168,8 @@ def _by_surroundings(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | N
     if before in ("called", "named", "name", "is") and _kin_before(sentence, at, lists):
         return EntityType.PERSON, 0.5
     if word.first:
-        coordinated = after == "and" and at + 2 < len(sentence.words)
-        if coordinated and sentence.words[at + 2].capital:
+        coordinated = after == "and" and at + 2 < len(sentence)
+        if coordinated and sentence.word(at + 2).capital:
             return EntityType.PROJECT, 0.45
         subject = word.possessive or after in lists.cues["predicate"]
         return (EntityType.PROJECT, 0.4) if subject else None
@@ -178,11 +192,11 @@ def _number_next(sentence: Sentence, at: int) -> bool:
 
 def _project_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
     after = sentence.lower(at + 1) if sentence.gap(at) == " " else ""
-    if sentence.words[at].possessive and after not in ("importer", "api", "backlog", "pipeline"):
+    if sentence.word(at).possessive and after not in ("importer", "api", "backlog", "pipeline"):
         return False
-    version = _VERSION.match(sentence.text, sentence.words[at].end)
+    version = _VERSION.match(sentence.text, sentence.word(at).end)
     # A bare number after a word that opens a sentence is rather a number: "Room 12 is free".
-    versioned = version and (version["dotted"] or not sentence.words[at].first)
+    versioned = version and (version["dotted"] or not sentence.word(at).first)
     if after in lists.cues["project_after"] or versioned:
         return True
     before = sentence.lower(at - 1)
@@ -209,7 +223,7 @@ def _person_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
     before = sentence.lower(at - 1)
     if before in lists.cues["person_before"] and sentence.gap(at - 1) in (" ", ": ", ", "):
         return True
-    word = sentence.words[at]
+    word = sentence.word(at)
     if word.possessive and sentence.lower(at + 1) in lists.cues["person_before"]:
         return True
     follows = sentence.gap(at) in (" ", ", ")
@@ -249,6 +263,6 @@ def _org_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
         return True
     if at < 2:
         return False
-    introducer = sentence.words[at - 2].text
+    introducer = sentence.word(at - 2).text
     named = introducer in lists.given or introducer in lists.surnames
     return named and before in ("from", "at", "of", "von", "de", "bei", "chez")

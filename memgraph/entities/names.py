@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from enum import Enum, auto
+from functools import cache, lru_cache
 from typing import Final
 
 from memgraph.entities.gazetteer import Gazetteer, gazetteer
-from memgraph.entities.name_types import guess_type, is_given
+from memgraph.entities.name_types import guess_type, is_given, is_plain, is_street, one_unknown
 from memgraph.entities.spans import EntitySpan
 from memgraph.entities.words import Sentence, Word, first_word, is_abbreviation, read_words
 from memgraph.model.enums import EntityType
 
 _JOINT = re.compile(r"[ \u00a0]|\. | & ")
+_VERDICTS: Final = 8_192
 _LONGEST: Final = 6
 _LONGEST_PHRASE: Final = 4
 
@@ -26,12 +28,17 @@ _LONGEST_PHRASE: Final = 4
 def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[EntitySpan]:
     """Names in ``text`` outside the ``covered`` ranges, which are sorted by start."""
     lists = gazetteer()
-    sentence = read_words(text, covered, lists)
+    sentence = read_words(text, covered)
     done = 0
     for at in sentence.likely:
         if at < done:
             continue
-        word = sentence.words[at]
+        alone = _alone(sentence, at)
+        if alone is not None:
+            if alone is _Alone.UNKNOWN and (guess := one_unknown(sentence, at, lists)):
+                yield _at(sentence, at, *guess)
+            continue
+        word = sentence.word(at)
         length = 1
         if word.capital:
             length = _known_phrase(sentence, at, lists)
@@ -45,18 +52,60 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
         done = at + length
 
 
+class _Alone(Enum):
+    """What a capitalised word is that no other capitalised word follows."""
+
+    NOTHING = auto()
+    # Where it opens a sentence, the rules for one unknown word decide alone.
+    UNKNOWN = auto()
+    # As the one before, and they find nothing but "Smith et al".
+    PLAIN = auto()
+    LISTED = auto()
+
+
+def _alone(sentence: Sentence, at: int) -> _Alone | None:
+    """NOTHING or UNKNOWN where the word itself tells so; None: all rules are to be asked.
+
+    Most capitalised words only open a sentence. For those this gives what all the rules would
+    find, without reading what stands around them.
+    """
+    if not sentence.capital(at) or sentence.capital(at + 1):
+        return None
+    alone = _alone_as(sentence.text_of(at))
+    if alone is _Alone.NOTHING:
+        return alone
+    if alone is _Alone.LISTED or not sentence.opens(at):
+        return None
+    plain = alone is _Alone.PLAIN and sentence.lower(at + 1) != "et"
+    return _Alone.NOTHING if plain else _Alone.UNKNOWN
+
+
+@lru_cache(maxsize=_VERDICTS)
+def _alone_as(word: str) -> _Alone:
+    lists, lower = gazetteer(), word.lower()
+    # These may begin something longer without a second capital letter: "Bank of the", "Anna von".
+    heads = lower in lists.cues["org_head"] or lower in lists.cues["place_head"]
+    if heads or word in _phrase_heads() or is_given(word, lists):
+        return _Alone.LISTED
+    if word in lists.ordinary:
+        return _Alone.NOTHING
+    if word in lists.organizations or word in lists.places or is_street(lower):
+        return _Alone.LISTED
+    return _Alone.PLAIN if is_plain(word, lists) else _Alone.UNKNOWN
+
+
 def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
     """How many words from ``at`` form a listed place or organization of two words or more."""
-    words = sentence.words
-    if words[at].text not in _phrase_heads():
+    head = sentence.word(at)
+    if head.text not in _phrase_heads():
         return 0
-    for length in range(min(_LONGEST_PHRASE, len(words) - at), 1, -1):
-        last = words[at + length - 1]
-        phrase = sentence.text[words[at].start : last.end]
+    for length in range(min(_LONGEST_PHRASE, len(sentence) - at), 1, -1):
+        last = sentence.word(at + length - 1)
+        phrase = sentence.text[head.start : last.end]
         if phrase in lists.organizations or phrase in lists.places:
-            longer = sentence.gap(at + length - 1) == " " and words[at + length].capital
+            longer = sentence.gap(at + length - 1) == " " and sentence.capital(at + length)
             # "New York Office Supplies GmbH" is decided as a run.
-            if not longer or words[at + length].text in lists.ordinary or last.possessive:
+            if not longer or sentence.word(at + length).text in lists.ordinary or last.possessive:
                 return length
     return 0
 
@@ -70,7 +119,7 @@ def _phrase_heads() -> frozenset[str]:
 
 
 def _phrase_span(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> EntitySpan:
-    start, end = sentence.words[at].start, sentence.words[at + length - 1].end
+    start, end = sentence.word(at).start, sentence.word(at + length - 1).end
     phrase = sentence.text[start:end]
     known = phrase in lists.organizations
     kind = EntityType.ORGANIZATION if known else EntityType.LOCATION
@@ -79,13 +128,13 @@ def _phrase_span(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> 
 
 def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
     """Words of the run of capitalised words that begins at ``at``, particles included."""
-    words, cues = sentence.words, lists.cues
+    cues = lists.cues
     length = 1
-    while length < _LONGEST and at + length < len(words):
-        last = words[at + length - 1]
+    while length < _LONGEST and at + length < len(sentence):
+        last = sentence.word(at + length - 1)
         if last.possessive or not _joined(sentence, at + length - 1):
             break
-        following = words[at + length]
+        following = sentence.word(at + length)
         if following.capital and not following.first:
             length += 1
             continue
@@ -95,7 +144,7 @@ def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
         ):
             break
         head = last.lower in cues["org_head"] or last.lower in cues["place_head"]
-        person = not head and any(is_given(w.text, lists) for w in words[at : at + length])
+        person = not head and _any_given(sentence, at, at + length, lists)
         allowed = cues["person_particle"] if person else cues["phrase_particle"]
         if not person and not head:
             break
@@ -103,12 +152,15 @@ def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
         while ahead - at - length < 2 and sentence.lower(ahead) in allowed:
             ahead += 1
         skipped = ahead - at - length
-        beyond = words[ahead] if ahead < len(words) else None
         plain = all(sentence.gap(i) == " " for i in range(at + length - 1, ahead))
-        if not skipped or beyond is None or not beyond.capital or not plain:
+        if not skipped or not sentence.capital(ahead) or not plain:
             break
         length += skipped + 1
     return length
+
+
+def _any_given(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> bool:
+    return any(is_given(word.text, lists) for word in sentence.words(low, high))
 
 
 def _joined(sentence: Sentence, at: int) -> bool:
@@ -116,7 +168,7 @@ def _joined(sentence: Sentence, at: int) -> bool:
     if gap == " ":
         return True
     if gap == ". ":
-        return is_abbreviation(sentence.words[at]) and sentence.lower(at) != "al"
+        return is_abbreviation(sentence.word(at)) and sentence.lower(at) != "al"
     return bool(_JOINT.fullmatch(gap))
 
 
@@ -125,7 +177,7 @@ def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterato
     begin, end = at, at + length
     title = False
     while begin < end:
-        word = sentence.words[begin]
+        word = sentence.word(begin)
         if word.lower in lists.cues["title"] and word.capital and end - begin > 1:
             title = True
         elif not _cut_first(sentence, begin, end, lists):
@@ -133,8 +185,8 @@ def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterato
         begin += 1
     if _remnant(sentence, at, begin, end, lists):
         return
-    headed = sentence.words[begin].lower in lists.cues["org_head"] if begin < end else False
-    while end > begin and not headed and _is_ordinary(sentence.words[end - 1], lists, end - begin):
+    headed = sentence.word(begin).lower in lists.cues["org_head"] if begin < end else False
+    while end > begin and not headed and _is_ordinary(sentence.word(end - 1), lists, end - begin):
         end -= 1
     if begin >= end:
         return
@@ -144,15 +196,15 @@ def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterato
             continue
         guess = guess_type(sentence, low, high, lists, title=title and low == begin)
         if guess is not None:
-            start, stop = sentence.words[low].start, sentence.words[high - 1].end
+            start, stop = sentence.word(low).start, sentence.word(high - 1).end
             yield EntitySpan(sentence.text[start:stop], start, stop, *guess)
 
 
 def _remnant(sentence: Sentence, at: int, begin: int, end: int, lists: Gazetteer) -> bool:
     """One word left of a compound whose head is ordinary: "Internet Explorer"."""
-    if begin == at or end - begin != 1 or sentence.words[begin - 1].first:
+    if begin == at or end - begin != 1 or sentence.word(begin - 1).first:
         return False
-    word, cut = sentence.words[begin], sentence.words[begin - 1]
+    word, cut = sentence.word(begin), sentence.word(begin - 1)
     dated = cut.lower in lists.cues["weekday"] or cut.lower in lists.cues["title"]
     known = word.text in lists.places or word.text in lists.organizations
     return (
@@ -162,10 +214,10 @@ def _remnant(sentence: Sentence, at: int, begin: int, end: int, lists: Gazetteer
 
 def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bool:
     """Whether the run's first word is a sentence opener and not the beginning of the name."""
-    word = sentence.words[begin]
-    follower = sentence.words[begin + 1] if begin + 1 < end else None
+    word = sentence.word(begin)
+    follower = sentence.word(begin + 1) if begin + 1 < end else None
     if word.text in lists.ordinary:
-        if not word.first and sentence.words[end - 1].lower in lists.cues["org_word"]:
+        if not word.first and sentence.word(end - 1).lower in lists.cues["org_word"]:
             # "European Medicines Agency"; but "The Hollin Bank" after a colon.
             return end - begin < 2 or word.lower in lists.cues["english"]
         if follower is None:
@@ -196,11 +248,11 @@ def _is_ordinary(word: Word, lists: Gazetteer, remaining: int) -> bool:
 
 def _split_at(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> int:
     """Where a tool or a listed place ends and another name begins; ``end`` for one name."""
-    last = sentence.words[end - 1].lower
+    last = sentence.word(end - 1).lower
     if last in lists.cues["org_word"] or last in lists.cues["place_word"]:
         return end
     for at in range(begin, end - 1):
-        word = sentence.words[at]
+        word = sentence.word(at)
         if word.text in lists.ordinary and word.text not in lists.given and at > begin:
             return at
     return end
@@ -208,7 +260,7 @@ def _split_at(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> int
 
 def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[EntitySpan]:
     """``ask priya``, ``TODO(jonas)``; ``the billing-gateway queue``."""
-    word = sentence.words[at]
+    word = sentence.word(at)
     before, after = sentence.lower(at - 1), sentence.lower(at + 1)
     if "-" in word.text:
         first, _, last = word.lower.rpartition("-")
@@ -228,5 +280,5 @@ def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[Enti
 
 
 def _at(sentence: Sentence, at: int, kind: EntityType, confidence: float) -> EntitySpan:
-    word = sentence.words[at]
+    word = sentence.word(at)
     return EntitySpan(word.text, word.start, word.end, kind, confidence)

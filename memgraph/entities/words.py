@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Final, NamedTuple
 
-from memgraph.entities.gazetteer import Gazetteer, gazetteer
+from memgraph.entities.gazetteer import gazetteer
 
 # Japanese has its own rules; a Latin word inside it is a word of its own.
 _LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
 _WORD = re.compile(rf"{_LETTER}+(?:[-'’]{_LETTER}+)*")
-_ASCII_WORD = re.compile(r"[0-9A-Za-z_]+(?:[-'][0-9A-Za-z_]+)*")
+_WORDS = re.compile(f"({_WORD.pattern})")
+_ASCII_WORDS = re.compile(r"([0-9A-Za-z_]+(?:[-'][0-9A-Za-z_]+)*)")
 _SENTENCE_END: Final = frozenset(".!?\n…•")
 _UMLAUTS: Final = frozenset("äöüß")
 _MAX_WORD: Final = 40
+# Words return: what each is need not be found again.
+_MOST_FORMS: Final = 20_000
+# So much of what stands before a word can open a sentence.
+_GAP: Final = 8
 _LANGUAGE_WORDS: Final = 40
 _LANGUAGE_CHARACTERS: Final = 240
 _NOWHERE: Final = (sys.maxsize, sys.maxsize)
@@ -40,87 +46,169 @@ class Word(NamedTuple):
     possessive: bool
 
 
+class Form(NamedTuple):
+    """What a written word is, wherever it stands.
+
+    Attributes:
+        skipped: characters of an elided article before the word.
+        likely: whether it may be or begin a name: a capitalised or hyphenated word, or a given
+            name in lower case.
+        language: 1 for a German cue word, -1 for an English one, 0 for any other.
+    """
+
+    text: str
+    lower: str
+    skipped: int
+    capital: bool
+    possessive: bool
+    likely: bool
+    language: int
+
+
 class Sentence:
     """All words of a text and what is known about it as a whole.
 
+    A word is made when a rule asks for it: the rules look at the few words around a likely one.
+
     Attributes:
-        likely: in ascending order the places of the words that may be or begin a name: the
-            capitalised, the hyphenated, the given names in lower case.
+        likely: in ascending order the places of the words that may be or begin a name.
     """
 
     def __init__(
-        self, text: str, words: list[Word], likely: Sequence[int], lists: Gazetteer
+        self, text: str, forms: Sequence[Form], starts: Sequence[int], ends: Sequence[int]
     ) -> None:
         self.text = text
-        self.words = words
-        self.likely = likely
-        self._lists = lists
+        self.likely = [at for at, form in enumerate(forms) if form.likely]
+        # Where a word begins and ends as it is written, article and ending included.
+        self._starts = starts
+        self._ends = ends
+        self._forms = forms
+        self._words: dict[int, Word] = {}
+
+    def __len__(self) -> int:
+        return len(self._forms)
+
+    def word(self, at: int) -> Word:
+        """The word at ``at``, 0 to ``len(self) - 1``."""
+        word = self._words.get(at)
+        if word is None:
+            text, lower, skipped, capital, possessive, _, _ = self._forms[at]
+            start = self._starts[at] + skipped
+            end = start + len(text)
+            # What Word(...) does, in a third of its time.
+            word = _new(Word, (text, lower, start, end, capital, self.opens(at), possessive))
+            self._words[at] = word
+        return word
+
+    def words(self, low: int, high: int) -> list[Word]:
+        """The words ``low`` to ``high`` (exclusive)."""
+        return [self.word(at) for at in range(low, high)]
+
+    def text_of(self, at: int) -> str:
+        """The word at ``at`` as it is written."""
+        return self._forms[at].text
 
     def lower(self, at: int) -> str:
         """The lower-cased word at ``at``; empty outside the text."""
-        return self.words[at].lower if 0 <= at < len(self.words) else ""
+        return self._forms[at].lower if 0 <= at < len(self._forms) else ""
+
+    def capital(self, at: int) -> bool:
+        """Whether a capitalised word stands at ``at``; False outside the text."""
+        return 0 <= at < len(self._forms) and self._forms[at].capital
 
     def gap(self, at: int) -> str:
         """What stands between the words ``at`` and ``at + 1`` (a possessive ending aside)."""
-        if not 0 <= at < len(self.words) - 1:
+        if not 0 <= at < len(self._forms) - 1:
             return ""
-        return self.text[self.words[at].end : self.words[at + 1].start].removeprefix("'s")
+        form, following = self._forms[at], self._forms[at + 1]
+        end = self._starts[at] + form.skipped + len(form.text)
+        between = self.text[end : self._starts[at + 1] + following.skipped]
+        return between.removeprefix("'s")
+
+    def opens(self, at: int) -> bool:
+        """Whether the word at ``at`` begins a sentence, where a capital letter says nothing."""
+        if at == 0:
+            return True
+        start = self._starts[at]
+        gap = self.text[max(self._ends[at - 1], start - _GAP) : start]
+        # Most words follow a blank: the rest is for those that do not.
+        if gap == " " or _SENTENCE_END.isdisjoint(gap):
+            return False
+        before = self._forms[at - 1]
+        return not (gap.startswith(".") and _is_abbreviation(before.text, before.lower))
 
     @cached_property
     def german(self) -> bool:
         """Whether more German words than English ones stand at the beginning."""
-        cues = self._lists.cues
-        opening = [word.lower for word in self.words[:_LANGUAGE_WORDS]]
-        german = sum(map(cues["german"].__contains__, opening))
-        english = sum(map(cues["english"].__contains__, opening))
-        german += not _UMLAUTS.isdisjoint(self.text[:_LANGUAGE_CHARACTERS])
-        return german > english
+        balance = sum([form.language for form in self._forms[:_LANGUAGE_WORDS]])
+        if not self.text.isascii():
+            balance += not _UMLAUTS.isdisjoint(self.text[:_LANGUAGE_CHARACTERS])
+        return balance > 0
 
 
-def read_words(text: str, covered: Sequence[tuple[int, int]], lists: Gazetteer) -> Sentence:
+def read_words(text: str, covered: Sequence[tuple[int, int]]) -> Sentence:
     """The words of ``text`` outside the ``covered`` ranges, which are sorted by start."""
-    words: list[Word] = []
-    likely: list[int] = []
+    # What is between words and the words, by turns: one call, where a match for each word is 20.
+    parts = (_ASCII_WORDS if text.isascii() else _WORDS).split(text)
+    written, offsets = parts[1::2], list(accumulate(map(len, parts)))
+    starts, ends = offsets[:-1:2], offsets[1::2]
+    if covered or max(map(len, written), default=0) > _MAX_WORD:
+        kept = list(_outside(starts, ends, covered))
+        written = [written[at] for at in kept]
+        starts, ends = [starts[at] for at in kept], [ends[at] for at in kept]
+    return Sentence(text, [_forms[each] for each in written], starts, ends)
+
+
+def _outside(
+    starts: Sequence[int], ends: Sequence[int], covered: Sequence[tuple[int, int]]
+) -> Iterator[int]:
+    """The places of the words outside the ``covered`` ranges that are short enough for a word."""
     ranges = iter(covered)
     low, high = next(ranges, _NOWHERE)
-    lower_given = lists.lower_given
-    previous_end = 0
-    for match in (_ASCII_WORD if text.isascii() else _WORD).finditer(text):
-        start, end = match.span()
+    for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
         while start >= high:
             low, high = next(ranges, _NOWHERE)
-        if end > low or end - start > _MAX_WORD:
-            continue
-        raw, whole = text[start:end], end
-        # Most words follow a blank: the rest is for those that do not.
-        first = not words or (
-            (start != previous_end + 1 or text[previous_end] != " ")
-            and _opens_sentence(text[previous_end:start][-8:], words[-1])
-        )
-        if "'" in raw or "’" in raw:
-            start, end = _bare(raw, start, end)
-            raw = text[start:end]
-        lower = raw.lower()
-        capital = raw[0].isupper() and "_" not in raw
-        if capital or "-" in raw or lower in lower_given:
-            likely.append(len(words))
-        # What Word(...) does, in a third of its time.
-        words.append(_new(Word, (raw, lower, start, end, capital, first, end < whole)))
-        previous_end = whole
-    return Sentence(text, words, likely, lists)
+        if end <= low and end - start <= _MAX_WORD:
+            yield at
+
+
+class _Forms(dict[str, Form]):
+    """The forms of words met before: words return, and a look-up takes a tenth of making one."""
+
+    def __missing__(self, written: str) -> Form:
+        if len(self) >= _MOST_FORMS:
+            self.clear()
+        form = self[written] = _form(written)
+        return form
+
+
+_forms: Final = _Forms()
+
+
+def _form(written: str) -> Form:
+    """What ``written`` is, at most ``_MAX_WORD`` characters."""
+    lists = gazetteer()
+    start, end = 0, len(written)
+    if "'" in written or "’" in written:
+        start, end = _bare(written, start, end)
+    text = written[start:end]
+    lower = text.lower()
+    capital = text[0].isupper() and "_" not in text
+    return Form(
+        text=text,
+        lower=lower,
+        skipped=start,
+        capital=capital,
+        possessive=end < len(written),
+        likely=capital or "-" in text or lower in lists.lower_given,
+        language=(lower in lists.cues["german"]) - (lower in lists.cues["english"]),
+    )
 
 
 def first_word(text: str) -> str:
     """The word with which ``text`` begins, any ending included; empty where none does."""
     match = _WORD.match(text)
     return match.group() if match else ""
-
-
-def _opens_sentence(gap: str, before: Word) -> bool:
-    """Whether the word after ``gap`` begins a sentence."""
-    if _SENTENCE_END.isdisjoint(gap):
-        return False
-    return not (gap.startswith(".") and is_abbreviation(before))
 
 
 def _bare(written: str, start: int, end: int) -> tuple[int, int]:
@@ -137,6 +225,10 @@ def _bare(written: str, start: int, end: int) -> tuple[int, int]:
 
 def is_abbreviation(word: Word) -> bool:
     """Whether a full stop after ``word`` belongs to it and ends no sentence."""
-    if len(word.text) == 1 and word.capital:
+    return _is_abbreviation(word.text, word.lower)
+
+
+def _is_abbreviation(text: str, lower: str) -> bool:
+    if len(text) == 1 and text.isupper():
         return True
-    return word.lower in gazetteer().cues["title"] or word.lower in ("st", "nr", "no", "al", "bzw")
+    return lower in gazetteer().cues["title"] or lower in ("st", "nr", "no", "al", "bzw")
