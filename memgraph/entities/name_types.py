@@ -40,7 +40,7 @@ def guess_type(
         return None
     if high - low > 1:
         return _several_unknown(sentence, low, high, lists)
-    return one_unknown(sentence, low, lists)
+    return _one_unknown(sentence, low, lists)
 
 
 def _by_mark(
@@ -50,8 +50,8 @@ def _by_mark(
     cues, words = lists.cues, sentence.words(low, high)
     lowers = [word.lower for word in words]
     several = high - low > 1
-    if title or (sentence.lower(low - 1) in cues["title"] and sentence.gap(low - 1) in (" ", ". ")):
-        return EntityType.PERSON, 0.95
+    if title or _is_addressed(sentence, low, lists):
+        return _ADDRESSED
     if several and lowers[0] in ("project", "projekt", "projet", "proyecto", "operation"):
         return EntityType.PROJECT, 0.9
     place_head = lowers[0] in cues["place_head"] and words[0].text not in lists.given
@@ -68,6 +68,14 @@ def _by_mark(
     if lowers[-1].endswith(_STREETS) and is_street(lowers[-1]):
         return EntityType.LOCATION, 0.8
     return None
+
+
+def _is_addressed(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+    """Whether a form of address stands before: ``Dr. Ada``."""
+    return sentence.lower(at - 1) in lists.cues["title"] and sentence.gap(at - 1) in (" ", ". ")
+
+
+_ADDRESSED: Final = (EntityType.PERSON, 0.95)
 
 
 def is_street(lower: str) -> bool:
@@ -122,8 +130,17 @@ def _several_unknown(sentence: Sentence, low: int, high: int, lists: Gazetteer) 
     return EntityType.PERSON, 0.5
 
 
-def one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
-    """Type and confidence of one word that is in no list of places, organizations, given names."""
+def guess_unlisted(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
+    """``guess_type`` of one word that no list of places, organizations or given names has.
+
+    Nor is it a street by its ending.
+    """
+    if _is_addressed(sentence, at, lists):
+        return _ADDRESSED
+    return _one_unknown(sentence, at, lists)
+
+
+def _one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
     word = sentence.word(at)
     if len(word.text) < _SHORTEST or word.text[:2].isupper():
         return None
@@ -149,7 +166,7 @@ def one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
 def is_plain(word: str, lists: Gazetteer) -> bool:
     """Whether ``word`` is no name wherever it opens a sentence, "et al" aside.
 
-    What ``one_unknown`` says of it whatever surrounds it.
+    What ``guess_unlisted`` says of it whatever surrounds it.
     """
     lower = word.lower()
     if len(word) < _SHORTEST or word[:2].isupper() or _PEOPLE_ENDING.search(lower):

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from memgraph.entities.gazetteer import Gazetteer, gazetteer
-from memgraph.entities.name_types import guess_type, is_given, is_plain, is_street, one_unknown
+from memgraph.entities.name_types import guess_type, guess_unlisted, is_given, is_plain, is_street
 from memgraph.entities.spans import EntitySpan
 from memgraph.entities.words import Sentence, Word, first_word, is_abbreviation, read_words
 from memgraph.model.enums import EntityType
@@ -35,7 +35,8 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
             continue
         alone = _alone(sentence, at)
         if alone is not None:
-            if alone is _Alone.UNKNOWN and (guess := one_unknown(sentence, at, lists)):
+            guess = guess_unlisted(sentence, at, lists) if alone is _Alone.UNKNOWN else None
+            if guess is not None:
                 yield _at(sentence, at, *guess)
             continue
         word = sentence.word(at)
@@ -56,9 +57,9 @@ class _Alone(Enum):
     """What a capitalised word is that no other capitalised word follows."""
 
     NOTHING = auto()
-    # Where it opens a sentence, the rules for one unknown word decide alone.
+    # The rules for one unlisted word decide alone.
     UNKNOWN = auto()
-    # As the one before, and they find nothing but "Smith et al".
+    # As the one before; where it opens a sentence they find nothing but "Smith et al".
     PLAIN = auto()
     LISTED = auto()
 
@@ -72,12 +73,10 @@ def _alone(sentence: Sentence, at: int) -> _Alone | None:
     if not sentence.capital(at) or sentence.capital(at + 1):
         return None
     alone = _alone_as(sentence.text_of(at))
-    if alone is _Alone.NOTHING:
-        return alone
-    if alone is _Alone.LISTED or not sentence.opens(at):
-        return None
-    plain = alone is _Alone.PLAIN and sentence.lower(at + 1) != "et"
-    return _Alone.NOTHING if plain else _Alone.UNKNOWN
+    if alone is _Alone.PLAIN:
+        plain = sentence.opens(at) and sentence.lower(at + 1) != "et"
+        return _Alone.NOTHING if plain else _Alone.UNKNOWN
+    return None if alone is _Alone.LISTED else alone
 
 
 @lru_cache(maxsize=_VERDICTS)
@@ -85,7 +84,7 @@ def _alone_as(word: str) -> _Alone:
     lists, lower = gazetteer(), word.lower()
     # These may begin something longer without a second capital letter: "Bank of the", "Anna von".
     heads = lower in lists.cues["org_head"] or lower in lists.cues["place_head"]
-    if heads or word in _phrase_heads() or is_given(word, lists):
+    if heads or word in _phrase_heads(mixed=True) or is_given(word, lists):
         return _Alone.LISTED
     if word in lists.ordinary:
         return _Alone.NOTHING
@@ -111,11 +110,21 @@ def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
 
 
 @cache
-def _phrase_heads() -> frozenset[str]:
-    """The first words of the listed phrases, as a text's words are read."""
+def _phrase_heads(*, mixed: bool = False) -> frozenset[str]:
+    """The first words of the listed phrases, as a text's words are read.
+
+    Args:
+        mixed: only of those that have a word without a capital letter: "Bank of America".
+    """
     lists = gazetteer()
-    heads = {first_word(phrase) for phrase in lists.organizations | lists.places}
+    phrases = lists.organizations | lists.places
+    heads = {first_word(phrase) for phrase in phrases if not mixed or _is_mixed(phrase)}
     return frozenset(heads | {head.removesuffix("'s") for head in heads})
+
+
+def _is_mixed(phrase: str) -> bool:
+    words = read_words(phrase, ())
+    return not all(words.capital(at) for at in range(len(words)))
 
 
 def _phrase_span(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> EntitySpan:
