@@ -23,7 +23,7 @@ _PARTICLES: Final = ("は", "が", "の", "と", "に", "を", "へ", "も", "�
 
 def find_japanese(text: str) -> Iterator[EntitySpan]:
     """People before honorifics, companies, institutions and places in Japanese text."""
-    if not _ANY.search(text):
+    if text.isascii() or not _ANY.search(text):
         return
     for match in _RUN.finditer(text):
         yield from _run(text, match.start(), match.end())

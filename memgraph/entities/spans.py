@@ -28,7 +28,10 @@ def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
 
     Of two that overlap the more confident is kept, then the longer, then the earlier.
     """
-    ranked = sorted(spans, key=lambda s: (-s.confidence, s.start - s.end, s.start, s.type.value))
+    given = list(spans)
+    if len(given) < 2:
+        return given
+    ranked = sorted(given, key=lambda s: (-s.confidence, s.start - s.end, s.start, s.type.value))
     kept: list[EntitySpan] = []
     taken: set[int] = set()
     for span in ranked:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -84,6 +83,7 @@ class Sentence:
         self._ends = ends
         self._forms = forms
         self._words: dict[int, Word] = {}
+        self._german: bool | None = None
 
     def __len__(self) -> int:
         return len(self._forms)
@@ -137,13 +137,16 @@ class Sentence:
         before = self._forms[at - 1]
         return not (gap.startswith(".") and _is_abbreviation(before.text, before.lower))
 
-    @cached_property
+    @property
     def german(self) -> bool:
         """Whether more German words than English ones stand at the beginning."""
-        balance = sum([form.language for form in self._forms[:_LANGUAGE_WORDS]])
-        if not self.text.isascii():
-            balance += not _UMLAUTS.isdisjoint(self.text[:_LANGUAGE_CHARACTERS])
-        return balance > 0
+        # Not a cached_property, which takes a lock before Python 3.12.
+        if self._german is None:
+            balance = sum([form.language for form in self._forms[:_LANGUAGE_WORDS]])
+            if not self.text.isascii():
+                balance += not _UMLAUTS.isdisjoint(self.text[:_LANGUAGE_CHARACTERS])
+            self._german = balance > 0
+        return self._german
 
 
 def read_words(text: str, covered: Sequence[tuple[int, int]]) -> Sentence:
