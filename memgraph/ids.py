@@ -13,6 +13,9 @@ from memgraph.clock import Clock
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
+# Two characters at a time, the last two first.
+_PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
+_SHIFTS = range(120, -1, -10)
 
 
 class IdSource(Protocol):
@@ -23,7 +26,7 @@ class IdSource(Protocol):
 
 def encode_ulid(value: int) -> str:
     """128 bits as 26 characters, most significant first."""
-    return "".join([_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5)])
+    return "".join([_PAIRS[(value >> shift) & 1023] for shift in _SHIFTS])
 
 
 class UlidSource:

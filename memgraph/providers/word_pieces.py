@@ -53,14 +53,14 @@ class WordPieces:
             return list(chain.from_iterable(self._learn(parts)))
 
     def _learn(self, parts: Sequence[str]) -> Iterable[Sequence[int]]:
-        # A copy of its own: another thread may begin anew meanwhile.
-        pieces = {part: self._known[part] for part in set(parts) & self._known.keys()}
-        new = list(dict.fromkeys(part for part in parts if part not in pieces))
-        pieces |= zip(new, map(tuple, self._cut(new)), strict=True)
-        if len(self._known) + len(new) > _MOST_WORDS:
+        # Another thread may begin anew meanwhile; what is known here only grows.
+        known = self._known
+        new = [part for part in dict.fromkeys(parts) if part not in known]
+        pieces = dict(zip(new, map(tuple, self._cut(new)), strict=True))
+        if len(known) + len(new) > _MOST_WORDS:
             self._known = {}
-        self._known |= {part: pieces[part] for part in new if len(part) <= _LONGEST_KEPT}
-        return [pieces[part] for part in parts]
+        self._known |= {part: ids for part, ids in pieces.items() if len(part) <= _LONGEST_KEPT}
+        return [pieces[part] if part in pieces else known[part] for part in parts]
 
     def _cut(self, texts: list[str]) -> list[list[int]]:
         if len(texts) <= _SINGLE_CALLS:

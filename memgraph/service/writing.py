@@ -5,7 +5,7 @@ Nothing here calls a model. What a write leaves to do (embedding) waits in the o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +129,9 @@ class Writer:
         grounds = memories.existing_ids(
             connection, sorted({one for item in items for one in item.given.derived_from}), view
         )
+        turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
+        talked = {each.session_id for each in turns if each.session_id is not None}
+        known_sequences = sessions.next_sequences(connection, talked)
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], Prepared]] = []
         derived: list[tuple[str, str]] = []
@@ -151,7 +154,7 @@ class Writer:
                 outcome = Outcome(outcome="duplicate", memory_id=duplicate)
             else:
                 memory_id = self.ids.new(given.kind.id_prefix)
-                sequence = self._sequence(connection, given, sequences)
+                sequence = _sequence(given, known_sequences, sequences)
                 row = self._row(item, pk, memory_id, sequence, at)
                 stored.append((row, item))
                 names.append((pk, item.names))
@@ -173,8 +176,7 @@ class Writer:
         self._insert(connection, stored, at=at, actor=actor)
         memories.insert_derivations(connection, derived)
         self.link_entities(connection, names, at)
-        for session_id, following in sequences.items():
-            sessions.seen(connection, session_id, at=at, next_sequence=following)
+        sessions.seen(connection, sequences, at=at)
         return stored
 
     def _insert(
@@ -245,18 +247,6 @@ class Writer:
             known.setdefault(identity_of(row.content_hash, row), row.memory_id)
         return known
 
-    def _sequence(
-        self, connection: sa.Connection, given: MemoryInput, sequences: dict[str, int]
-    ) -> int | None:
-        if given.session_id is None or given.kind is not MemoryKind.EPISODE:
-            return given.sequence
-        session_id = given.session_id
-        if session_id not in sequences:
-            sequences[session_id] = sessions.next_sequence(connection, session_id)
-        place = given.sequence if given.sequence is not None else sequences[session_id]
-        sequences[session_id] = max(sequences[session_id], place + 1)
-        return place
-
     def _row(
         self, item: Prepared, pk: int, memory_id: str, sequence: int | None, at: int
     ) -> dict[str, Any]:
@@ -320,3 +310,16 @@ class Writer:
                 keys[name] = created[fresh[name.key, name.type]]
         pairs = {(keys[name], pk): None for pk, each in found for name in each}
         entities.link(connection, list(pairs))
+
+
+def _sequence(
+    given: MemoryInput, known: Mapping[str, int], sequences: dict[str, int]
+) -> int | None:
+    """The place of a turn in its session; ``sequences`` takes the place of the one after it."""
+    session_id = given.session_id
+    if session_id is None or given.kind is not MemoryKind.EPISODE:
+        return given.sequence
+    following = sequences.get(session_id, known.get(session_id, 0))
+    place = given.sequence if given.sequence is not None else following
+    sequences[session_id] = max(following, place + 1)
+    return place

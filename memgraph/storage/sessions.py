@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Mapping
+
 import sqlalchemy as sa
 
 from memgraph.storage.statements import driver
 
+_NEXT = (
+    "SELECT session_id, next_sequence FROM sessions"
+    " WHERE session_id IN (SELECT value FROM json_each(?))"
+)
 _SEEN = (
     "INSERT INTO sessions (session_id, first_seen_at, last_seen_at, next_sequence)"
     " VALUES (?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET"
@@ -14,13 +21,15 @@ _SEEN = (
 )
 
 
-def next_sequence(connection: sa.Connection, session_id: str) -> int:
-    """The place of the next turn, from 0."""
-    statement = "SELECT next_sequence FROM sessions WHERE session_id = ?"
-    found = driver(connection).execute(statement, (session_id,)).fetchone()
-    return int(found[0]) if found else 0
+def next_sequences(connection: sa.Connection, session_ids: Collection[str]) -> dict[str, int]:
+    """The place of the next turn of each session that has one; of any other it is 0."""
+    if not session_ids:
+        return {}
+    return dict(driver(connection).execute(_NEXT, (json.dumps(list(session_ids)),)).fetchall())
 
 
-def seen(connection: sa.Connection, session_id: str, *, at: int, next_sequence: int) -> None:
-    """Note that turns of a session were stored, up to before ``next_sequence``."""
-    driver(connection).execute(_SEEN, (session_id, at, at, next_sequence))
+def seen(connection: sa.Connection, next_sequences: Mapping[str, int], *, at: int) -> None:
+    """Note that turns of these sessions were stored, each up to before its next sequence."""
+    rows = [(session_id, at, at, following) for session_id, following in next_sequences.items()]
+    if rows:
+        driver(connection).executemany(_SEEN, rows)
