@@ -37,6 +37,12 @@ def read_families(path: Path) -> dict[str, Family]:
     return families
 
 
+def family_groups() -> dict[str, int]:
+    """The number of the group of each family."""
+    names = (name for path in (VALUES, POLES) for name in read_families(path))
+    return {name: _FIRST_GROUP + i for i, name in enumerate(dict.fromkeys(names))}
+
+
 def family_rows(seed: int = 0) -> list[Row]:
     """All pairs of all families: ``a``, ``b``, their times, ``label``, ``group`` and ``family``."""
     rows: list[Row] = []
@@ -45,14 +51,14 @@ def family_rows(seed: int = 0) -> list[Row]:
         for name, family in read_families(path).items():
             sources += [(name, _bind(draw, family, kind)) for kind, n in SHARE.items()
                         for _ in range(n)]  # fmt: skip
-    groups = {name: _FIRST_GROUP + i for i, name in enumerate(dict.fromkeys(n for n, _ in sources))}
+    groups = family_groups()
     seen: set[tuple[str, str]] = set()
     for number, (name, make) in enumerate(sources):
         rng = random.Random(f"{seed}/{number}")
         row = make(rng)
         if (row["a"], row["b"]) not in seen and row["a"] != row["b"]:
             seen.add((row["a"], row["b"]))
-            rows.append(row | _times(rng) | {"family": name, "group": groups[name]})
+            rows.append(row | times(rng) | {"family": name, "group": groups[name]})
     return rows
 
 
@@ -62,14 +68,14 @@ def _bind(
     return lambda rng: draw(family, kind, rng)
 
 
-def _times(rng: random.Random) -> Row:
+def times(rng: random.Random) -> Row:
     """Gaps say nothing about the label: from minutes to most of a year."""
     first = datetime(2025, 1, 1, 8, tzinfo=UTC) + timedelta(minutes=5 * rng.randrange(100_000))
     gap = timedelta(minutes=5) * (1 + int(80_000 * rng.random() ** 4))
     return {"a_time": first.isoformat(), "b_time": (first + gap).isoformat()}
 
 
-def _say(form: str, rng: random.Random, **parts: str) -> str:
+def say(form: str, rng: random.Random, **parts: str) -> str:
     text = form.format(**parts)
     style = rng.random()
     if style < 0.8:
@@ -77,38 +83,38 @@ def _say(form: str, rng: random.Random, **parts: str) -> str:
     return text + "." if style < 0.7 else text
 
 
-def _two(items: list[str], rng: random.Random) -> tuple[str, str]:
+def two(items: list[str], rng: random.Random) -> tuple[str, str]:
     one, two = rng.sample(items, 2)
     return one, two
 
 
-def _notation(value: str, rng: random.Random) -> str:
+def notation(value: str, rng: random.Random) -> str:
     return rng.choice(value.split(" = "))
 
 
 def _draw_value(family: Family, kind: str, rng: random.Random) -> Row:
-    thing, other = _two(family["s"], rng)
-    value, changed = _two(family["v"], rng)
-    first, second = _two(family["f"], rng)
+    thing, other = two(family["s"], rng)
+    value, changed = two(family["v"], rng)
+    first, second = two(family["f"], rng)
     same = rng.choice([value, changed])
-    a = _say(first, rng, s=thing, v=_notation(value, rng))
+    a = say(first, rng, s=thing, v=notation(value, rng))
     told: dict[str, Callable[[], str]] = {
-        "contradicts": lambda: _say(rng.choice(family["f"]), rng, s=thing,
-                                    v=_notation(changed, rng)),
-        "updates": lambda: _say(rng.choice(family["u"]), rng, s=thing, v=_notation(changed, rng),
-                                w=_notation(value, rng)),
-        "duplicate": lambda: _say(second, rng, s=thing, v=_notation(value, rng)),
-        "other_thing": lambda: _say(rng.choice(family["f"]), rng, s=other, v=_notation(same, rng)),
-        "beside": lambda: _say(rng.choice(family["o"]), rng, s=thing),
-        "part": lambda: _say(rng.choice(family["q"]), rng, s=thing, v=_notation(same, rng)),
+        "contradicts": lambda: say(rng.choice(family["f"]), rng, s=thing,
+                                    v=notation(changed, rng)),
+        "updates": lambda: say(rng.choice(family["u"]), rng, s=thing, v=notation(changed, rng),
+                                w=notation(value, rng)),
+        "duplicate": lambda: say(second, rng, s=thing, v=notation(value, rng)),
+        "other_thing": lambda: say(rng.choice(family["f"]), rng, s=other, v=notation(same, rng)),
+        "beside": lambda: say(rng.choice(family["o"]), rng, s=thing),
+        "part": lambda: say(rng.choice(family["q"]), rng, s=thing, v=notation(same, rng)),
     }  # fmt: skip
     return {"a": a, "b": told[kind](), "label": _label(kind)}
 
 
 def _draw_pole(family: Family, kind: str, rng: random.Random) -> Row:
-    thing, other = _two(family["s"], rng)
+    thing, other = two(family["s"], rng)
     here, there, change = rng.choice([("+", "-", ">"), ("-", "+", "<")])
-    first, second = _two(family[here], rng)
+    first, second = two(family[here], rng)
     told = {
         "contradicts": rng.choice(family[there]), "updates": rng.choice(family[change]),
         "duplicate": second if here == "+" else first, "beside": rng.choice(family["o"]),
@@ -117,9 +123,9 @@ def _draw_pole(family: Family, kind: str, rng: random.Random) -> Row:
     if (
         kind == "duplicate" and here == "-"
     ):  # the ways to break a claim don't follow from each other
-        first, told["duplicate"] = _two(family["+"], rng)
-    a = _say(first, rng, s=thing)
-    b = _say(told[kind], rng, s=other if kind == "other_thing" else thing)
+        first, told["duplicate"] = two(family["+"], rng)
+    a = say(first, rng, s=thing)
+    b = say(told[kind], rng, s=other if kind == "other_thing" else thing)
     return {"a": a, "b": b, "label": _label(kind)}
 
 

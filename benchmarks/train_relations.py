@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from relation_families import family_rows
+from relation_near_misses import near_rows
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
@@ -37,11 +38,10 @@ TARGET = HERE.parent / "memgraph" / "classification" / "data" / "relations.npz"
 LABELS = [relation.value for relation in Relation]
 SYMMETRIC = {"contradicts", "duplicate", "compatible"}
 RELATED = 0.25
-TEXT_WEIGHT = 0.03
-FAMILY_WEIGHT = 0.3
+WEIGHT = {"written": 1.0, "family": 0.3, "near": 1.0, "near change": 0.1, "text": 0.03}
 THRESHOLD = {
-    "contradicts": 0.81,
-    "updates": 0.4,
+    "contradicts": 0.84,
+    "updates": 0.3,
     "duplicate": 0.5,
     "compatible": 0.0,
     "unrelated": 0.0,
@@ -104,26 +104,42 @@ def neighbours(documents: Sequence[Row], nearest: int = 5) -> list[Row]:
     return pairs
 
 
+def source(row: Row) -> str:
+    """Where a pair comes from: ``written``, ``family``, ``near`` (or ``near change``, where the
+    later one bears the words of a change) or running ``text``."""
+    if row["group"] < 0:
+        return "text"
+    if "kind" in row:
+        return "near change" if row["kind"].endswith("changed") else "near"
+    return "family" if "family" in row else "written"
+
+
+def near_misses() -> list[Row]:
+    """The generated near misses that no rule decides: what is ruled out needs no weight."""
+    rows = near_rows()
+    kept = []
+    for row, described in zip(rows, features(rows), strict=True):
+        if row["label"] != "compatible" or Relation.UPDATES not in ruled_out(described):
+            kept.append(row)
+    return kept
+
+
 def features(rows: Sequence[Row]) -> list[dict[str, float]]:
     frames, vectors = read_batch(statements(rows), embedding_provider("local").embed)
     return [pair_features(a, b, vectors) for a, b in frames]
 
 
-def fit(
-    rows: Sequence[dict[str, float]], labels: Sequence[str], families: int, texts: int
-) -> RelationModel:
-    """Both regressions on standardised features; the last ``texts`` rows are of running text, the
-    ``families`` before them come from the generator."""
+def fit(rows: Sequence[dict[str, float]], pairs: Sequence[Row]) -> RelationModel:
+    """Both regressions on the standardised features of some pairs."""
     names = tuple(name for name in rows[0] if name != "asserted")  # a rule reads it
     table = np.array([[row[name] for name in names] for row in rows])
-    own = table[: len(table) - texts]
-    mean, scale = own.mean(axis=0), own.std(axis=0)
+    sources = [source(pair) for pair in pairs]
+    is_text = np.array([each == "text" for each in sources])
+    mean, scale = table[~is_text].mean(axis=0), table[~is_text].std(axis=0)
     scale[scale < 1e-6] = 1.0
     table = np.clip((table - mean) / scale, -CLIP, CLIP)
-    target = np.array([LABELS.index(label) for label in labels])
-    is_text = np.arange(len(table)) >= len(own)
-    weight = np.where(is_text, TEXT_WEIGHT, 1.0)
-    weight[len(own) - families : len(own)] = FAMILY_WEIGHT
+    target = np.array([LABELS.index(pair["label"]) for pair in pairs])
+    weight = np.array([WEIGHT[each] for each in sources])
     linear = LogisticRegression(C=0.05, max_iter=4000).fit(table, target, sample_weight=weight)
     prose = LogisticRegression(C=0.02, max_iter=4000).fit(table, is_text)
     return RelationModel(
@@ -192,15 +208,15 @@ def cross_validate(rows: Sequence[Row], folds: int = 5) -> None:
         written = [rows[i] for i in train if "family" not in rows[i]]
         generated = [rows[i] for i in train if "family" in rows[i]]
         seen = closure(written) + generated + apart
-        model = fit(features(seen), [r["label"] for r in seen], len(generated), len(apart))
+        model = fit(features(seen), seen)
         described = features([rows[i] for i in test])
         held[test], prose[test] = model.evaluate(described)
         for i, row in zip(test, described, strict=True):
             seen_rows[i] = row
     if model is None:
         return
-    for name, generated in (("written pairs", False), ("families", True)):
-        at = [i for i, row in enumerate(rows) if ("family" in row) is generated]
+    for name in ("written", "family", "near"):
+        at = [i for i, row in enumerate(rows) if source(row).startswith(name)]
         gold = [rows[i]["label"] for i in at]
         report(f"cross-validation, {name}", model, (held[at], prose[at]),
                [seen_rows[i] for i in at], gold)  # fmt: skip
@@ -213,11 +229,11 @@ def main() -> None:
     args = parser.parse_args()
     rows = read(CORPUS)
     if args.cross_validate:
-        cross_validate(rows + family_rows())
+        cross_validate(rows + family_rows() + near_misses())
         return
-    apart, generated = neighbours(read(DOCUMENTS)), family_rows()
+    apart, generated = neighbours(read(DOCUMENTS)), family_rows() + near_misses()
     seen = closure(rows) + generated + apart
-    model = fit(features(seen), [r["label"] for r in seen], len(generated), len(apart))
+    model = fit(features(seen), seen)
     if args.check:
         wanted = read(args.check)
         described = features(wanted)

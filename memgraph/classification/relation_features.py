@@ -24,6 +24,7 @@ from memgraph.classification.relation_frame import (
 from memgraph.classification.relation_joint import joint_features
 from memgraph.classification.relation_kinds import exclude, opposed
 from memgraph.classification.relation_tokens import Token, concepts
+from memgraph.classification.relation_topic import topic_features
 from memgraph.classification.relation_values import Quantity, Values, same_quantity
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ class Vectors:
             embed(unique) if unique else np.zeros((0, 1), dtype=np.float32)
         )
         self._index = {text: i for i, text in enumerate(unique)}
+
+    def has(self, text: str) -> bool:
+        """Whether a text was given at construction."""
+        return text in self._index
 
     def rows(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Rows of texts that were given at construction, shape (n, d)."""
@@ -320,11 +325,17 @@ def pair_features(a: Frame, b: Frame, vectors: Vectors) -> dict[str, float]:
         _signs(a, b),
     ):
         out |= {name: float(value) for name, value in part.items()}
+    out |= topic_features(a, b, vectors)
     out |= joint_features(out)
     out["asserted"] = float(asserted(a) and asserted(b))
     out["cover_min"] = min(out["cover_a"], out["cover_b"])
     out["cover_max"] = max(out["cover_a"], out["cover_b"])
     return out
+
+
+def _called(frame: Frame) -> list[str]:
+    """The words of its names."""
+    return [t.low for t in frame.tokens if t.stem in frame.names]
 
 
 def read_batch(
@@ -333,6 +344,7 @@ def read_batch(
     """Frames of all pairs and the vectors of their texts and words, embedded in one call."""
     frames = [read_pair(a, b) for a, b in pairs]
     texts = [
-        text for a, b in frames for f in (a, b) for text in (f.text, *(t.low for t in f.content))
-    ]
+        text for a, b in frames for f in (a, b)
+        for text in (f.text, *(t.low for t in f.content), *_called(f))
+    ]  # fmt: skip
     return frames, Vectors(embed, texts)

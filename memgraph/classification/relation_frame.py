@@ -15,7 +15,7 @@ from memgraph.classification.relation_values import Values, read_values
 
 _SCOPE: Final = 6
 """A negator reaches this many content words, or to the end of its clause."""
-_NOT_NAMES: Final = words(
+NOT_NAMES: Final = words(
     "i i'm i've i'd i'll todo ok utc cet am pm eur usd chf gbp mr mrs ms dr english french "
     "german italian spanish portuguese japanese european english-only tv pdf qa"
 )
@@ -91,7 +91,8 @@ def has_any(low: str, phrases: tuple[str, ...]) -> int:
 
 
 def _language(tokens: list[Token]) -> str:
-    words = {token.low for token in tokens}
+    # MIT is no German preposition.
+    words = {token.low for token in tokens if not token.text.isupper()}
     if any(is_cjk(token.text) for token in tokens):
         return "ja"
     german, romance = len(words & _GERMAN), len(words & _ROMANCE)
@@ -105,7 +106,7 @@ def _language(tokens: list[Token]) -> str:
 
 
 def _is_name(token: Token, language: str, elsewhere: frozenset[str]) -> bool:
-    if token.low in _NOT_NAMES or token.low in lexicon.MONTHS or token.low in lexicon.WEEKDAYS:
+    if token.low in NOT_NAMES or token.low in lexicon.MONTHS or token.low in lexicon.WEEKDAYS:
         return False
     if is_code(token.text):
         return True
@@ -129,7 +130,7 @@ def _names(tokens: list[Token], language: str, other: list[Token]) -> frozenset[
     )  # fmt: skip
 
 
-_VERBISH: Final = words(
+VERBISH: Final = words(
     "is was has had will would can can't cannot doesn't isn't hasn't won't didn't does did "
     "wasn't lives works speaks likes loves hates says said thinks told wants prefers plays takes "
     "keeps never always and got gets wrote spent never"
@@ -147,14 +148,14 @@ def _bare_start(tokens: list[Token], token: Token) -> bool:
     """A capitalised first word that a verb or a possessive follows: most likely a name."""
     if not token.initial or not token.text[0].isupper() or token.low in lexicon.STOP:
         return False
-    if token.low in _COMMON_START or token.low in _NOT_NAMES or token.low in lexicon.WEEKDAYS:
+    if token.low in _COMMON_START or token.low in NOT_NAMES or token.low in lexicon.WEEKDAYS:
         return False
     if token.low.endswith(("'s", "’s")):
         return True
     at = tokens.index(token)
     follows = tokens[at + 1].low if at + 1 < len(tokens) else ""
     plural = token.low.endswith("s") and not token.low.endswith(("as", "is", "us", "ss", "ys"))
-    return follows in _VERBISH and not plural and not token.low.endswith(("ing", "tion", "ment"))
+    return follows in VERBISH and not plural and not token.low.endswith(("ing", "tion", "ment"))
 
 
 def _qualifier_table() -> dict[str, tuple[tuple[str, str], ...]]:

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
+
+SLOT: Final = 0.4
+"""Likeness below which what two statements say of their thing has nothing in common."""
+SLOT_NAME: Final = 0.25
+"""The same for names: two towns, two persons, two products."""
 
 
 def joint_features(row: Mapping[str, float]) -> dict[str, float]:
@@ -21,7 +27,20 @@ def joint_features(row: Mapping[str, float]) -> dict[str, float]:
     # "There isn't a failing test" denies twice and agrees with "all tests pass".
     double = float(max(signs) >= 2 and sum(signs) % 2 == 0)
     kind = row["kind_swap"] * (1.0 - other)
+    slot = max(row["slot_word"], row["slot_kind"], float(row["slot_hits"] > 0),
+               float(row["slot_name"] >= SLOT_NAME))  # fmt: skip
+    valued = max(conflict, row["slot_values"], float(row["qualifier_differs"] > 0))
+    met = max(slot, 0.7 * valued)
+    apart = float(met < SLOT)
+    nothing_new = float(row["rest_b"] == 0 and not valued and not flip and not row["negators_b"])
+    thing = max(row["other_name"], row["other_anchor"], row["other_modifier"])
     return {
+        "slot": slot, "met": met, "apart": apart, "other_thing": thing, "nothing_new": nothing_new,
+        "change_met": change * met, "change_apart": change * apart, "flip_met": flip * met,
+        "flip_apart": flip * apart, "strict_apart": strict * apart,
+        "conflict_slot": conflict * slot,
+        "conflict_apart": conflict * float(slot < SLOT),
+        "same_apart": (1.0 - conflict) * (1.0 - flip) * apart,
         "strict": strict, "strict_same": strict * (1.0 - other) * still,
         "strict_cover": strict * cover * still, "strict_double": strict * double,
         "flip_loose": flip * (1.0 - strict), "double": double, "double_flip": double * flip,

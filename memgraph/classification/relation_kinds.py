@@ -93,12 +93,17 @@ def exclude(left: str, right: str) -> bool:
 
 
 _PREFIXES: Final = ("un", "in", "im", "non", "non-", "dis", "il", "ir")
+_OTHER_WORDS: Final = frozenset(
+    "import imports imported importer importing inform informs informed invest invests invested"
+    " discount discounts discharge display displays dispatch inland intake inset input inputs".split()
+)
+"""Words whose beginning only looks like a prefix that denies."""
 _SHORTEST: Final = 4
 """Stems below this many letters stand under too many prefixes by chance."""
 
 
 def _denied(low: str, stemmed: str) -> bool:
-    if len(stemmed) < _SHORTEST:
+    if len(stemmed) < _SHORTEST or low in _OTHER_WORDS:
         return False
     return low.startswith(tuple(prefix + stemmed for prefix in _PREFIXES)) or (
         low.endswith("less") and low.startswith(stemmed)

@@ -50,6 +50,10 @@ def ruled_out(row: Mapping[str, float]) -> frozenset[Relation]:
     or a qualifier tells the two apart, since a duplicate is dropped."""
     if row["asserted"] < 1.0:
         return _CLAIMS
+    if row["other_thing"] > 0 or row["thing_none"] > 0:
+        return _CLAIMS
+    if row["apart"] > 0 or row["nothing_new"] > 0:
+        return frozenset({Relation.UPDATES})
     if any(row[name] > 0 for name in _APART):
         return frozenset({Relation.DUPLICATE})
     return frozenset()
