@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Never
 
-from memgraph.classification.relation_lexicon import ANTONYMS
+from memgraph.classification.relation_lexicon import ANTONYMS, words
 from memgraph.classification.relation_tokens import Token, stem
 
 _KINDS: Final = (
@@ -93,9 +93,9 @@ def exclude(left: str, right: str) -> bool:
 
 
 _PREFIXES: Final = ("un", "in", "im", "non", "non-", "dis", "il", "ir")
-_OTHER_WORDS: Final = frozenset(
-    "import imports imported importer importing inform informs informed invest invests invested"
-    " discount discounts discharge display displays dispatch inland intake inset input inputs".split()
+_OTHER_WORDS: Final = words(
+    "import imports imported importer importing inform informs informed invest invests invested "
+    "discount discounts discharge display displays dispatch inland intake inset input inputs"
 )
 """Words whose beginning only looks like a prefix that denies."""
 _SHORTEST: Final = 4

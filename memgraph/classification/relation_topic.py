@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 _DEFINITE: Final = lexicon.words("the our my your his her their its this that these those")
 _OF: Final = lexicon.words("of for about")
+_BEARERS: Final = lexicon.words(
+    "project product team service server host app application repository repo customer client "
+    "supplier company vendor branch campaign colleague neighbour"
+)
 _STRONG: Final = 2
 _CUES: Final = lexicon.words("scratch correction sorry nowadays longer instead meanwhile anymore")
 _LONGEST: Final = 4
@@ -105,7 +109,9 @@ def _name_runs(frame: Frame) -> list[_Run]:
 
 def _joins(frame: Frame, tokens: Sequence[Token], start: int, at: int) -> bool:
     token = tokens[at]
-    if token.low in lexicon.STOP or token.low in SMALL or token.low in NOT_NAMES:
+    if token.low in lexicon.STOP or token.low in NOT_NAMES:
+        return False
+    if at == start and token.low in SMALL:
         return False
     if token.low in lexicon.MONTHS or token.low in lexicon.WEEKDAYS:
         return False
@@ -116,7 +122,7 @@ def _joins(frame: Frame, tokens: Sequence[Token], start: int, at: int) -> bool:
 
 def _anchor(tokens: Sequence[Token], at: int) -> int:
     """2 behind "of", "for" or "about", with a common noun between at the most ("of project
-    Heron"); 1 at the beginning of the statement; else 0."""
+    Heron"); 1 at the beginning of the statement or behind a noun that bears names; else 0."""
     before = at - 1
     while before >= 0 and tokens[before].low in _DEFINITE:
         before -= 1
@@ -124,7 +130,9 @@ def _anchor(tokens: Sequence[Token], at: int) -> int:
         return 1
     if before > 0 and tokens[before].low not in lexicon.STOP and tokens[before - 1].low in _OF:
         before -= 1
-    return 2 if tokens[before].low in _OF else 0
+    if tokens[before].low in _OF:
+        return 2
+    return int(tokens[before].low in _BEARERS)
 
 
 def _other_name(left: Sequence[_Run], right: Sequence[_Run]) -> bool:

@@ -17,8 +17,10 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
 from memgraph.policy.ranking import reciprocal_rank_fusion
 from memgraph.retrieval import context
+from memgraph.retrieval.many_matches import best_of_many
 from memgraph.retrieval.query import (
     MAX_TERMS,
+    RANKED_AT_ONCE,
     Question,
     Terms,
     choose_terms,
@@ -230,6 +232,11 @@ class Search:
         )
 
     def _text(self, terms: Terms, limit: int, narrowing: Narrowing) -> list[Candidate]:
+        if terms.rows > RANKED_AT_ONCE and not self.exact:
+            documents = recall_queries.document_count(self.connection)
+            found = best_of_many(self.connection, terms, documents, narrowing, limit)
+            if found is not None:
+                return found
         return recall_queries.by_text(
             self.connection, terms.match, narrowing, limit, after=terms.after
         )

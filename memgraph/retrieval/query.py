@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -23,7 +23,9 @@ MAX_READ_CHARS = 60_000
 MAX_NAMING_CHARS = 4_000
 MAX_CONSIDERED = 96
 # The cost of the text leg is the number of rows that match; the rarest terms come first.
-MAX_MATCHING_ROWS = 50_000
+MAX_MATCHING_ROWS = 400_000
+# So many FTS5 ranks itself; of more, see ``many_matches``.
+RANKED_AT_ONCE = 20_000
 # Of a small store at most this share, but always so many: a question of real words stays below.
 MATCHING_SHARE, ALWAYS_MATCHED = 0.5, 4_000
 
@@ -108,6 +110,7 @@ class Terms:
 
     Attributes:
         searched: so many of them are searched for; the others tell about what is found.
+        rows: so many memories hold those searched for, at most.
         after: only memories with a higher key are searched; 0: all.
     """
 
@@ -115,13 +118,23 @@ class Terms:
     words: tuple[str, ...]
     idf: tuple[float, ...]
     searched: int
+    rows: int = 0
     after: int = 0
 
     @property
     def match(self) -> str:
         """An FTS5 expression: any of the words searched for. Every word is quoted."""
-        quoted = " OR ".join(f'"{word}"' for word in self.words[: self.searched])
-        return f"{{content tags search_terms}} : ({quoted})"
+        return _expression(self.words[: self.searched])
+
+    @property
+    def matches(self) -> tuple[str, ...]:
+        """An FTS5 expression for each of the words searched for."""
+        return tuple(_expression((word,)) for word in self.words[: self.searched])
+
+
+def _expression(words: Sequence[str]) -> str:
+    quoted = " OR ".join(f'"{word}"' for word in words)
+    return f"{{content tags search_terms}} : ({quoted})"
 
 
 def read(query: str) -> Question:
@@ -156,7 +169,7 @@ def choose_terms(
     question: Question,
     frequencies: Mapping[str, int],
     documents: int,
-    most_rows: int = MAX_MATCHING_ROWS,
+    most_rows: int = RANKED_AT_ONCE,
 ) -> Terms:
     """The terms that occur, the rarest first, and how many of them are searched for.
 
@@ -170,6 +183,7 @@ def choose_terms(
     known = sorted((frequencies[each], each) for each in question.words if frequencies.get(each))
     rows = list(accumulate(frequency for frequency, _ in known))
     chosen = [each for _, each in known[:MAX_TERMS]]
+    searched = max(bisect_right(rows[:MAX_TERMS], most_rows), min(len(chosen), 1))
     after = 0
     if rows and rows[0] > most_rows:
         after = int(documents * (1 - most_rows / rows[0]))
@@ -177,7 +191,8 @@ def choose_terms(
         stems=tuple(chosen),
         words=tuple(question.words[each] for each in chosen),
         idf=tuple(_idf(frequencies[each], documents) for each in chosen),
-        searched=max(bisect_right(rows[:MAX_TERMS], most_rows), min(len(chosen), 1)),
+        searched=searched,
+        rows=rows[searched - 1] if searched else 0,
         after=after,
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pysqlite3.dbapi2 as sqlite
@@ -200,6 +201,35 @@ def by_text(
     return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
 
 
+def keys_matching(connection: sa.Connection, match: str, after: int = 0) -> NDArray[np.int64]:
+    """Keys above ``after`` that fulfil an FTS5 expression, ascending, whoever may see them."""
+    import numpy as np
+
+    driver: Any = connection.connection.driver_connection
+    found = driver.execute(
+        "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? AND rowid > ?", (match, after)
+    )
+    return np.fromiter(chain.from_iterable(found), dtype=np.int64)
+
+
+def mean_tokens(connection: sa.Connection) -> tuple[float, float]:
+    """How many words FTS5 has indexed for a memory on average: of its content, and beside it."""
+    # FTS5 keeps them in row 1 of its data: the number of rows, then a sum for each column.
+    [(block,)] = plain_rows(connection, "SELECT block FROM memory_fts_data WHERE id = 1", ())
+    rows, of_content, *beside = _varints(block)
+    return of_content / max(rows, 1), sum(beside) / max(rows, 1)
+
+
+def _varints(block: bytes) -> Iterator[int]:
+    """SQLite's integers of variable length: seven bits in a byte, the highest first, below 2^56."""
+    value = 0
+    for byte in block:
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            yield value
+            value = 0
+
+
 def by_vector(
     connection: sa.Connection,
     query: NDArray[np.float32],
@@ -276,6 +306,18 @@ def candidates(
     )
     values = narrowing.params | {"pks": json.dumps(list(pks))}
     return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
+
+
+def texts_of(
+    connection: sa.Connection, pks: Collection[int], narrowing: Narrowing
+) -> list[tuple[int, str]]:
+    """(key, text) of those of ``pks`` that pass, in the order of ``pks``."""
+    statement = (
+        f"SELECT m.pk, substr(m.content, 1, {MAX_COMPARED_CHARS}) FROM json_each(:pks) f"
+        f" CROSS JOIN memories m ON m.pk = f.value WHERE {narrowing.where('m')}"
+    )
+    values = narrowing.params | {"pks": json.dumps(list(pks))}
+    return plain_rows(connection, statement, values)
 
 
 def candidates_by_id(

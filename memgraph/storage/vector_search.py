@@ -28,7 +28,8 @@ Number = TypeVar("Number", np.uint16, np.float32)
 # times those, or a hundredth of all, with the query's numbers instead of its signs.
 OVERSAMPLING = 8
 LOOKED_AT_TWICE = 5
-_SHARE_LOOKED_AT_TWICE = 0.01
+# The nearest of a million lie closer together: of many vectors at least these shares.
+_SHARE_COMPARED, _SHARE_LOOKED_AT_TWICE = 0.001, 0.03
 # Up to so many vectors (twenty chunks of vec0's) the exact comparison is the faster one.
 COMPARED_EXACTLY = 20_480
 _BATCH = 5_000
@@ -93,8 +94,9 @@ class Vectors:
         pks, packed = nearest_by_bits(
             self._connection, query, twice, visibilities=visibilities, among=among
         )
-        closer, _ = _best(pks, -agreement(packed, query), wide)
-        return self.compared(closer.tolist(), query)
+        closely = max(wide, int(size * _SHARE_COMPARED))
+        closer, _ = _best(pks, -agreement(packed, query), closely)
+        return self.compared(closer.tolist(), query)[:wide]
 
     def nearest_of_all(self, query: NDArray[np.float32], limit: int) -> list[int]:
         """As ``nearest``, from the canonical vectors alone and whoever may see them."""

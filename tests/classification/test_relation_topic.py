@@ -27,6 +27,7 @@ OTHER_THING = [
     ("The upper field grows barley.", "The walled field was sown with oats."),
     ("The Oslo sales desk opens at nine.", "The Oslo repair desk opens at ten now."),
     ("Ada is the head of Bert Lowe.", "The head of Carl Munk is Ada."),
+    ("We sell project Heron One under MIT.", "We sell project Heron East under MIT."),
     ("The paint of project Heron is blue.", "The paint of project Walnut is green now."),
 ]
 

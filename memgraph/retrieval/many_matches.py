@@ -1,0 +1,85 @@
+"""The text leg where very many memories match: lists of keys first, texts of the few best then.
+
+FTS5 ranks by reading the length of every row that matches, 2.5 µs for each. The keys alone of the
+rows that hold a word take a tenth of that. So the sum of idf, BM25 without counts and lengths,
+picks two thousand, and BM25 itself ranks these by their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sqlalchemy as sa
+
+from memgraph.retrieval.query import Terms
+from memgraph.retrieval.texts import Texts
+from memgraph.storage import recall_queries
+from memgraph.storage.recall_queries import Candidate, Narrowing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+READ_CLOSELY = 2_000
+# The constants that FTS5 uses.
+_K1, _B = 1.2, 0.75
+
+
+def best_of_many(
+    connection: sa.Connection, terms: Terms, documents: int, narrowing: Narrowing, limit: int
+) -> list[Candidate] | None:
+    """The best ``limit`` by BM25 among the `READ_CLOSELY` with the highest sum of idf.
+
+    Args:
+        documents: the highest key.
+
+    Returns:
+        None: too few of them may be shown; others would have to be looked for.
+    """
+    keys = _by_idf(connection, terms, documents)
+    found = recall_queries.texts_of(connection, keys, narrowing)
+    if len(found) < limit and len(keys) == READ_CLOSELY:
+        return None
+    usual = recall_queries.mean_tokens(connection)
+    score = bm25([text for _, text in found], terms, usual)
+    newest = np.array([-pk for pk, _ in found], dtype=np.int64)
+    order = np.lexsort((newest, -np.round(score, 6)))[:limit]
+    return recall_queries.candidates(connection, [found[at][0] for at in order.tolist()], narrowing)
+
+
+def _by_idf(connection: sa.Connection, terms: Terms, documents: int) -> list[int]:
+    """The keys with the highest sum of idf of the words they hold, equal ones the newest first."""
+    score = np.zeros(documents + 1, dtype=np.float32)
+    for match, idf in zip(terms.matches, terms.idf, strict=False):
+        score[recall_queries.keys_matching(connection, match, terms.after)] += idf
+    bound = 0.0
+    if len(score) > READ_CLOSELY:
+        bound = float(np.partition(score, -READ_CLOSELY)[-READ_CLOSELY])
+    best = np.flatnonzero((score >= bound) & (score > 0.0))
+    order = np.lexsort((-best, -score[best]))[:READ_CLOSELY]
+    found: list[int] = best[order].tolist()
+    return found
+
+
+def bm25(contents: Sequence[str], terms: Terms, usual: tuple[float, float]) -> Floats:
+    """The BM25 of texts for the words searched for, as FTS5 would have it.
+
+    Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
+
+    Args:
+        usual: the mean number of words in a content, and in what else is indexed beside it.
+
+    Returns:
+        Shape (n,).
+    """
+    texts = Texts(contents)
+    counts = texts.counts(terms.stems[: terms.searched])
+    of_content, beside = usual
+    lengths = texts.lengths + beside
+    damping = _K1 * (1 - _B + _B * lengths / max(of_content + beside, 1.0))
+    weighted = counts * (_K1 + 1) / (counts + damping[:, None])
+    score: Floats = (weighted * np.array(terms.idf[: terms.searched])).sum(axis=1)
+    return score
