@@ -126,9 +126,8 @@ def test_the_labelled_lines_are_told_apart(classifier: RelationClassifier) -> No
     pairs = [tuple(Statement(r[k], _ms(r[f"{k}_time"])) for k in "ab") for r in rows]
     found = [g.relation.value for g in classifier.classify([(a, b) for a, b in pairs])]
     score = score_pairs([r["label"] for r in rows], found)
-    # Three false ones of nineteen: the threshold is chosen on other lines, so some room is left.
-    assert score["contradicts"]["precision"] >= 0.80
-    assert score["contradicts"]["recall"] >= 0.40
+    assert score["contradicts"]["precision"] >= 0.85
+    assert score["contradicts"]["recall"] >= 0.35
     assert score["duplicate"]["precision"] >= 0.95
     assert score["updates"]["precision"] >= 0.90
 
