@@ -2,7 +2,7 @@
 
 A memory's vector never changes while the ``vector_generation`` of its database stays the same, so
 what is kept is right in every snapshot of that generation. Which memories there are, and who may
-see them, is read from the snapshot each time.
+see them, is what the index says: a copy of it is right while its ``vector_index_version`` stays.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,24 @@ _FLOAT_BYTES = 4
 
 Fetch = Callable[[list[int]], list[tuple[int, bytes]]]
 """Keys to (key, little-endian float32) of those that have a vector, in their order."""
+
+
+class IndexCopy(NamedTuple):
+    """The vector index, in its order.
+
+    Attributes:
+        pks: shape (n,).
+        packed: shape (n, bytes), the signs of a vector.
+        marks: shape (n,), the visibility of each.
+    """
+
+    pks: NDArray[np.int64]
+    packed: NDArray[np.uint8]
+    marks: NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        return self.pks.nbytes + self.packed.nbytes + self.marks.nbytes
 
 
 class VectorCache:
@@ -32,6 +51,10 @@ class VectorCache:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._used: OrderedDict[HeldVectors, int] = OrderedDict()
+
+    @property
+    def max_bytes(self) -> int:
+        return self._max_bytes
 
     def make_room(self, held: HeldVectors, size: int) -> bool:
         """Note what one orchestrator's vectors take, bytes; False: they are too many to keep."""
@@ -67,6 +90,24 @@ class HeldVectors:
     def clear(self) -> None:
         """Keep nothing any more."""
         self._state = _NOTHING
+        self._index: tuple[str, IndexCopy] | None = None
+
+    def index(self, version: str, size: int, read: Callable[[], IndexCopy]) -> IndexCopy | None:
+        """The index of a version, read where another one is kept; None: too large to keep.
+
+        Args:
+            size: about what it takes, bytes.
+        """
+        known = self._index
+        if known is not None and known[0] == version:
+            return known[1]
+        if size > self._cache.max_bytes:
+            return None
+        found = read()
+        self._index = (version, found)
+        if not self._cache.make_room(self, found.size + self._state.rows.nbytes):
+            self.clear()
+        return found
 
     def close(self) -> None:
         self._cache.forget(self)
@@ -79,7 +120,9 @@ class HeldVectors:
 
         None where one of them has no vector, or they are too many to keep.
         """
-        if not self._cache.make_room(self, len(pks) * dimensions * _FLOAT_BYTES):
+        index = self._index
+        beside = 0 if index is None else index[1].size
+        if not self._cache.make_room(self, len(pks) * dimensions * _FLOAT_BYTES + beside):
             self.clear()
             return None
         with self._lock:

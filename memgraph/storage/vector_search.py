@@ -10,26 +10,28 @@ the bits, and what it says to the canonical vectors.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 
-from memgraph.storage.vector_cache import HeldVectors
+from memgraph.storage.vector_cache import HeldVectors, IndexCopy
 from memgraph.storage.vectors import index_bits, indexed_dimensions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Number = TypeVar("Number", np.uint16, np.float32)
+Run = tuple["NDArray[np.int64]", "NDArray[np.uint8]", "NDArray[np.int64]"]
+"""Keys, packed vectors (a row of bytes each) and visibilities."""
 
 # Bits tell near from far only roughly: so many times the limit are compared exactly, and so many
 # times those, or a hundredth of all, with the query's numbers instead of its signs.
 OVERSAMPLING = 8
 LOOKED_AT_TWICE = 5
 # The nearest of a million lie closer together: of many vectors at least these shares.
-_SHARE_COMPARED, _SHARE_LOOKED_AT_TWICE = 0.001, 0.03
+_SHARE_COMPARED, _SHARE_LOOKED_AT_TWICE = 0.003, 0.05
 # Up to so many vectors (twenty chunks of vec0's) the exact comparison is the faster one.
 COMPARED_EXACTLY = 20_480
 _BATCH = 5_000
@@ -37,6 +39,7 @@ _FLOAT_BYTES = 4
 # Chunks are read in runs, so that a million vectors need a few megabytes at a time.
 _CHUNK = 1_024
 _CHUNKS_PER_RUN = 64
+_PART = 65_536
 _FEW = 16
 _ALL_VALID = b"\xff"
 # Shape (8, 256): +1 or -1 for each bit of each byte.
@@ -47,9 +50,9 @@ _SIGNS = (
     * 2
     - 1
 )
-_GENERATION = (
-    "SELECT value FROM memory_metadata WHERE key IN ('embedding_dimensions', 'vector_generation')"
-    " ORDER BY key"
+_FACTS = (
+    "SELECT key, value FROM memory_metadata WHERE key IN"
+    " ('embedding_dimensions', 'vector_generation', 'vector_index_version')"
 )
 
 
@@ -63,9 +66,10 @@ class Vectors:
     def __init__(self, connection: sa.Connection, held: HeldVectors | None = None) -> None:
         self._connection = connection
         driver: Any = connection.connection.driver_connection
-        found = [value for (value,) in driver.execute(_GENERATION)]
-        self._dimensions = int(found[0])
-        self._generation = found[1] if len(found) > 1 else "0"
+        found = dict(driver.execute(_FACTS).fetchall())
+        self._dimensions = int(found["embedding_dimensions"])
+        self._generation = found.get("vector_generation", "0")
+        self._version = found.get("vector_index_version", "0")
         self._held = held
         self._read: dict[int, bytes | None] = {}
 
@@ -86,14 +90,14 @@ class Vectors:
         """
         wide = OVERSAMPLING * limit
         size = _size(self._connection)
-        if self._held is not None and size <= COMPARED_EXACTLY:
-            found = self._nearest_held(self._held, query, wide, visibilities, among)
+        index = self._kept_index(size)
+        if self._held is not None and index is not None and size <= COMPARED_EXACTLY:
+            found = self._nearest_held(self._held, index, query, wide, visibilities, among)
             if found is not None:
                 return found
         twice = max(LOOKED_AT_TWICE * wide, int(size * _SHARE_LOOKED_AT_TWICE))
-        pks, packed = nearest_by_bits(
-            self._connection, query, twice, visibilities=visibilities, among=among
-        )
+        parts = runs(self._connection) if index is None else _cut(index)
+        pks, packed = nearest_by_bits(parts, query, twice, visibilities=visibilities, among=among)
         closely = max(wide, int(size * _SHARE_COMPARED))
         closer, _ = _best(pks, -agreement(packed, query), closely)
         return self.compared(closer.tolist(), query)[:wide]
@@ -130,15 +134,24 @@ class Vectors:
         self._read.update(dict.fromkeys(lacking))
         self._read.update(found)
 
+    def _kept_index(self, size: int) -> IndexCopy | None:
+        if self._held is None:
+            return None
+        width = index_bits(self._dimensions) // 8
+        return self._held.index(
+            self._version, size * (width + 16), lambda: IndexCopy(*_whole(self._connection))
+        )
+
     def _nearest_held(
         self,
         held: HeldVectors,
+        index: IndexCopy,
         query: NDArray[np.float32],
         limit: int,
         visibilities: Collection[int],
         among: Collection[int] | None,
     ) -> list[int] | None:
-        pks, marks = _marks(self._connection)
+        pks, marks = index.pks, index.marks
         stored = held.aligned(
             self._generation,
             pks,
@@ -160,16 +173,13 @@ def entries(
     connection: sa.Connection,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
     """The whole index by ascending key: keys, bits (a row of bytes each), visibilities."""
-    width = index_bits(indexed_dimensions(connection)) // 8
-    runs = [(np.empty(0, np.int64), np.empty((0, width), np.uint8), np.empty(0, np.int64))]
-    runs.extend(_runs(connection, width))
-    pks, packed, marks = (np.concatenate(part) for part in zip(*runs, strict=True))
+    pks, packed, marks = _whole(connection)
     order = np.argsort(pks, kind="stable")
     return pks[order], packed[order], marks[order]
 
 
 def nearest_by_bits(
-    connection: sa.Connection,
+    parts: Iterable[Run],
     query: NDArray[np.float32],
     limit: int,
     *,
@@ -190,7 +200,7 @@ def nearest_by_bits(
     keys = np.empty(0, dtype=np.int64)
     packed = np.empty((0, len(bits)), dtype=np.uint8)
     distances = np.empty(0, dtype=np.uint16)
-    for pks, vectors, marks in _runs(connection, len(bits)):
+    for pks, vectors, marks in parts:
         keep = _kept(pks, marks, visibilities, among)
         if not keep.all():
             pks, vectors = pks[keep], vectors[keep]
@@ -269,26 +279,26 @@ def _size(connection: sa.Connection) -> int:
     return int(chunks) * _CHUNK
 
 
-# The layout of the chunks is vec0's own (its shadow tables); a test holds it against vec0's KNN.
-def _marks(connection: sa.Connection) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Keys and visibilities of the whole index, in its order."""
-    driver: Any = connection.connection.driver_connection
-    found = driver.execute(
-        "SELECT c.validity, c.rowids, m.data FROM memory_vectors_chunks c"
-        " JOIN memory_vectors_metadatachunks00 m ON m.rowid = c.chunk_id ORDER BY c.chunk_id"
-    ).fetchall()
-    validity, rowids, marks = (
-        (b"".join(part) for part in zip(*found, strict=True)) if found else (b"", b"", b"")
+def _whole(connection: sa.Connection) -> Run:
+    width = index_bits(indexed_dimensions(connection)) // 8
+    none = (np.empty(0, np.int64), np.empty((0, width), np.uint8), np.empty(0, np.int64))
+    pks, packed, marks = (
+        np.concatenate(part) for part in zip(none, *runs(connection), strict=True)
     )
-    pks, seen = np.frombuffer(rowids, "<i8"), np.frombuffer(marks, "<i8")
-    valid = _valid(validity)
-    return (pks, seen) if valid is None else (pks[valid], seen[valid])
+    return pks, packed, marks
 
 
-def _runs(
-    connection: sa.Connection, width: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]]:
-    """Keys, packed vectors and visibilities of the whole index, a run of chunks at a time."""
+def _cut(index: IndexCopy) -> Iterator[Run]:
+    """A copy in parts that fit a processor's cache."""
+    for start in range(0, len(index.pks), _PART):
+        part = slice(start, start + _PART)
+        yield index.pks[part], index.packed[part], index.marks[part]
+
+
+# The layout of the chunks is vec0's own (its shadow tables); a test holds it against vec0's KNN.
+def runs(connection: sa.Connection) -> Iterator[Run]:
+    """The whole index in its order, a run of chunks at a time."""
+    width = index_bits(indexed_dimensions(connection)) // 8
     driver: Any = connection.connection.driver_connection
     found = driver.execute(
         "SELECT c.validity, c.rowids, v.vectors, m.data FROM memory_vectors_chunks c"

@@ -56,6 +56,7 @@ def create_index(connection: Any, dimensions: int) -> None:
 def recreate_index(connection: sa.Connection, dimensions: int) -> None:
     """Drop the index and make an empty one, for vectors of other dimensions."""
     connection.exec_driver_sql("DROP TABLE memory_vectors")
+    _tell_change(connection)
     create_index(connection.connection.driver_connection, dimensions)
 
 
@@ -74,6 +75,8 @@ def add(connection: sa.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
 
 def add_new(connection: sa.Connection, rows: Sequence[tuple[int, bytes, int]]) -> None:
     """Index vectors of memories that are not in the index yet, each with its visibility."""
+    if rows:
+        _tell_change(connection)
     _insert(connection, [(pk, _padded(vector), mark) for pk, vector, mark in rows])
 
 
@@ -86,6 +89,7 @@ def _indexed(connection: sa.Connection, pks: Sequence[int]) -> list[int]:
 def remove(connection: sa.Connection, pks: Sequence[int]) -> None:
     """Take memories out of the index; those that are not in it are passed over."""
     if pks:
+        _tell_change(connection)
         connection.exec_driver_sql(
             "DELETE FROM memory_vectors WHERE memory_pk = ?", [(pk,) for pk in pks]
         )
@@ -100,6 +104,7 @@ def refresh(connection: sa.Connection, memory_ids: Sequence[str]) -> None:
     )
     changes = [(visibility(*facts), pk) for pk, *facts in found]
     if changes:
+        _tell_change(connection)
         connection.exec_driver_sql(
             "UPDATE memory_vectors SET visibility = ? WHERE memory_pk = ?", changes
         )
@@ -132,6 +137,14 @@ def indexed_dimensions(connection: sa.Connection) -> int:
         "SELECT value FROM memory_metadata WHERE key = 'embedding_dimensions'"
     )
     return int(value)
+
+
+def _tell_change(connection: sa.Connection) -> None:
+    """What a process keeps of the index is no longer it."""
+    driver(connection).execute(
+        "INSERT INTO memory_metadata (key, value) VALUES ('vector_index_version', '1')"
+        " ON CONFLICT (key) DO UPDATE SET value = CAST(value + 1 AS TEXT)"
+    )
 
 
 def visibility(scope: str, scope_id: str | None, status: str, sensitivity: str) -> int:

@@ -88,7 +88,7 @@ def by_bits(
     among: Collection[int] | None = None,
 ) -> list[int]:
     keys, _ = vector_search.nearest_by_bits(
-        connection, query, limit, visibilities=visibilities, among=among
+        vector_search.runs(connection), query, limit, visibilities=visibilities, among=among
     )
     found: list[int] = keys.tolist()
     return found
@@ -114,7 +114,9 @@ def test_nearest_agrees_with_the_distances_of_vec0(database: Database) -> None:
 def test_the_nearest_by_bits_bring_their_bits(database: Database) -> None:
     with database.write() as connection:
         given = fill(connection, 1500)
-        keys, packed = vector_search.nearest_by_bits(connection, given[3], 40, visibilities=[OPEN])
+        keys, packed = vector_search.nearest_by_bits(
+            vector_search.runs(connection), given[3], 40, visibilities=[OPEN]
+        )
     signs = np.packbits(given[keys - 1] > 0, axis=1, bitorder="little")
     assert np.array_equal(packed, signs)
 
@@ -272,3 +274,22 @@ def test_an_index_beside_the_vectors_is_searched_by_its_bits(database: Database)
         found = read.nearest(given[1], 5, visibilities=[OPEN])
     assert len(found) == 29
     assert 2 not in found
+
+
+def test_a_kept_copy_of_the_index_finds_what_the_index_would(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_search, "COMPARED_EXACTLY", 0)
+    monkeypatch.setattr(vector_search, "_PART", 500)
+    held, nothing = VectorCache(10**6).hold(), VectorCache(10).hold()
+    with database.write() as connection:
+        given = fill(connection, 1500)
+        query = given[700]
+        for change in ([], [701], [3, 1499]):
+            vectors.remove(connection, change)
+            kept, small, none = (
+                vector_search.Vectors(connection, each).nearest(query, 5, visibilities=[OPEN])
+                for each in (held, nothing, None)
+            )
+            assert kept == small == none
+            assert (701 in kept) == (701 not in change and change != [3, 1499])
