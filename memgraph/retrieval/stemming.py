@@ -141,7 +141,8 @@ def _ends_short(word: str) -> bool:
 
 
 def _plural(word: str) -> str:
-    if word.endswith(("sses", "ies")):
+    # As FTS5 has it: nothing is cut off that would be the whole word.
+    if (word.endswith("sses") and len(word) > 4) or (word.endswith("ies") and len(word) > 3):
         return word[:-2]
     if word.endswith("s") and not word.endswith("ss"):
         return word[:-1]

@@ -53,7 +53,7 @@ def test_the_rarest_terms_are_kept() -> None:
 
 def test_frequent_terms_are_not_searched_for_but_count() -> None:
     question = query.read("alpha beta")
-    common = query.MAX_MATCHING_ROWS * 2
+    common = query.RANKED_AT_ONCE * 2
     alone = query.choose_terms(question, {"alpha": common, "beta": common + 1}, common * 2)
     assert (alone.stems, alone.searched) == (("alpha", "beta"), 1)
     # Half of those that match are the newest half.
