@@ -6,6 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 Beside = Mapping[str, Sequence[str]]
 
+# So many go before what they amend, stand behind what they contradict, or behind what replaced
+# them; the others keep the place of their rank, so that one memory with many fills no answer.
+MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED = 2, 3, 2
+
 
 def placed(
     ranked: Sequence[str], before: Beside, behind: Beside, there: Collection[str], top_n: int

@@ -117,7 +117,7 @@ class Search:
         legs = Legs()
         terms = self._terms(question, legs)
         if terms.stems and self._weighs("text"):
-            if terms.after:
+            if terms.rows > RANKED_AT_ONCE and (terms.after or terms.searched == 1):
                 legs.tell("text.newest", "the words stand in very many memories, the newest count")
             self._leg(legs, "text", lambda limit, by: self._text(terms, limit, by))
         if query_vector is not None and self._weighs("vector"):
@@ -126,9 +126,9 @@ class Search:
             self._leg(legs, "entity", lambda limit, by: self._entity(name_keys, limit, by))
         found = list(dict.fromkeys(pk for leg in legs.ranked.values() for pk in leg[:NEIGHBOURED]))
         if legs.replaced:
-            self._succession(legs)
+            self._within(legs, "succession", self._succession)
         if self.with_edges and legs.candidates and self._weighs("graph"):
-            self._graph(legs)
+            self._within(legs, "graph", self._graph)
         if legs.candidates and self._weighs("context"):
             around = recall_queries.neighbours(
                 self.connection, found, self.narrowing, context.DISTANCE
@@ -162,7 +162,9 @@ class Search:
         if question.cut:
             legs.tell("query.cut", "the query is very long; its beginning was searched for")
         frequencies: dict[str, int] = {}
-        with recall_queries.deadline(self.connection, self._deadline_ms):
+        with recall_queries.deadline(
+            self.connection, self._deadline_ms, recall_queries.STEPS_OF_VOCABULARY
+        ):
             try:
                 frequencies = recall_queries.document_frequencies(
                     self.connection, question.words.keys()
@@ -196,6 +198,13 @@ class Search:
             except sqlite.Error as error:
                 self._expired_or_raise(error, name, legs)
         legs.put(name, found[:limit])
+
+    def _within(self, legs: Legs, name: str, run: Callable[[Legs], None]) -> None:
+        with recall_queries.deadline(self.connection, self._deadline_ms):
+            try:
+                run(legs)
+            except sqlite.Error as error:
+                self._expired_or_raise(error, name, legs)
 
     @cached_property
     def _read(self) -> Vectors:
@@ -234,12 +243,8 @@ class Search:
     def _text(self, terms: Terms, limit: int, narrowing: Narrowing) -> list[Candidate]:
         if terms.rows > RANKED_AT_ONCE and not self.exact:
             documents = recall_queries.document_count(self.connection)
-            found = best_of_many(self.connection, terms, documents, narrowing, limit)
-            if found is not None:
-                return found
-        return recall_queries.by_text(
-            self.connection, terms.match, narrowing, limit, after=terms.after
-        )
+            return best_of_many(self.connection, terms, documents, narrowing, limit)
+        return recall_queries.by_text(self.connection, terms.match, narrowing, limit)
 
     def _vector(
         self, query: NDArray[np.float32], limit: int, narrowing: Narrowing
@@ -288,7 +293,9 @@ class Search:
             if not following:
                 break
             for start, at in ends.items():
-                ends[start] = [after for one in at for after in following.get(one, [one])]
+                ends[start] = list(
+                    dict.fromkeys(after for one in at for after in following.get(one, [one]))
+                )
             frontier = {one for each in following.values() for one in each}
         return ends
 

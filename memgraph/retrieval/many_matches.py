@@ -30,31 +30,41 @@ _K1, _B = 1.2, 0.75
 
 def best_of_many(
     connection: sa.Connection, terms: Terms, documents: int, narrowing: Narrowing, limit: int
-) -> list[Candidate] | None:
+) -> list[Candidate]:
     """The best ``limit`` by BM25 among the `READ_CLOSELY` with the highest sum of idf.
+
+    Where too few of those may be shown, they are picked among all that may be.
 
     Args:
         documents: the highest key.
-
-    Returns:
-        None: too few of them may be shown; others would have to be looked for.
     """
-    keys = _by_idf(connection, terms, documents)
+    holding = _holding(connection, terms, terms.after)
+    keys = _by_idf(holding, terms, documents)
     found = recall_queries.texts_of(connection, keys, narrowing)
-    if len(found) < limit and len(keys) == READ_CLOSELY:
-        return None
+    if len(found) < limit and (len(keys) == READ_CLOSELY or terms.after):
+        allowed = np.array(recall_queries.allowed(connection, narrowing), dtype=np.int64)
+        holding = [each[np.isin(each, allowed)] for each in _holding(connection, terms, 0)]
+        keys = _by_idf(holding, terms, documents)
+        found = recall_queries.texts_of(connection, keys, narrowing)
     usual = recall_queries.mean_tokens(connection)
-    score = bm25([text for _, text in found], terms, usual)
+    # A word may stand in the tags, or behind what is read of a text.
+    held = np.stack([np.isin([pk for pk, _ in found], each) for each in holding], axis=1)
+    score = bm25([text for _, text in found], terms, usual, held)
     newest = np.array([-pk for pk, _ in found], dtype=np.int64)
     order = np.lexsort((newest, -np.round(score, 6)))[:limit]
     return recall_queries.candidates(connection, [found[at][0] for at in order.tolist()], narrowing)
 
 
-def _by_idf(connection: sa.Connection, terms: Terms, documents: int) -> list[int]:
+def _holding(connection: sa.Connection, terms: Terms, after: int) -> list[NDArray[np.int64]]:
+    """For each word that is searched for the keys of the memories that hold it, ascending."""
+    return [recall_queries.keys_matching(connection, match, after) for match in terms.matches]
+
+
+def _by_idf(holding: Sequence[NDArray[np.int64]], terms: Terms, documents: int) -> list[int]:
     """The keys with the highest sum of idf of the words they hold, equal ones the newest first."""
     score = np.zeros(documents + 1, dtype=np.float32)
-    for match, idf in zip(terms.matches, terms.idf, strict=False):
-        score[recall_queries.keys_matching(connection, match, terms.after)] += idf
+    for keys, idf in zip(holding, terms.idf, strict=False):
+        score[keys] += idf
     bound = 0.0
     if len(score) > READ_CLOSELY:
         bound = float(np.partition(score, -READ_CLOSELY)[-READ_CLOSELY])
@@ -64,19 +74,25 @@ def _by_idf(connection: sa.Connection, terms: Terms, documents: int) -> list[int
     return found
 
 
-def bm25(contents: Sequence[str], terms: Terms, usual: tuple[float, float]) -> Floats:
+def bm25(
+    contents: Sequence[str],
+    terms: Terms,
+    usual: tuple[float, float],
+    held: NDArray[np.bool_],
+) -> Floats:
     """The BM25 of texts for the words searched for, as FTS5 would have it.
 
     Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
 
     Args:
         usual: the mean number of words in a content, and in what else is indexed beside it.
+        held: shape (n, words searched for): where a word stands, be it outside the text.
 
     Returns:
         Shape (n,).
     """
     texts = Texts(contents)
-    counts = texts.counts(terms.stems[: terms.searched])
+    counts = np.maximum(texts.counts(terms.stems[: terms.searched]), held)
     of_content, beside = usual
     lengths = texts.lengths + beside
     damping = _K1 * (1 - _B + _B * lengths / max(of_content + beside, 1.0))

@@ -23,7 +23,7 @@ MAX_READ_CHARS = 60_000
 MAX_NAMING_CHARS = 4_000
 MAX_CONSIDERED = 96
 # The cost of the text leg is the number of rows that match; the rarest terms come first.
-MAX_MATCHING_ROWS = 400_000
+MAX_MATCHING_ROWS = 250_000
 # So many FTS5 ranks itself; of more, see ``many_matches``.
 RANKED_AT_ONCE = 20_000
 # Of a small store at most this share, but always so many: a question of real words stays below.
@@ -185,7 +185,7 @@ def choose_terms(
     chosen = [each for _, each in known[:MAX_TERMS]]
     searched = max(bisect_right(rows[:MAX_TERMS], most_rows), min(len(chosen), 1))
     after = 0
-    if rows and rows[0] > most_rows:
+    if rows and rows[0] > max(most_rows, RANKED_AT_ONCE):
         after = int(documents * (1 - most_rows / rows[0]))
     return Terms(
         stems=tuple(chosen),

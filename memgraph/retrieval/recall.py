@@ -19,7 +19,7 @@ from memgraph.ids import IdSource
 from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.budget import select_within
-from memgraph.policy.placing import placed
+from memgraph.policy.placing import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
 from memgraph.policy.ranking import Fused, reciprocal_rank_fusion
 from memgraph.policy.scope import Viewer, narrow
 from memgraph.retrieval import grounds, query
@@ -47,8 +47,6 @@ MAX_EDGES_PER_ITEM = 10
 # So many more than are asked for are modified and sorted: no modifier lifts one from below.
 MODIFIED_SURPLUS = 30
 CONTEXT_SURPLUS = 80
-# So many amendments go before what they amend: the best placed, else the newest.
-MAX_AMENDMENTS = 2
 # What an embedding model is given of a query; the rest would hardly move its vector.
 MAX_EMBEDDED_CHARS = 8_192
 
@@ -136,7 +134,8 @@ class _Answer:
         fused = self._fused(legs)
         top_n = self._top_n
         view = self.narrowing.view
-        considered = fused[: top_n + MODIFIED_SURPLUS]
+        # A replaced memory, shown on demand, is worth half: it may let anyone pass.
+        considered = fused if self.request.include_superseded else fused[: top_n + MODIFIED_SURPLUS]
         stand = Standing()
         if self._ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
@@ -228,7 +227,7 @@ class _Answer:
         by_id = {each.candidate.memory_id: each for each in ranked}
         places = {one: rank for rank, one in enumerate(by_id)}
         amended_by = {
-            one: sorted(each, key=lambda one: places.get(one, len(places)))[:MAX_AMENDMENTS]
+            one: sorted(each, key=lambda one: places.get(one, len(places)))[:MOST_BEFORE]
             for one, each in stand.amended_by.items()
         }
         lacking = [
@@ -249,7 +248,10 @@ class _Answer:
                 self.connection, list(outside), self.narrowing.view, self._ties
             )
         behind = {
-            one: (*stand.contradicted_by.get(one, ()), *legs.displaced_by(each.candidate.pk))
+            one: (
+                *stand.contradicted_by.get(one, ())[:MOST_OTHER_SIDES],
+                *legs.displaced_by(each.candidate.pk)[:MOST_REPLACED],
+            )
             for one, each in by_id.items()
         }
         shown = placed(list(by_id), amended_by, behind, by_id.keys() | outside.keys(), top_n)

@@ -14,8 +14,8 @@ from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Edge, StoredSource
 from memgraph.policy.budget import select_within
-from memgraph.policy.placing import placed
-from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_AMENDMENTS, MAX_EDGES_PER_ITEM
+from memgraph.policy.placing import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
+from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_EDGES_PER_ITEM
 
 LEG = "rerank"
 FILTER_LEG = "filter"
@@ -152,7 +152,13 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
     places = {one: place for place, one in enumerate(there)}
     amended_by = _amendments(bundle.edges, places)
     replaced = _replaced(bundle.edges)
-    behind = {one: (*item.contradicted_by, *replaced.get(one, ())) for one, item in by_id.items()}
+    behind = {
+        one: (
+            *item.contradicted_by[:MOST_OTHER_SIDES],
+            *replaced.get(one, ())[:MOST_REPLACED],
+        )
+        for one, item in by_id.items()
+    }
     chosen = []
     # Whatever was brought along and has nobody to stand behind is not lost for that.
     for one, beside in placed(list(there), amended_by, behind, there, top_n).items():
@@ -170,9 +176,7 @@ def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, l
         sure = edge.edge_type is EdgeType.UPDATES and edge.partial and edge.weight >= 1.0
         if sure and edge.from_id in places:
             found.setdefault(edge.to_id, []).append(edge.from_id)
-    return {
-        one: sorted(each, key=places.__getitem__)[:MAX_AMENDMENTS] for one, each in found.items()
-    }
+    return {one: sorted(each, key=places.__getitem__)[:MOST_BEFORE] for one, each in found.items()}
 
 
 def _replaced(edges: Sequence[Edge]) -> dict[str, list[str]]:

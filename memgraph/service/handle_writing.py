@@ -248,9 +248,11 @@ class WritingHandle(Handle):
 
         with self._service.opened(self.name) as opened:
             loader = Loader(opened, kind, actor=self.actor, view=self._view, embeds=embeds)
-            outcomes = loader.load(items)
-            self._embed_soon(opened)
-        return outcomes
+            try:
+                return loader.load(items)
+            finally:
+                # What was stored before an error is to be embedded too.
+                self._embed_soon(opened)
 
     def _store(
         self, opened: Opened, given: Sequence[MemoryInput], links: Sequence[EdgeInput]

@@ -56,16 +56,20 @@ class Loader:
         outcomes: list[Outcome] = []
         with ThreadPoolExecutor(1, thread_name_prefix="memgraph-load") as pool:
             writing: Future[list[Outcome]] | None = None
-            for batch in _batches(items):
-                ready = self._prepare(batch)
+            try:
+                for batch in _batches(items):
+                    ready = self._prepare(batch)
+                    if writing is not None:
+                        done, writing = writing, None
+                        outcomes.extend(done.result())
+                    elif len(batch) < TRANSACTION_SIZE:
+                        # The only one: nothing to do beside it.
+                        return self._store(ready)
+                    writing = pool.submit(self._store, ready)
+            finally:
+                # That it could not be written is told, whatever else went wrong meanwhile.
                 if writing is not None:
                     outcomes.extend(writing.result())
-                elif len(batch) < TRANSACTION_SIZE:
-                    # The only one: nothing to do beside it.
-                    return self._store(ready)
-                writing = pool.submit(self._store, ready)
-            if writing is not None:
-                outcomes.extend(writing.result())
         return outcomes
 
     def _prepare(self, batch: Sequence[Item]) -> list[Prepared | Outcome]:

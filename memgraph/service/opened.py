@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -74,6 +75,8 @@ class Opened:
         self.rerank_failed = False
         self.find_names = find_names
         self._hold_vectors = hold_vectors
+        self._held_vectors: HeldVectors | None = None
+        self._held_lock = threading.Lock()
         # Both are the pool's, under its lock.
         self.users = 0
         self.retired = False
@@ -95,6 +98,7 @@ class Opened:
                 self.receipts.flush,
                 lambda _: self.board.flush(),
                 lambda stop: self.worker.drain(stop=stop),
+                lambda _: database.fold(),
             ),
             lambda error: self.log.failure("background", error),
         )
@@ -105,10 +109,13 @@ class Opened:
             self.other_model = model_mismatch(connection, embedding)
             self.has_backlog = embeddings.has_pending(connection)
 
-    @cached_property
+    @property
     def held_vectors(self) -> HeldVectors:
         """What recall keeps of the vectors; a process that recalls nothing keeps nothing."""
-        return self._hold_vectors()
+        with self._held_lock:
+            if self._held_vectors is None:
+                self._held_vectors = self._hold_vectors()
+            return self._held_vectors
 
     @cached_property
     def writer(self) -> Writer:
@@ -179,6 +186,6 @@ class Opened:
                 except (MemgraphError, OSError) as error:
                     self.log.failure("close", error)
         finally:
-            if "held_vectors" in self.__dict__:
-                self.held_vectors.close()
+            if self._held_vectors is not None:
+                self._held_vectors.close()
             self.database.close()

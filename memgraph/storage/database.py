@@ -146,7 +146,7 @@ class Database:
         """One transaction: all of it is durable when the block ends, or none of it happened.
 
         Args:
-            after_commit: runs once the change is durable, before the next writer gets its turn.
+            after_commit: runs once it is committed, before the next writer gets its turn.
             durable: False for what can be made again: the next writer does not wait for the disk;
                 a power failure may undo the transaction as a whole, a crash of a process may not.
         """
@@ -170,8 +170,8 @@ class Database:
         if durable:
             yield
             return
-        driver.execute("PRAGMA synchronous = NORMAL")
         try:
+            driver.execute("PRAGMA synchronous = NORMAL")
             yield
         finally:
             driver.execute(f"PRAGMA synchronous = {self._synchronous}")
@@ -188,6 +188,20 @@ class Database:
         ):
             self._require_same_file()
             yield connection.connection.driver_connection
+
+    def fold(self) -> None:
+        """Fold the WAL into the file once it has grown, beside readers and a writer.
+
+        Raises:
+            StorageError: the disk fails.
+        """
+        wal = self.path.with_name(f"{self.path.name}-wal")
+        if not wal.exists() or wal.stat().st_size < sqlite.WAL_PAGES * sqlite.PAGE_BYTES:
+            return
+        self._require_open()
+        with sqlite.translated_errors(), self._reader.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
         """Close every connection. The last one to close folds the WAL into the file."""

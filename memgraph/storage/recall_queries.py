@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 # Text beyond this is not looked at when candidates are compared; the index holds all of it.
 MAX_COMPARED_CHARS = 4_000
 _STEPS_BETWEEN_LOOKS = 20_000
+# A step of the vocabulary may walk a long list.
+STEPS_OF_VOCABULARY = 200
 
 
 class Candidate(NamedTuple):
@@ -93,12 +95,6 @@ class Narrowing:
             "event_before": request.event_before,
         }
 
-    @property
-    def is_view_alone(self) -> bool:
-        """Whether scope, status and sensitivity say it all, which the vector index knows."""
-        viewer = self.view.viewer
-        return not (self.request.has_filters or self.view.as_of is not None or viewer.agent_id)
-
     def with_statuses(self, statuses: frozenset[MemoryStatus] | None) -> Narrowing:
         """The same for memories of other statuses."""
         view = View(self.view.viewer, self.view.as_of, statuses)
@@ -144,11 +140,14 @@ class Narrowing:
 
 
 @contextmanager
-def deadline(connection: sa.Connection, ms: int) -> Iterator[None]:
-    """Statements inside are interrupted after ``ms``; `expired` tells such an error."""
+def deadline(connection: sa.Connection, ms: int, steps: int | None = None) -> Iterator[None]:
+    """Statements inside are interrupted after ``ms``; `expired` tells such an error.
+
+    The clock is looked at after so many ``steps`` of SQLite's machine.
+    """
     driver: Any = connection.connection.driver_connection
     end = time.monotonic() + ms / 1000
-    driver.set_progress_handler(lambda: time.monotonic() > end, _STEPS_BETWEEN_LOOKS)
+    driver.set_progress_handler(lambda: time.monotonic() > end, steps or _STEPS_BETWEEN_LOOKS)
     try:
         yield
     finally:
@@ -187,17 +186,17 @@ def document_frequencies(connection: sa.Connection, stems: Collection[str]) -> d
 
 
 def by_text(
-    connection: sa.Connection, match: str, narrowing: Narrowing, limit: int, *, after: int = 0
+    connection: sa.Connection, match: str, narrowing: Narrowing, limit: int
 ) -> list[Candidate]:
-    """Memories with a key above ``after`` that fulfil an FTS5 expression, best bm25 first."""
+    """Memories that fulfil an FTS5 expression, best bm25 first."""
     # FTS5 gives its rows in the order of rank, so the join stops at the limit.
     statement = (
         f"SELECT {_candidate_columns(narrowing)} FROM memory_fts f"
         f" CROSS JOIN memories m ON m.pk = f.rowid"
-        f" WHERE f.memory_fts MATCH :match AND f.rowid > :after AND {narrowing.where('m')}"
+        f" WHERE f.memory_fts MATCH :match AND {narrowing.where('m')}"
         " ORDER BY f.rank LIMIT :limit"
     )
-    values = narrowing.params | {"match": match, "after": after, "limit": limit}
+    values = narrowing.params | {"match": match, "limit": limit}
     return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
 
 
@@ -251,10 +250,11 @@ def by_vector(
     else:
         best = read.nearest(query, limit, visibilities=visibilities)
     found = _first_that_pass(connection, best, narrowing, limit)
-    if not narrowing.is_view_alone and len(found) < limit <= len(best):
-        # The filters let too few of the nearest through: search among what they let through.
-        allowed = _allowed(connection, narrowing)
-        best = read.nearest(query, limit, visibilities=visibilities, among=allowed)
+    if len(found) < limit <= len(best):
+        # Too few of the nearest may be shown: search among what may be.
+        best = read.nearest(
+            query, limit, visibilities=visibilities, among=allowed(connection, narrowing)
+        )
         found = _first_that_pass(connection, best, narrowing, limit)
     return found
 
@@ -383,7 +383,8 @@ def entities_named(connection: sa.Connection, keys: Collection[str]) -> dict[int
     return dict(plain_rows(connection, statement, {"keys": json.dumps(sorted(keys))}))
 
 
-def _allowed(connection: sa.Connection, narrowing: Narrowing) -> list[int]:
+def allowed(connection: sa.Connection, narrowing: Narrowing) -> list[int]:
+    """Keys of all memories that pass."""
     statement = f"SELECT m.pk FROM memories m WHERE {narrowing.where('m')}"
     return [pk for (pk,) in plain_rows(connection, statement, narrowing.params)]
 

@@ -122,8 +122,8 @@ class HeldVectors:
         """
         index = self._index
         beside = 0 if index is None else index[1].size
-        if not self._cache.make_room(self, len(pks) * dimensions * _FLOAT_BYTES + beside):
-            self.clear()
+        # Some rows to spare are counted, see ``_followed``.
+        if not self._cache.make_room(self, len(pks) * dimensions * _FLOAT_BYTES * 5 // 4 + beside):
             return None
         with self._lock:
             state = self._state

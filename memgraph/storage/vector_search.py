@@ -28,8 +28,8 @@ Run = tuple["NDArray[np.int64]", "NDArray[np.uint8]", "NDArray[np.int64]"]
 
 # Bits tell near from far only roughly: so many times the limit are compared exactly, and so many
 # times those, or a hundredth of all, with the query's numbers instead of its signs.
-OVERSAMPLING = 8
-LOOKED_AT_TWICE = 5
+OVERSAMPLING = 16
+LOOKED_AT_TWICE = 6
 # The nearest of a million lie closer together: of many vectors at least these shares.
 _SHARE_COMPARED, _SHARE_LOOKED_AT_TWICE = 0.003, 0.05
 # Up to so many vectors (twenty chunks of vec0's) the exact comparison is the faster one.

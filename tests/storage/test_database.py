@@ -29,7 +29,7 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.storage import integrity, provisioning
+from memgraph.storage import integrity, provisioning, sqlite
 from memgraph.storage.database import Database, FileLock
 
 
@@ -246,6 +246,33 @@ def test_errors_inside_a_block_leave_as_ours(database: Database) -> None:
         connection.exec_driver_sql("SELECT nonsense")
     assert isinstance(caught.value.__cause__, OperationalError)
     assert "nonsense" not in caught.value.message
+
+
+def test_folding_leaves_a_small_wal_and_loses_nothing(path: Path, database: Database) -> None:
+    wal = path.with_name("memory.db-wal")
+
+    def grow() -> None:
+        with database.write() as connection:
+            connection.exec_driver_sql(
+                "INSERT OR REPLACE INTO memory_metadata (key, value) VALUES ('big', ?)",
+                ("x" * 20_000_000,),
+            )
+
+    grow()
+    database.fold()
+    before = wal.stat().st_size
+    with database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT OR REPLACE INTO memory_metadata (key, value) VALUES ('small', 'y')"
+        )
+    # What was folded is written over.
+    assert wal.stat().st_size == before > sqlite.WAL_PAGES * sqlite.PAGE_BYTES
+    assert path.stat().st_size > 20_000_000
+    with database.read() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT length(value) FROM memory_metadata WHERE key IN ('big', 'small') ORDER BY key"
+        ).scalars()
+        assert list(found) == [20_000_000, 1]
 
 
 def test_closing_folds_the_wal_into_the_file(path: Path, database: Database) -> None:

@@ -99,7 +99,7 @@ def test_another_generation_brings_its_own_vectors() -> None:
 
 
 def test_the_longest_unused_give_way() -> None:
-    cache = VectorCache(max_bytes=5 * DIMENSIONS * 4)
+    cache = VectorCache(max_bytes=7 * DIMENSIONS * 4)
     one, other = cache.hold(), cache.hold()
     aligned(one, Rows(), [1, 2])
     aligned(other, Rows(), [1, 2, 3])
@@ -110,13 +110,13 @@ def test_the_longest_unused_give_way() -> None:
 
 
 def test_too_many_are_not_kept() -> None:
-    held = VectorCache(max_bytes=2 * DIMENSIONS * 4).hold()
+    held = VectorCache(max_bytes=3 * DIMENSIONS * 4).hold()
     assert aligned(held, Rows(), [1, 2, 3]) is None
     assert aligned(held, Rows(), [1, 2]) is not None
 
 
 def test_what_was_closed_takes_no_room() -> None:
-    cache = VectorCache(max_bytes=2 * DIMENSIONS * 4)
+    cache = VectorCache(max_bytes=3 * DIMENSIONS * 4)
     first, second = cache.hold(), cache.hold()
     aligned(first, Rows(), [1, 2])
     first.close()
