@@ -45,7 +45,7 @@ TOP_K_ENTITY = 50
 MAX_STEPS = 1_000
 # The neighbours of so many of each leg are looked at.
 NEIGHBOURED = 10
-SEEDS = 30
+SEEDS = 15
 EDGES_PER_SEED = 8
 # How much of what a memory says counts for one that is joined to it, and for one that replaced it.
 LINK_SHARE, SUCCESSOR_SHARE = 0.5, 0.9

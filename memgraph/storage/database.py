@@ -32,6 +32,8 @@ from memgraph.errors import (
 from memgraph.storage import sqlite
 
 LOCK_TIMEOUT_S = 60.0
+# A message takes about ten pages of the WAL.
+COMMITS_BETWEEN_FOLDS = 400
 FIRST_PAUSE_S = 0.0002
 LONGEST_PAUSE_S = 0.001
 READERS = 4
@@ -122,6 +124,7 @@ class Database:
         self._file_lock = FileLock(path.with_name("memory.lock"))
         self._busy_timeout_s = busy_timeout_ms / 1000
         self._synchronous = synchronous
+        self._commits = 0
         self._identity = self._file_identity()
         self._closed = False
 
@@ -160,6 +163,7 @@ class Database:
             self._require_same_file()
             with self._waiting_for_disk(connection, durable), connection.begin():
                 yield connection
+            self._commits += 1
             if after_commit is not None:
                 after_commit(connection)
 
@@ -190,14 +194,15 @@ class Database:
             yield connection.connection.driver_connection
 
     def fold(self) -> None:
-        """Fold the WAL into the file once it has grown, beside readers and a writer.
+        """Fold the WAL into the file every so many commits, beside readers and a writer.
 
         Raises:
             StorageError: the disk fails.
         """
-        wal = self.path.with_name(f"{self.path.name}-wal")
-        if not wal.exists() or wal.stat().st_size < sqlite.WAL_PAGES * sqlite.PAGE_BYTES:
+        # The WAL's own size tells nothing: it stays when what was in it is folded.
+        if self._commits < COMMITS_BETWEEN_FOLDS:
             return
+        self._commits = 0
         self._require_open()
         with sqlite.translated_errors(), self._reader.connect() as connection:
             driver: Any = connection.connection.driver_connection

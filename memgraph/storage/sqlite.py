@@ -32,11 +32,10 @@ from memgraph.errors import (
 # Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
 MINIMUM_VERSION = (3, 51, 3)
 CACHE_KIB = 16_384
-# Pages of the WAL (16 MB) at which the background folds it into the file, and at which a commit
-# does where no background gets to it. At 1,000, which is SQLite's own, two writes in a hundred pay
-# for that, and a bulk load writes the same pages anew after every commit.
-PAGE_BYTES = 4_096
-WAL_PAGES, MOST_WAL_PAGES = 4_000, 16_000
+# Pages of the WAL (64 MB) at which a commit folds it into the file where no background gets to it.
+# At 1,000, which is SQLite's own, two writes in a hundred pay for that, and a bulk load writes the
+# same pages anew after every commit.
+MOST_WAL_PAGES = 16_000
 
 _BY_PRIMARY_CODE: dict[int, tuple[type[StorageError], str]] = {
     sqlite.SQLITE_BUSY: (DatabaseBusy, "another process holds the database; try again"),

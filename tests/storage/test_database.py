@@ -29,7 +29,8 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.storage import integrity, provisioning, sqlite
+from memgraph.storage import database as database_module
+from memgraph.storage import integrity, provisioning
 from memgraph.storage.database import Database, FileLock
 
 
@@ -248,31 +249,25 @@ def test_errors_inside_a_block_leave_as_ours(database: Database) -> None:
     assert "nonsense" not in caught.value.message
 
 
-def test_folding_leaves_a_small_wal_and_loses_nothing(path: Path, database: Database) -> None:
-    wal = path.with_name("memory.db-wal")
-
-    def grow() -> None:
+def test_folding_comes_after_some_commits_and_loses_nothing(
+    path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "COMMITS_BETWEEN_FOLDS", 2)
+    sizes = []
+    for value in ("x" * 2_000_000, "y"):
         with database.write() as connection:
             connection.exec_driver_sql(
-                "INSERT OR REPLACE INTO memory_metadata (key, value) VALUES ('big', ?)",
-                ("x" * 20_000_000,),
+                "INSERT INTO memory_metadata (key, value) VALUES (?, ?)", (value[0], value)
             )
-
-    grow()
-    database.fold()
-    before = wal.stat().st_size
-    with database.write() as connection:
-        connection.exec_driver_sql(
-            "INSERT OR REPLACE INTO memory_metadata (key, value) VALUES ('small', 'y')"
-        )
-    # What was folded is written over.
-    assert wal.stat().st_size == before > sqlite.WAL_PAGES * sqlite.PAGE_BYTES
-    assert path.stat().st_size > 20_000_000
+        database.fold()
+        sizes.append(path.stat().st_size)
+    # The first one stood in the WAL alone.
+    assert sizes[0] < 2_000_000 < sizes[1]
     with database.read() as connection:
         found = connection.exec_driver_sql(
-            "SELECT length(value) FROM memory_metadata WHERE key IN ('big', 'small') ORDER BY key"
+            "SELECT length(value) FROM memory_metadata WHERE key IN ('x', 'y') ORDER BY key"
         ).scalars()
-        assert list(found) == [20_000_000, 1]
+        assert list(found) == [2_000_000, 1]
 
 
 def test_closing_folds_the_wal_into_the_file(path: Path, database: Database) -> None:
