@@ -40,7 +40,7 @@ SYMMETRIC = {"contradicts", "duplicate", "compatible"}
 RELATED = 0.25
 WEIGHT = {"written": 1.0, "family": 0.3, "near": 1.0, "near change": 0.1, "text": 0.03}
 THRESHOLD = {
-    "contradicts": 0.84,
+    "contradicts": 0.78,
     "updates": 0.3,
     "duplicate": 0.5,
     "compatible": 0.0,

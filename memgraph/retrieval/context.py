@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from memgraph.retrieval.query import Question, Terms
+from memgraph.retrieval.query import BM25_B, BM25_K1, Question, Terms
 from memgraph.retrieval.stemming import stem, words
 from memgraph.retrieval.texts import Texts
 from memgraph.storage.recall_queries import Candidate
@@ -62,8 +62,8 @@ _FIRST_WEIGHTS = {
 }
 # What a speaker is called who has no name.
 _PARTS = frozenset({"user", "assistant", "system", "tool", "human", "agent", "ai", "bot"})
-# BM25's usual constants; a turn of a conversation has about so many words.
-_K1, _B, _USUAL_WORDS = 1.2, 0.75, 30.0
+# A turn of a conversation has about so many words.
+_USUAL_WORDS = 30.0
 _NEAR = {1: 0.6, 2: 0.4}
 _FEEDBACK_TOP = 5
 # A turn may be an "ok, thanks"; what is no turn was written down because it says something.
@@ -190,8 +190,8 @@ def _term_features(
     idf = np.array(terms.idf)
     if not is_name.all():
         idf = np.where(is_name, 0.0, idf)
-    damping = _K1 * (1 - _B + _B * lengths / _USUAL_WORDS)
-    weighted = counts * (_K1 + 1) / (counts + damping[:, None]) * idf
+    damping = BM25_K1 * (1 - BM25_B + BM25_B * lengths / _USUAL_WORDS)
+    weighted = counts * (BM25_K1 + 1) / (counts + damping[:, None]) * idf
     present = (counts > 0.0) * idf
     both = np.concatenate([weighted, present], axis=1)
     near = both.copy()

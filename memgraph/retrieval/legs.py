@@ -27,7 +27,8 @@ from memgraph.retrieval.query import (
     most_matching_rows,
 )
 from memgraph.storage import graph_queries, recall_graph, recall_queries
-from memgraph.storage.recall_queries import Candidate, Narrowing
+from memgraph.storage.narrowing import Narrowing
+from memgraph.storage.recall_queries import Candidate
 from memgraph.storage.vector_cache import HeldVectors
 from memgraph.storage.vector_search import Vectors
 from memgraph.storage.visibility import STANDING

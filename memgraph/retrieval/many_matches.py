@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sqlalchemy as sa
 
-from memgraph.retrieval.query import Terms
+from memgraph.retrieval.query import BM25_B, BM25_K1, Terms
 from memgraph.retrieval.texts import Texts
 from memgraph.storage import recall_queries
-from memgraph.storage.recall_queries import Candidate, Narrowing
+from memgraph.storage.narrowing import Narrowing
+from memgraph.storage.recall_queries import Candidate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 READ_CLOSELY = 2_000
-# The constants that FTS5 uses.
-_K1, _B = 1.2, 0.75
 
 
 def best_of_many(
@@ -95,7 +94,7 @@ def bm25(
     counts = np.maximum(texts.counts(terms.stems[: terms.searched]), held)
     of_content, beside = usual
     lengths = texts.lengths + beside
-    damping = _K1 * (1 - _B + _B * lengths / max(of_content + beside, 1.0))
-    weighted = counts * (_K1 + 1) / (counts + damping[:, None])
+    damping = BM25_K1 * (1 - BM25_B + BM25_B * lengths / max(of_content + beside, 1.0))
+    weighted = counts * (BM25_K1 + 1) / (counts + damping[:, None])
     score: Floats = (weighted * np.array(terms.idf[: terms.searched])).sum(axis=1)
     return score

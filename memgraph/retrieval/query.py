@@ -24,6 +24,8 @@ MAX_NAMING_CHARS = 4_000
 MAX_CONSIDERED = 96
 # The cost of the text leg is the number of rows that match; the rarest terms come first.
 MAX_MATCHING_ROWS = 250_000
+# The constants of BM25 that FTS5 uses.
+BM25_K1, BM25_B = 1.2, 0.75
 # So many FTS5 ranks itself; of more, see ``many_matches``.
 RANKED_AT_ONCE = 20_000
 # Of a small store at most this share, but always so many: a question of real words stays below.

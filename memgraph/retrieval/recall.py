@@ -29,8 +29,8 @@ from memgraph.retrieval.legs import ACTIVE, Legs, Search
 from memgraph.retrieval.rating import Rated, rating
 from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.database import Database
+from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.recall_graph import Ties
-from memgraph.storage.recall_queries import Narrowing
 from memgraph.storage.vector_cache import HeldVectors
 from memgraph.storage.visibility import STANDING, View
 

@@ -23,7 +23,8 @@ from memgraph.retrieval.query import choose_terms, read
 from memgraph.service.classifiers import local_embedding, relation_classifier
 from memgraph.service.opened import Opened
 from memgraph.storage import recall_queries
-from memgraph.storage.recall_queries import Candidate, Narrowing
+from memgraph.storage.narrowing import Narrowing
+from memgraph.storage.recall_queries import Candidate
 from memgraph.storage.visibility import View
 
 # A paragraph holds several claims: what contradicts one of them does not contradict it.

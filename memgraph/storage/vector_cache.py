@@ -48,23 +48,19 @@ class VectorCache:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._used: OrderedDict[HeldVectors, int] = OrderedDict()
-
-    @property
-    def max_bytes(self) -> int:
-        return self._max_bytes
 
     def make_room(self, held: HeldVectors, size: int) -> bool:
         """Note what one orchestrator's vectors take, bytes; False: they are too many to keep."""
         with self._lock:
             self._used.pop(held, None)
-            if size > self._max_bytes:
+            if size > self.max_bytes:
                 return False
             self._used[held] = size
             idle = []
-            while sum(self._used.values()) > self._max_bytes:
+            while sum(self._used.values()) > self.max_bytes:
                 idle.append(self._used.popitem(last=False)[0])
         for each in idle:
             each.clear()

@@ -27,7 +27,7 @@ Run = tuple["NDArray[np.int64]", "NDArray[np.uint8]", "NDArray[np.int64]"]
 """Keys, packed vectors (a row of bytes each) and visibilities."""
 
 # Bits tell near from far only roughly: so many times the limit are compared exactly, and so many
-# times those, or a hundredth of all, with the query's numbers instead of its signs.
+# times those with the query's numbers instead of its signs.
 OVERSAMPLING = 16
 LOOKED_AT_TWICE = 6
 # The nearest of a million lie closer together: of many vectors at least these shares.

@@ -17,7 +17,7 @@ from memgraph.retrieval import legs, many_matches, query
 from memgraph.retrieval.legs import ACTIVE
 from memgraph.retrieval.many_matches import best_of_many
 from memgraph.storage import recall_queries
-from memgraph.storage.recall_queries import Narrowing
+from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.visibility import View
 
 WORDS = [
