@@ -5,78 +5,30 @@ The description of a field is its row in docs/configuration.md; a test compares 
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, Field, PrivateAttr
 
-# A key that only the process as a whole can have; an orchestrator's own file may not set it.
-GLOBAL_ONLY: dict[str, Any] = {"global_only": True}
-
-_PROVIDER = re.compile(r"litellm/\S+")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _embedding_provider(name: str) -> str:
-    if name in {"local", "fake", "none"} or _PROVIDER.fullmatch(name):
-        return name
-    raise ValueError("one of local, none, fake or litellm/<model>")
-
-
-def _model_provider(name: str) -> str:
-    if name == "none" or _PROVIDER.fullmatch(name):
-        return name
-    raise ValueError("none or litellm/<model>")
-
-
-def _api_base(url: str) -> str:
-    if not url:
-        return url
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("an http or https address, or empty")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("an address without user and password; a key belongs into a variable")
-    return url
-
-
-def _variable(name: str) -> str:
-    if name and not _VARIABLE.fullmatch(name):
-        raise ValueError("the name of an environment variable, or empty")
-    return name
-
-
-def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(path.startswith("/") and "\0" not in path for path in paths):
-        raise ValueError("absolute paths")
-    return paths
-
-
-def _list_to_tuple(value: Any) -> Any:
-    """TOML has arrays; strict validation wants the tuple itself."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _no_crossing(crosses: bool) -> bool:
-    if crosses:
-        raise ValueError("false: recall across orchestrators is not possible")
-    return crosses
-
-
-Factor = Annotated[float, Field(ge=0.0, le=1.0)]
-LegWeight = Annotated[float, Field(ge=0.0, le=100.0)]
-ApiBase = Annotated[str, AfterValidator(_api_base)]
-VariableName = Annotated[str, AfterValidator(_variable)]
-Folders = Annotated[tuple[str, ...], BeforeValidator(_list_to_tuple), AfterValidator(_absolute)]
-
-
-class Group(BaseModel):
-    """Base of all groups: immutable, no unknown key, no coercion between types."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
-    )
+from memgraph.config.fields import (
+    GLOBAL_ONLY,
+    ApiBase,
+    Factor,
+    Folders,
+    Group,
+    LegWeight,
+    VariableName,
+    embedding_provider,
+    model_provider,
+    no_crossing,
+)
+from memgraph.config.life import (
+    ConsolidationSettings,
+    DecaySettings,
+    EntitySettings,
+    LanguageModelSettings,
+    ReflectionSettings,
+    ScheduleSettings,
+)
 
 
 class BulletinSettings(Group):
@@ -166,7 +118,7 @@ class RetrievalSettings(Group):
 
 
 class EmbeddingSettings(Group):
-    provider: Annotated[str, AfterValidator(_embedding_provider)] = Field(
+    provider: Annotated[str, AfterValidator(embedding_provider)] = Field(
         default="local",
         description="`local`, `litellm/<model>`, `none` (text alone) or `fake` (tests).",
     )
@@ -187,7 +139,7 @@ class EmbeddingSettings(Group):
 
 
 class ExtractorSettings(Group):
-    provider: Annotated[str, AfterValidator(_model_provider)] = Field(
+    provider: Annotated[str, AfterValidator(model_provider)] = Field(
         default="none", description="`none` (rules and the local model) or `litellm/<model>`."
     )
     api_base: ApiBase = Field(
@@ -208,7 +160,7 @@ class ExtractorSettings(Group):
 
 
 class RerankerSettings(Group):
-    provider: Annotated[str, AfterValidator(_model_provider)] = Field(
+    provider: Annotated[str, AfterValidator(model_provider)] = Field(
         default="none", description="`none` or `litellm/<model>`: what orders an answer once more."
     )
     mode: Literal["rerank", "chat"] = Field(
@@ -259,7 +211,7 @@ class IngestSettings(Group):
 
 
 class ScopeSettings(Group):
-    cross_orchestrator: Annotated[bool, AfterValidator(_no_crossing)] = Field(
+    cross_orchestrator: Annotated[bool, AfterValidator(no_crossing)] = Field(
         default=False,
         description="Must be `false`: one orchestrator never recalls another's memories.",
     )
@@ -288,21 +240,6 @@ class StorageSettings(Group):
     )
 
 
-class DecaySettings(Group):
-    rate: float = Field(
-        default=0.1,
-        ge=0.0,
-        le=1_000.0,
-        description="Per day, for a fact that names none; 0 protects.",
-    )
-    exponent: float = Field(
-        default=1.0, gt=0.0, le=3.0, description="Power of the days in the decay."
-    )
-    threshold: Factor = Field(
-        default=0.05, description="A fact whose effective confidence is lower is retired."
-    )
-
-
 class LogSettings(Group):
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Lowest level written to `logs/memory.log`."
@@ -326,6 +263,11 @@ class MemorySettings(Group):
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     extractor: ExtractorSettings = Field(default_factory=ExtractorSettings)
     reranker: RerankerSettings = Field(default_factory=RerankerSettings)
+    llm: LanguageModelSettings = Field(default_factory=LanguageModelSettings)
+    entities: EntitySettings = Field(default_factory=EntitySettings)
+    consolidation: ConsolidationSettings = Field(default_factory=ConsolidationSettings)
+    reflection: ReflectionSettings = Field(default_factory=ReflectionSettings)
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     ingest: IngestSettings = Field(default_factory=IngestSettings)
     scope: ScopeSettings = Field(default_factory=ScopeSettings)
     storage: StorageSettings = Field(default_factory=StorageSettings)

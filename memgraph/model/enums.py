@@ -115,3 +115,24 @@ class IngestStatus(StrEnum):
     PROCESSED = "processed"
     REJECTED = "rejected"
     DUPLICATE = "duplicate"
+
+
+class JobName(StrEnum):
+    """What keeps a memory in order by itself, each on a schedule of its own."""
+
+    ENRICHMENT = "enrichment"
+    CONSOLIDATION = "consolidation"
+    DECAY = "decay"
+    REFLECTION = "reflection"
+
+
+class JobState(StrEnum):
+    """SKIPPED: there was nothing to do, or something is missing that ``reason`` names.
+    ABANDONED: its process ended without a word.
+    """
+
+    RUNNING = "running"
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    ABANDONED = "abandoned"

@@ -23,6 +23,15 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
+from memgraph.model.life_tables import (
+    EchoLineRow,
+    EventCursorRow,
+    EventFailureRow,
+    EventRow,
+    JobRunRow,
+    LeaseRow,
+    SupportRow,
+)
 from memgraph.model.record_tables import (
     AuditRow,
     BulletinRow,
@@ -39,11 +48,17 @@ __all__ = [
     "BulletinRow",
     "DerivationRow",
     "DocumentKeyRow",
+    "EchoLineRow",
     "EdgeRow",
     "EmbeddingRow",
     "EntityAliasRow",
     "EntityRow",
+    "EventCursorRow",
+    "EventFailureRow",
+    "EventRow",
     "IngestFileRow",
+    "JobRunRow",
+    "LeaseRow",
     "MemoryEntityRow",
     "MemoryRow",
     "MetadataRow",
@@ -53,6 +68,7 @@ __all__ = [
     "SessionRow",
     "SourceRow",
     "StatusRow",
+    "SupportRow",
     "metadata",
 ]
 
@@ -320,9 +336,22 @@ class MemoryEntityRow(SQLModel, table=True):
 
 class SessionRow(SQLModel, table=True):
     __tablename__ = "sessions"
+    __table_args__ = (
+        sa.Index(
+            "ix_sessions_pending",
+            "last_seen_at",
+            "session_id",
+            sqlite_where=sa.text("consolidated_at IS NULL"),
+        ),
+    )
 
     session_id: str = column(sa.Text, primary_key=True)
     first_seen_at: int = column(sa.Integer, nullable=False)
     last_seen_at: int = column(sa.Integer, nullable=False)
     next_sequence: int = column(sa.Integer, nullable=False, server_default="0")
+    # When the conversation was told to be over, and when its last turn became knowledge; a turn
+    # that comes later opens it again.
+    completed_at: int | None = column(sa.Integer)
     consolidated_at: int | None = column(sa.Integer)
+    # The turn up to which it was consolidated, in the order of storing.
+    consolidated_through: str | None = column(sa.Text)

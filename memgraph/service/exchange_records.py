@@ -205,6 +205,7 @@ RECORDS: Final[tuple[Record, ...]] = (
     ),
     _record("edge", "memory_edges", "t.edge_id"),
     _record("derivation", "memory_derivations", "t.memory_id, t.derived_from_id"),
+    _record("support", "memory_supports", "t.memory_id, t.source_id"),
     _record("status", "memory_status", "t.status_id", without=("status_id",)),
     _record("entity", "entities", "t.pk", without=("pk",)),
     _record(
@@ -226,6 +227,8 @@ RECORDS: Final[tuple[Record, ...]] = (
     _record("recall", "recalls", "t.recall_id"),
     _record("recall_item", "recall_items", "t.recall_id, t.rank"),
     _record("bulletin", "bulletins", "t.bulletin_id"),
+    _record("echo_line", "echo_lines", "t.line_hash"),
+    _record("job_run", "job_runs", "t.run_id"),
     _record("journal", "audit_log", "t.seq"),
     _record(
         "embedding",

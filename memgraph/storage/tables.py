@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     audit_log: sa.Table
     derivations: sa.Table
     document_keys: sa.Table
+    echo_lines: sa.Table
     edges: sa.Table
     embeddings: sa.Table
     entities: sa.Table
+    event_cursors: sa.Table
+    event_failures: sa.Table
+    events: sa.Table
     files: sa.Table
+    job_runs: sa.Table
+    leases: sa.Table
     links: sa.Table
     memories: sa.Table
     metadata: sa.Table
@@ -26,16 +32,23 @@ if TYPE_CHECKING:
     sessions: sa.Table
     sources: sa.Table
     statuses: sa.Table
+    supports: sa.Table
 
 _NAMES = {
     "aliases": "entity_aliases",
     "audit_log": "audit_log",
     "derivations": "memory_derivations",
     "document_keys": "ingest_document_keys",
+    "echo_lines": "echo_lines",
     "edges": "memory_edges",
     "embeddings": "memory_embeddings",
     "entities": "entities",
+    "event_cursors": "event_cursors",
+    "event_failures": "event_failures",
+    "events": "events",
     "files": "ingest_files",
+    "job_runs": "job_runs",
+    "leases": "leases",
     "links": "memory_entities",
     "memories": "memories",
     "metadata": "memory_metadata",
@@ -43,6 +56,7 @@ _NAMES = {
     "sessions": "sessions",
     "sources": "memory_sources",
     "statuses": "memory_status",
+    "supports": "memory_supports",
 }
 
 

@@ -64,6 +64,17 @@ def fill_the_rest(opened: Opened) -> None:
         ("INSERT INTO recalls VALUES ('rcl_1', 7, 'where?', '{}')", ()),
         ("INSERT INTO recall_items VALUES ('rcl_1', 1, ?, 0.25, '{}')", (memory_id,)),
         ("INSERT INTO bulletins VALUES ('bul_1', 8, 3, 'body')", ()),
+        ("INSERT INTO echo_lines VALUES (-5, 6, 7)", ()),
+        (
+            "INSERT INTO memory_supports SELECT memory_id, source_id, 5 FROM memories"
+            " WHERE memory_id = ?",
+            (memory_id,),
+        ),
+        (
+            "INSERT INTO job_runs (run_id, job, trigger, started_at, ended_at, state, holder)"
+            " VALUES ('run_1', 'decay', 'schedule', 4, 5, 'done', 'one')",
+            (),
+        ),
     ]
     with opened.database.write() as connection:
         for statement, values in statements:
@@ -108,7 +119,9 @@ def test_every_column_of_every_table_is_exported_or_made_anew() -> None:
     }
     keys = {"memory_pk": "memory_id", "entity_pk": "entity_id"}
     exported_tables = {record.table.name for record in exchange_records.RECORDS}
-    assert exported_tables == set(metadata.tables) - {"memory_metadata"}
+    # What is under way belongs to the processes that work on this very file.
+    under_way = {"events", "event_cursors", "event_failures", "leases"}
+    assert exported_tables == set(metadata.tables) - {"memory_metadata"} - under_way
     for record in exchange_records.RECORDS:
         columns = {keys.get(column.name, column.name) for column in record.table.c}
         assert columns - set(record.fields) == made_anew.get(record.table.name, set())

@@ -1,0 +1,111 @@
+"""The tables of the life of a memory: events, leases, jobs, what supports a fact, what was told.
+
+Times are milliseconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlmodel import SQLModel
+
+from memgraph.model.columns import choice, column, memory_ref
+from memgraph.model.enums import JobState
+
+
+class EventRow(SQLModel, table=True):
+    """The outbox of events: written in the transaction of the change that they tell of."""
+
+    __tablename__ = "events"
+    __table_args__ = (
+        sa.CheckConstraint("json_valid(payload)", name="payload"),
+        # A number is never given twice: cursors stand on them, also after old ones were removed.
+        {"sqlite_autoincrement": True},
+    )
+
+    seq: int = column(sa.Integer, primary_key=True)
+    at: int = column(sa.Integer, nullable=False)
+    topic: str = column(sa.Text, nullable=False)
+    payload: str = column(sa.Text, nullable=False)
+
+
+class EventCursorRow(SQLModel, table=True):
+    """How far a named subscriber has come; ``attempts`` are those at the event after it."""
+
+    __tablename__ = "event_cursors"
+
+    subscriber: str = column(sa.Text, primary_key=True)
+    delivered_seq: int = column(sa.Integer, nullable=False)
+    attempts: int = column(sa.Integer, nullable=False, server_default="0")
+    next_attempt_at: int = column(sa.Integer, nullable=False, server_default="0")
+
+
+class EventFailureRow(SQLModel, table=True):
+    """An event that a subscriber did not take after all attempts; it is not tried again."""
+
+    __tablename__ = "event_failures"
+
+    subscriber: str = column(sa.Text, primary_key=True)
+    seq: int = column(sa.Integer, primary_key=True)
+    topic: str = column(sa.Text, nullable=False)
+    payload: str = column(sa.Text, nullable=False)
+    at: int = column(sa.Integer, nullable=False)
+    error_code: str = column(sa.Text, nullable=False)
+
+
+class LeaseRow(SQLModel, table=True):
+    """Who alone may do something for a while; another takes it when it has expired."""
+
+    __tablename__ = "leases"
+
+    name: str = column(sa.Text, primary_key=True)
+    holder: str = column(sa.Text, nullable=False)
+    acquired_at: int = column(sa.Integer, nullable=False)
+    expires_at: int = column(sa.Integer, nullable=False)
+
+
+class JobRunRow(SQLModel, table=True):
+    """One run of a job. ``due_at``: the moment of the schedule that it stands for."""
+
+    __tablename__ = "job_runs"
+    __table_args__ = (
+        sa.CheckConstraint("json_valid(counts) AND json_valid(rejected)", name="json"),
+        sa.CheckConstraint("(state = 'running') = (ended_at IS NULL)", name="ended"),
+        sa.Index("ix_job_runs_job_started_at", "job", "started_at"),
+    )
+
+    run_id: str = column(sa.Text, primary_key=True)
+    job: str = column(sa.Text, nullable=False)
+    trigger: str = column(sa.Text, nullable=False)
+    due_at: int | None = column(sa.Integer)
+    started_at: int = column(sa.Integer, nullable=False)
+    ended_at: int | None = column(sa.Integer)
+    state: JobState = column(choice(JobState, "state"), nullable=False)
+    holder: str = column(sa.Text, nullable=False)
+    counts: str = column(sa.Text, nullable=False, server_default="{}")
+    rejected: str = column(sa.Text, nullable=False, server_default="[]")
+    error_code: str | None = column(sa.Text)
+    reason: str | None = column(sa.Text)
+
+
+class SupportRow(SQLModel, table=True):
+    """A further source that says what a memory says; its own is in ``memories.source_id``."""
+
+    __tablename__ = "memory_supports"
+    __table_args__ = (
+        sa.Index("ix_memory_supports_source_id", "source_id"),
+        {"sqlite_with_rowid": False},
+    )
+
+    memory_id: str = memory_ref(primary_key=True)
+    source_id: str = column(sa.Text, sa.ForeignKey("memory_sources.source_id"), primary_key=True)
+    added_at: int = column(sa.Integer, nullable=False)
+
+
+class EchoLineRow(SQLModel, table=True):
+    """A line that was handed out, by the hash of its normal form (64 bits), and when first."""
+
+    __tablename__ = "echo_lines"
+
+    line_hash: int = column(sa.Integer, primary_key=True)
+    first_at: int = column(sa.Integer, nullable=False)
+    last_at: int = column(sa.Integer, nullable=False)
