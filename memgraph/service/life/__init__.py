@@ -1,0 +1,1 @@
+"""The life of a memory: events, consolidation, enrichment, decay, reflection, the worker."""
