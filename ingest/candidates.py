@@ -24,17 +24,6 @@ Format = Literal[
     "decision_record", "markdown", "transcript", "prose", "chat", "memories", "observations"
 ]
 
-DEFAULT_IMPORTANCE: Mapping[MemoryType, int] = {
-    MemoryType.DECISION: 70,
-    MemoryType.GOAL: 60,
-    MemoryType.TODO: 60,
-    MemoryType.PREFERENCE: 55,
-    MemoryType.FACT: 50,
-    MemoryType.EVENT: 45,
-    MemoryType.OBSERVATION: 40,
-    MemoryType.IDENTITY: 50,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

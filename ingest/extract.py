@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ingest.candidates import (
-    DEFAULT_IMPORTANCE,
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
     Candidate,
@@ -14,6 +13,7 @@ from ingest.candidates import (
     ParsedDocument,
 )
 from ingest.reasons import Part
+from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
 
 Classify = Callable[[Sequence[str]], Sequence[tuple[MemoryType | None, float]]]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ingest.candidates import (
-    DEFAULT_IMPORTANCE,
     MAX_PASSAGE_CHARS,
     Candidate,
     Finding,
@@ -19,8 +18,9 @@ from ingest.candidates import (
 from ingest.dates import read_date
 from ingest.parsers.naming import document_keys, title_of
 from ingest.parsers.transcript import is_transcript, parse_transcript
-from ingest.sentences import split_sentences
+from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryStatus, MemoryType
+from memgraph.service.sentences import split_sentences
 
 _BULLET = re.compile(r"^(?:[-*+•–]|\d{1,3}[.)])\s+(?=\S)")
 _BOX = re.compile(r"^\[([ xX])\]\s+(?=\S)")

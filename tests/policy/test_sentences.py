@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sentences import split_sentences
+from memgraph.policy.sentences import split_sentences
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,23 @@
+"""One turn of a conversation, as those who make facts of it read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one speaker said at once.
+
+    Attributes:
+        memory_id: of the episode that holds it.
+        source_role: who spoke: a name, or ``user``, ``assistant`` and the like.
+        at_ms: when it was said.
+        sequence: its place in the session, where that was told.
+    """
+
+    memory_id: str
+    content: str
+    source_role: str
+    at_ms: int
+    sequence: int | None = None
