@@ -1,0 +1,165 @@
+"""What consolidation asks of an extractor, and what an extractor may answer.
+
+An extractor reads one page of turns and proposes. It writes nothing: whatever it answers is held
+against the store and the rules before any of it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from memgraph.model.enums import MemoryType, Sensitivity
+
+if TYPE_CHECKING:
+    from memgraph.consolidation.extracting import FactCandidate
+    from memgraph.consolidation.turns import Turn
+    from memgraph.model.jobs import RejectedItem
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFact:
+    """A stored, active fact as an extractor sees it.
+
+    ``protected``: confirmed or told by a user; no proposal makes it lose a contradiction.
+    ``time_ms``: when it happened, or else when it was stored.
+    """
+
+    memory_id: str
+    content: str
+    type: MemoryType
+    confidence: float
+    time_ms: int
+    protected: bool
+
+
+class KnownFacts(Protocol):
+    """Look-ups in the store, each a short read of its own.
+
+    They see active facts of the page's scope and agent, up to its sensitivity, and nothing else.
+    """
+
+    def similar(self, text: str, limit: int = 8) -> Sequence[KnownFact]:
+        """Facts that share words with a text, the best match first; ``limit`` 1..50."""
+        ...
+
+    def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
+        """Facts that speak of the same thing and may contradict a statement of that time."""
+        ...
+
+    def get(self, memory_id: str) -> KnownFact | None:
+        """One fact; None: there is none that may be seen from here."""
+        ...
+
+
+@dataclass(slots=True)
+class Budget:
+    """What a run may still ask of a language model; shared by all of its pages."""
+
+    calls: int
+    tokens: int
+
+    def spend(self, *, calls: int = 0, tokens: int = 0) -> None:
+        """Take off what was used; the last call may take more than was left."""
+        self.calls = max(self.calls - calls, 0)
+        self.tokens = max(self.tokens - tokens, 0)
+
+    @property
+    def exhausted(self) -> bool:
+        return self.calls <= 0 or self.tokens <= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some turns of one session, all of one scope and agent, in their order.
+
+    Attributes:
+        turns: what facts may be drawn from; every candidate's evidence is among them.
+        before: turns before the page, as context only.
+        sensitivity: the highest among ``turns`` and ``before``.
+        known: look-ups in the store.
+        budget: an extractor that asks a model looks at it before each call, and spends from it.
+        max_facts: how many candidates are taken, the best ones.
+        stop: whether the run is to end; an extractor looks before each call.
+    """
+
+    session_id: str
+    turns: tuple[Turn, ...]
+    before: tuple[Turn, ...]
+    sensitivity: Sensitivity
+    known: KnownFacts
+    budget: Budget
+    max_facts: int
+    now_ms: int
+    stop: Callable[[], bool] = field(default=lambda: False)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolutionProposal:
+    """That one of two memories that contradict each other is to stand.
+
+    ``winner`` and ``loser`` are ids of stored facts, or ``#0``, ``#1``, … for a place in
+    ``PageProposal.facts``. It is applied only where the rules find the contradiction too.
+    """
+
+    winner: str
+    loser: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageProposal:
+    """What an extractor makes of a page.
+
+    Attributes:
+        complete: False: the budget was spent or ``stop`` was heard before the page was read.
+            Nothing of such a page is kept; it stays for a later run.
+        calls, tokens: of a language model, as they were spent from the budget.
+    """
+
+    facts: tuple[FactCandidate, ...] = ()
+    resolutions: tuple[ResolutionProposal, ...] = ()
+    rejected: tuple[RejectedItem, ...] = ()
+    calls: int = 0
+    tokens: int = 0
+    complete: bool = True
+
+
+class Extractor(Protocol):
+    """Reads a page and proposes facts. Called outside any transaction.
+
+    Attributes:
+        name: told in reports and in the journal: ``rules``, or the model's name.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def propose(self, page: Page) -> PageProposal:
+        """Propose facts and resolutions.
+
+        Raises:
+            ProviderUnavailable, ProviderRejected: the page stays for a later run.
+            ProviderAnswerInvalid: the model talks nonsense; rules take the page.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """Two statements that the rules take for a contradiction, the earlier one first."""
+
+    earlier: str
+    later: str
+    probability: float
+
+
+class ConflictJudge(Protocol):
+    """A second opinion on contradictions: it can dismiss one, it can never find one."""
+
+    def judge(
+        self, suspicions: Sequence[Suspicion], *, sensitivity: Sensitivity, budget: Budget
+    ) -> Sequence[bool | None]:
+        """For each: True (they contradict), False (they do not), None (no word; rules stand)."""
+        ...
