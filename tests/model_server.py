@@ -77,6 +77,36 @@ class ModelServer:
         return lambda request: (200, body, {})
 
     @staticmethod
+    def calls(
+        *calls: tuple[str, Any], text: str | None = None, finish_reason: str = "tool_calls"
+    ) -> Behaviour:
+        """A chat completion that asks for tools, each ``(name, arguments)``.
+
+        Arguments that are text go out as they are, others as JSON.
+        """
+        asked = [
+            {
+                "id": f"call_{place}",
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "arguments": given if isinstance(given, str) else json.dumps(given),
+                },
+            }
+            for place, (name, given) in enumerate(calls)
+        ]
+        message = {"role": "assistant", "content": text, "tool_calls": asked}
+        body = {
+            "id": "c-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}],
+            "usage": {"prompt_tokens": 30, "completion_tokens": 12, "total_tokens": 42},
+        }
+        return lambda request: (200, body, {})
+
+    @staticmethod
     def reranks(score: Callable[[str, str], float], first: int | None = None) -> Behaviour:
         """The good answer of a rerank interface: every document's score, in the order given.
 

@@ -24,6 +24,7 @@ from memgraph.errors import (
     ProviderRejected,
     ProviderUnavailable,
 )
+from memgraph.providers._deadline import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +54,8 @@ class Connection:
         api_key: the key; None leaves it to litellm, which reads the provider's variable.
         first_wait_s: pause before the first retry, >= 0; doubles each time, with jitter.
         give_up_after_s: seconds after which nothing is tried again; None: no such limit.
+        cut_off_late: nobody waits for a request longer than ``timeout_s``, be its answer on its
+            way or not; else that is the longest silence. Needs `load`.
 
     Raises:
         InvalidConfig: a value out of range; ``details['key']`` names it.
@@ -65,6 +68,7 @@ class Connection:
     api_key: str | None = field(default=None, repr=False)
     first_wait_s: float = 0.5
     give_up_after_s: float | None = None
+    cut_off_late: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.timeout_s < float("inf"):
@@ -99,7 +103,11 @@ def call(
         wait=_pause_s(connection.first_wait_s),
         reraise=True,
     )
-    return attempts(_call_once, connection, operation, request)
+    if not connection.cut_off_late:
+        return attempts(_call_once, connection, operation, request)
+    return attempts(
+        within, connection.timeout_s, lambda: _call_once(connection, operation, request)
+    )
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from memgraph.errors import InvalidConfig, MemgraphError, ProviderUnavailable
 from memgraph.providers.embedding import checked, prepared
+from memgraph.providers.tool_calling import ChatTurn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"\w+")
+_Played = ChatTurn | MemgraphError
 
 
 class FakeEmbedding:
@@ -86,6 +88,42 @@ class FakeCompletion:
         if isinstance(answer, MemgraphError):
             raise answer
         return copy.deepcopy(answer)
+
+
+class FakeToolCalling:
+    """Plays prepared turns in their order; a turn that is an error is raised.
+
+    Args:
+        turns: for each call a turn, an error, or a function of the messages that gives either;
+            after the last one the model has nothing more to ask for and says "Done."
+
+    Attributes:
+        calls: the messages of every call, oldest first.
+        tools: the names of the tools that were offered in the last call.
+    """
+
+    name: ClassVar[str] = "fake"
+
+    def __init__(self, turns: Iterable[_Played | Callable[[list[Any]], _Played]] = ()) -> None:
+        self._turns = list(turns)
+        self.calls: list[list[dict[str, Any]]] = []
+        self.tools: tuple[str, ...] = ()
+
+    def chat(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> ChatTurn:
+        """See `ToolCallingProvider.chat`."""
+        place = len(self.calls)
+        self.calls.append(copy.deepcopy([dict(message) for message in messages]))
+        self.tools = tuple(tool["function"]["name"] for tool in tools)
+        if place >= len(self._turns):
+            return ChatTurn("Done.")
+        played = self._turns[place]
+        if callable(played):
+            played = played(self.calls[-1])
+        if isinstance(played, MemgraphError):
+            raise played
+        return played
 
 
 class FakeReranking:

@@ -1,0 +1,117 @@
+"""Tool calls from any language model that litellm can reach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.providers import _litellm
+from memgraph.providers.completion import (
+    DEFAULT_MAX_TOKENS,
+    DEFAULT_RETRIES,
+    DEFAULT_TIMEOUT_S,
+    LITELLM_PREFIX,
+    MAX_ANSWER_CHARACTERS,
+)
+from memgraph.providers.tool_calling import MAX_TOOL_CALLS, ChatTurn, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class LitellmToolCalling:
+    """One language model behind litellm, asked at temperature 0.
+
+    Args:
+        model: as litellm names it, without the ``litellm/`` of the configuration.
+        timeout_s: seconds for one request as a whole, > 0. Loading litellm, once in a process,
+            is not counted.
+        retries: further attempts after one that failed for a passing reason, >= 0.
+        max_tokens: longest answer, >= 1; an answer cut off there is invalid.
+        api_base: the provider's address where it is not litellm's own.
+        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
+
+    Raises:
+        InvalidConfig: a value out of range; ``details['key']`` names it.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        retries: int = DEFAULT_RETRIES,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        first_wait_s: float = 0.5,
+    ) -> None:
+        if max_tokens < 1:
+            raise InvalidConfig("The longest answer must be at least 1 token.", key="max_tokens")
+        self.name = LITELLM_PREFIX + model
+        self._max_tokens = max_tokens
+        self._connection = _litellm.Connection(
+            model, timeout_s, retries, api_base, api_key, first_wait_s, cut_off_late=True
+        )
+
+    def chat(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> ChatTurn:
+        """See `ToolCallingProvider.chat`."""
+        offered = {"tools": [dict(tool) for tool in tools], "tool_choice": "auto"} if tools else {}
+        _litellm.load(chat=True)
+        response = _litellm.call(
+            self._connection,
+            "completion",
+            messages=[dict(message) for message in messages],
+            temperature=0,
+            max_tokens=self._max_tokens,
+            # Without it litellm loads a package of the MCP gateway that it does not depend on.
+            _skip_mcp_handler=True,
+            **offered,
+        )
+        return _turn(response)
+
+
+def _turn(response: Any) -> ChatTurn:
+    choices = getattr(response, "choices", None)
+    if not choices:
+        raise ProviderAnswerInvalid("The model returned no answer.", reason="no_text")
+    if choices[0].finish_reason == "length":
+        raise ProviderAnswerInvalid("The model's answer was cut off.", reason="cut_off")
+    message = choices[0].message
+    text = message.content
+    if not isinstance(text, str | None) or len(text or "") > MAX_ANSWER_CHARACTERS:
+        raise ProviderAnswerInvalid("The model returned no usable text.", reason="no_text")
+    calls = _calls(message.tool_calls)
+    if not text and not calls:
+        raise ProviderAnswerInvalid("The model said nothing.", reason="no_text")
+    usage = getattr(response, "usage", None)
+    return ChatTurn(text or "", calls, _tokens(usage, "prompt"), _tokens(usage, "completion"))
+
+
+def _calls(given: Any) -> tuple[ToolCall, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list) or len(given) > MAX_TOOL_CALLS:
+        raise ProviderAnswerInvalid("The model asked for too much.", reason="tool_calls")
+    return tuple(_call(each) for each in given)
+
+
+def _call(given: Any) -> ToolCall:
+    function = getattr(given, "function", None)
+    parts = (
+        getattr(given, "id", None),
+        getattr(function, "name", None),
+        getattr(function, "arguments", None),
+    )
+    if not all(isinstance(part, str) and len(part) <= MAX_ANSWER_CHARACTERS for part in parts):
+        raise ProviderAnswerInvalid("The model asked for no readable call.", reason="tool_calls")
+    return ToolCall(*(str(part) for part in parts))
+
+
+def _tokens(usage: Any, kind: str) -> int | None:
+    """A count above 0, else None: some servers report zeros for what they don't count."""
+    count = getattr(usage, f"{kind}_tokens", None)
+    return count if type(count) is int and count > 0 else None
