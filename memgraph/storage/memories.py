@@ -149,7 +149,8 @@ def set_status(
     """Change a status, its history and the index; the old period ends where the new one begins.
 
     ``valid_until`` becomes the end of an active memory unless it had one, and is open again when
-    the memory returns; an end that was given with the memory stays.
+    the memory returns; an end that was given with the memory stays. A memory that returns to being
+    active counts as accessed: someone asked for it, and it begins to fade anew.
     """
     connection.execute(
         sa.update(tables.statuses)
@@ -170,15 +171,24 @@ def set_status(
         ],
     )
     end: sa.ColumnElement[Any] = tables.memories.c.valid_until
+    accessed: sa.ColumnElement[Any] = tables.memories.c.last_accessed_at
     if status is MemoryStatus.ACTIVE:
         history = tables.statuses.c
         ends = sa.select(history.since).where(
             history.memory_id == memory_id, history.status != MemoryStatus.ACTIVE
         )
         end = sa.case((end.in_(ends), sa.null()), else_=end)
+        accessed = sa.func.max(sa.func.coalesce(accessed, at), at)
     else:
         end = sa.func.coalesce(end, at)
-    update(connection, memory_id, status=status, updated_at=at, valid_until=end)
+    update(
+        connection,
+        memory_id,
+        status=status,
+        updated_at=at,
+        valid_until=end,
+        last_accessed_at=accessed,
+    )
     vectors.refresh(connection, [memory_id])
 
 

@@ -1,0 +1,231 @@
+"""The nightly job of decay on a real database: what it retires and leaves, night after night."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from working import working
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.model.enums import MemoryStatus
+from memgraph.model.jobs import JobReport
+from memgraph.service.life import decaying
+
+ACTIVE, RETRACTED = MemoryStatus.ACTIVE, MemoryStatus.RETRACTED
+
+
+def night(orc: Orchestrator, *, days: float = 0.0, **options: Any) -> JobReport:
+    """Run the job, ``days`` later than the orchestrator's clock says."""
+    with orc._service.opened(orc.name) as opened:
+        now_ms = opened.clock.now_ms() + round(days * MS_PER_DAY)
+        return decaying.decay(opened, now_ms=now_ms, actor="nightly", **options)
+
+
+def status(orc: Orchestrator, memory_id: str) -> MemoryStatus:
+    return orc.get(memory_id).status
+
+
+def journalled(orc: Orchestrator) -> int:
+    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
+        return int(connection.exec_driver_sql("SELECT max(seq) FROM audit_log").scalar_one())
+
+
+def test_what_faded_is_retracted_with_its_reason_and_end(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("The printer is on the second floor.")
+    clock.advance(days=29.9)
+    assert night(orc).counts["retired"] == 0
+    assert status(orc, one) is ACTIVE
+    clock.advance(days=0.1)
+    assert night(orc).counts == {"looked_at": 1, "retired": 1, "kept": 0, "rejected": 0}
+    memory = orc.get(one)
+    assert (memory.status, memory.valid_until) == (RETRACTED, clock.now_ms())
+    assert memory.confidence == 1.0
+    last = orc.trace(one).status_history[-1]
+    assert (last.status, last.reason, last.actor) == (RETRACTED, "decayed", "nightly")
+    assert orc.recall("where is the printer").ids == ()
+    assert orc.verify().ok
+
+
+def test_a_second_night_changes_nothing(orc: Orchestrator, clock: FixedClock) -> None:
+    orc.remember("The printer is on the second floor.")
+    kept = orc.remember("The cellar key hangs by the door.", decay_rate=0.001)
+    clock.advance(days=40)
+    night(orc)
+    seq, memory = journalled(orc), orc.get(kept)
+    assert night(orc).counts == {"looked_at": 1, "retired": 0, "kept": 0, "rejected": 0}
+    assert (journalled(orc), orc.get(kept)) == (seq, memory)
+
+
+def test_what_never_fades(orc: Orchestrator, clock: FixedClock) -> None:
+    kept = [
+        orc.remember("A thought about the week.", kind="reflection"),
+        orc.save_episode("Good morning.", session_id="s", source_role="user"),
+        orc.remember("Anna is the owner.", decay_rate=0.0, confidence=0.01),
+        orc.remember("The vat id is 12345."),
+    ]
+    orc.confirm(kept[-1])
+    clock.advance(days=4_000)
+    assert night(orc).counts["retired"] == 0
+    assert [status(orc, each) for each in kept] == [ACTIVE] * 4
+
+
+def test_superseded_memories_stay_what_they_are(orc: Orchestrator, clock: FixedClock) -> None:
+    old = orc.remember("The office is in Berlin.")
+    new = orc.correct(old, "The office is in Paris.", reason="moved", decay_rate=0.0)
+    clock.advance(days=100)
+    assert night(orc).counts["retired"] == 0
+    assert status(orc, old) is MemoryStatus.SUPERSEDED
+    assert status(orc, new) is ACTIVE
+
+
+def test_an_access_that_is_not_written_down_yet_counts(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("The printer is on the second floor.")
+    clock.advance(days=29)
+    assert orc.recall("which floor has the printer").ids == (one,)
+    clock.advance(days=2)
+    assert night(orc).counts["retired"] == 0
+    clock.advance(days=29)
+    assert night(orc).counts["retired"] == 1
+
+
+@pytest.mark.parametrize("change", ["confirm", "recall", "retract"])
+def test_who_was_faster_than_the_job_is_heard(
+    orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    one = orc.remember("The printer is on the second floor.")
+    clock.advance(days=40)
+    changes: dict[str, Callable[[], object]] = {
+        "confirm": lambda: orc.confirm(one),
+        "recall": lambda: orc.recall("printer"),
+        "retract": lambda: orc.retract(one, reason="wrong"),
+    }
+    retire = decaying._retire
+
+    def after_the_change(*args: Any, **options: Any) -> int:
+        changes[change]()
+        return retire(*args, **options)
+
+    monkeypatch.setattr(decaying, "_retire", after_the_change)
+    counts = night(orc).counts
+    assert (counts["retired"], counts["kept"]) == (0, 1)
+    assert orc.trace(one).status_history[-1].reason in (None, "wrong")
+
+
+def test_a_restored_memory_begins_anew(orc: Orchestrator, clock: FixedClock) -> None:
+    one = orc.remember("The printer is on the second floor.")
+    clock.advance(days=40)
+    night(orc)
+    orc.restore(one, reason="still true")
+    assert orc.get(one).valid_until is None
+    clock.advance(days=1)
+    assert night(orc).counts["retired"] == 0
+    clock.advance(days=29)
+    assert night(orc).counts["retired"] == 1
+
+
+def test_a_restored_memory_of_hardly_any_confidence_is_left_to_who_restored_it(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("Perhaps the printer is broken.", confidence=0.04)
+    assert night(orc).counts["retired"] == 1
+    orc.restore(one, reason="it may be")
+    clock.advance(days=3)
+    counts = night(orc).counts
+    assert (counts["retired"], counts["kept"]) == (0, 1)
+    assert status(orc, one) is ACTIVE
+
+
+def test_what_a_reopened_contradiction_brings_back_begins_anew(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one, other = orc.remember("The office is in Rome."), orc.remember("The office is in Oslo.")
+    edge = orc.relate(one, "Contradicts", other)
+    orc.resolve(edge, winner=one, reason="asked")
+    clock.advance(days=60)
+    orc.confirm(one)
+    orc.reopen(edge, reason="asked again")
+    assert night(orc, days=1).counts["retired"] == 0
+    assert status(orc, other) is ACTIVE
+
+
+def test_a_clock_that_went_back_and_times_to_come_retire_nothing(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("The printer is on the second floor.")
+    clock.advance(days=-400)
+    assert night(orc).counts["retired"] == 0
+    two = orc.remember("The scanner is on the third floor.")
+    clock.advance(days=430)
+    assert night(orc).counts["retired"] == 2
+    clock.advance(days=-100)
+    orc.restore(two, reason="the clock was wrong")
+    assert night(orc).counts["retired"] == 0
+    assert [status(orc, each) for each in (one, two)] == [RETRACTED, ACTIVE]
+    assert orc.verify().ok
+
+
+def test_the_time_of_the_run_decides_and_the_clock_is_written(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("The printer is on the second floor.")
+    assert night(orc, days=31).counts["retired"] == 1
+    assert orc.trace(one).status_history[-1].since == clock.now_ms()
+
+
+def test_the_exponent_of_the_settings_is_used(tmp_path: Path) -> None:
+    clock = FixedClock()
+    config = {"memory.decay.exponent": 0.8, "memory.decay.threshold": 0.2}
+    with working(tmp_path, config=config, clock=clock) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("The printer is on the second floor.")
+        # exp(-0.1 x d^0.8) is 0.2 at d = (10 ln 5)^(1/0.8), which is 32.2 days.
+        clock.advance(days=32.1)
+        assert night(orc).counts["retired"] == 0
+        clock.advance(days=0.2)
+        assert night(orc).counts["retired"] == 1
+
+
+def test_a_run_that_was_stopped_is_ended_by_the_next(
+    orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decaying, "_RETIRED", 3)
+    orc.remember_many([{"content": f"Note {number}."} for number in range(10)])
+    clock.advance(days=40)
+    answers = iter([False, False, False, True])
+    told: list[tuple[str, int, int]] = []
+    first = night(orc, stop=lambda: next(answers, True), progress=lambda *each: told.append(each))
+    assert (first.counts["retired"], first.reason) == (6, "stopped")
+    second = night(orc, progress=lambda *each: told.append(each))
+    assert (second.counts["retired"], second.reason) == (4, None)
+    assert told[-1] == ("decay", 10, 10)
+    assert orc.verify().ok
+
+
+def test_the_bulletin_no_longer_tells_of_it(service: MemoryService, clock: FixedClock) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    one = orc.remember("The printer is on the second floor.")
+    assert one in orc.bulletin().bulletin.memory_ids
+    clock.advance(days=40)
+    night(orc)
+    assert one not in orc.bulletin().bulletin.memory_ids
+
+
+def test_the_vector_index_no_longer_finds_it(tmp_path: Path) -> None:
+    clock = FixedClock()
+    with working(tmp_path, clock=clock) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("The printer is on the second floor.")
+        orc.embed_pending()
+        assert "vector" in orc.recall("printer floor").items[0].legs
+        clock.advance(days=70)
+        night(orc)
+        assert orc.recall("printer floor").ids == ()
+        assert orc.verify().ok
