@@ -302,6 +302,11 @@ class EntityRow(SQLModel, table=True):
     __table_args__ = (
         sa.UniqueConstraint("name_key", "type"),
         sa.CheckConstraint("mention_count >= 0", name="mention_count"),
+        sa.Index(
+            "ix_entities_merged_into",
+            "merged_into",
+            sqlite_where=sa.text("merged_into IS NOT NULL"),
+        ),
     )
 
     pk: int = column(sa.Integer, primary_key=True)
@@ -313,6 +318,8 @@ class EntityRow(SQLModel, table=True):
     mention_count: int = column(sa.Integer, nullable=False, server_default="0")
     protected: bool = column(sa.Boolean, nullable=False, server_default="0")
     created_at: int = column(sa.Integer, nullable=False)
+    # The id of the entity that is meant by this name; then nothing is linked to this one.
+    merged_into: str | None = column(sa.Text)
 
 
 class EntityAliasRow(SQLModel, table=True):

@@ -296,7 +296,9 @@ class Writer:
         names = {name: None for _, each in found for name in each}
         if not names:
             return
-        keys = entities.find(connection, list(names))
+        known = entities.find(connection, list(names))
+        keys = known.keys
+        entities.add_spellings(connection, known.spellings)
         # Two spellings of one new entity: the first one seen names it.
         fresh: dict[tuple[str, str], EntityName] = {}
         for name in names:

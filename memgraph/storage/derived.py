@@ -15,6 +15,15 @@ _RECOUNT = (
     " (SELECT count(*) FROM memory_entities l WHERE l.entity_pk = entities.pk)"
 )
 
+# What somebody decided about a name is kept, whether or not it is named at present.
+_UNNAMED = (
+    "{0}.mention_count = 0 AND {0}.protected = 0 AND {0}.summary IS NULL"
+    " AND {0}.merged_into IS NULL"
+    " AND NOT EXISTS (SELECT 1 FROM entities o WHERE o.merged_into = {0}.entity_id)"
+    " AND NOT EXISTS (SELECT 1 FROM entity_aliases a"
+    " WHERE a.entity_pk = {0}.pk AND a.alias_key <> {0}.name_key)"
+)
+
 
 def memory_count(connection: sa.Connection) -> int:
     return int(connection.exec_driver_sql("SELECT count(*) FROM memories").scalar_one())
@@ -101,8 +110,12 @@ def recount_all(connection: sa.Connection) -> None:
 
 def remove_unnamed(connection: sa.Connection) -> int:
     """Remove entities that nothing names and nobody wrote anything about; gives how many."""
+    # Another spelling of the own name is no more than that name.
+    connection.exec_driver_sql(
+        "DELETE FROM entity_aliases WHERE EXISTS (SELECT 1 FROM entities e"
+        f" WHERE e.pk = entity_aliases.entity_pk AND {_UNNAMED.format('e')})"
+    )
     removed = connection.exec_driver_sql(
-        "DELETE FROM entities WHERE mention_count = 0 AND protected = 0 AND summary IS NULL"
-        " AND NOT EXISTS (SELECT 1 FROM entity_aliases a WHERE a.entity_pk = entities.pk)"
+        f"DELETE FROM entities WHERE {_UNNAMED.format('entities')}"
     )
     return int(removed.rowcount)

@@ -16,13 +16,18 @@ _insert = Insert(
     "entities", ("pk", "entity_id", "canonical_name", "name_key", "type", "created_at")
 )
 _BY_NAME = (
-    "SELECT pk, name_key, type FROM entities WHERE name_key IN (SELECT value FROM json_each(?))"
+    "SELECT e.name_key, e.type, e.pk, m.pk, e.canonical_name FROM entities e"
+    " LEFT JOIN entities m ON m.entity_id = e.merged_into"
+    " WHERE e.name_key IN (SELECT value FROM json_each(?))"
 )
-# Of two entities with one alias the older is meant.
+# Of two entities with one alias the older is meant. Another spelling of an entity's own name says
+# nothing of an entity of another type.
 _BY_ALIAS = (
-    "SELECT alias_key, entity_pk FROM entity_aliases"
-    " WHERE alias_key IN (SELECT value FROM json_each(?)) ORDER BY entity_pk DESC"
+    "SELECT a.alias_key, a.entity_pk FROM entity_aliases a JOIN entities e ON e.pk = a.entity_pk"
+    " WHERE a.alias_key IN (SELECT value FROM json_each(?)) AND a.alias_key <> e.name_key"
+    " ORDER BY a.entity_pk DESC"
 )
+_spelling = Insert("entity_aliases", ("alias_key", "entity_pk", "alias"), or_ignore=True)
 _link = Insert("memory_entities", ("entity_pk", "memory_pk"), or_ignore=True)
 _MENTION = "UPDATE entities SET mention_count = mention_count + ? WHERE pk = ?"
 
@@ -36,18 +41,44 @@ class EntityName:
     type: EntityType
 
 
-def find(connection: sa.Connection, names: Sequence[EntityName]) -> dict[EntityName, int]:
-    """Keys of the entities that are known by canonical name and type, or else by an alias."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Names that are known.
+
+    Attributes:
+        keys: of the entity that each name means.
+        spellings: (canonical name, key, spelling) where an entity is written in a new way.
+    """
+
+    keys: dict[EntityName, int]
+    spellings: list[tuple[str, int, str]]
+
+
+def find(connection: sa.Connection, names: Sequence[EntityName]) -> Known:
+    """Entities that are known by canonical name and type, or else by an alias.
+
+    A name that was merged into another entity means that one.
+    """
     wanted = (json.dumps(sorted({each.key for each in names})),)
     execute = driver(connection).execute
-    by_name = {(key, kind): pk for pk, key, kind in execute(_BY_NAME, wanted)}
+    by_name = {(key, kind): found for key, kind, *found in execute(_BY_NAME, wanted)}
     by_alias = dict(execute(_BY_ALIAS, wanted))
-    found = {}
+    known = Known({}, [])
     for each in names:
-        pk = by_name.get((each.key, each.type), by_alias.get(each.key))
-        if pk is not None:
-            found[each] = pk
-    return found
+        found = by_name.get((each.key, each.type))
+        if found is not None:
+            pk, merged_into, canonical_name = found
+            known.keys[each] = pk if merged_into is None else merged_into
+            if each.name != canonical_name and merged_into is None:
+                known.spellings.append((each.key, pk, each.name))
+        elif each.key in by_alias:
+            known.keys[each] = by_alias[each.key]
+    return known
+
+
+def add_spellings(connection: sa.Connection, spellings: Sequence[tuple[str, int, str]]) -> None:
+    """Keep how an entity is written, too: the first spelling that differs from its name."""
+    _spelling(connection, spellings)
 
 
 def create(

@@ -106,6 +106,14 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_memory_supports_source_id", "memory_supports", ["source_id"], unique=False)
+    op.add_column("entities", sa.Column("merged_into", sa.Text(), nullable=True))
+    op.create_index(
+        "ix_entities_merged_into",
+        "entities",
+        ["merged_into"],
+        unique=False,
+        sqlite_where=sa.text("merged_into IS NOT NULL"),
+    )
     op.add_column("sessions", sa.Column("completed_at", sa.Integer(), nullable=True))
     op.add_column("sessions", sa.Column("consolidated_through", sa.Text(), nullable=True))
     op.create_index(
@@ -125,6 +133,12 @@ def downgrade() -> None:
     )
     op.drop_column("sessions", "consolidated_through")
     op.drop_column("sessions", "completed_at")
+    op.drop_index(
+        "ix_entities_merged_into",
+        table_name="entities",
+        sqlite_where=sa.text("merged_into IS NOT NULL"),
+    )
+    op.drop_column("entities", "merged_into")
     op.drop_index("ix_memory_supports_source_id", table_name="memory_supports")
     op.drop_table("memory_supports")
     op.drop_table("leases")
