@@ -1,0 +1,161 @@
+"""Which texts are an echo of what the memory handed out. Lines are told by a normal form's hash.
+
+What a memory says comes back: an agent repeats it, a user pastes it. Taken for a source it would
+make its own ground firmer with every round. Equal lines are an echo whoever says them; other
+words are one only where nothing in them is new (``memgraph.policy.echo_wording``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator
+from enum import StrEnum
+
+from memgraph.policy.sentences import split_sentences
+
+# A model has what it was told at hand for as long as its conversation lasts, a user what it was
+# just shown; a day later an equal sentence of a user is a statement of its own.
+WINDOW_MS = 86_400_000
+# Fewer words say nothing by themselves: "ok", "yes please", "thank you".
+MIN_WORDS = 3
+MIN_CHARS = 12
+# Scripts without blanks: so many characters of them say as much.
+MIN_UNSPACED_CHARS = 6
+
+AGENT_ROLES = frozenset(
+    ("agent", "ai", "assistant", "bot", "developer", "function", "model", "system", "tool")
+)
+
+MEMORY_ID = r"(?:fact|ep|ref)_[0-9A-Za-z]{20,32}"
+_CITATION = re.compile(rf"\s*[\[(]\s*{MEMORY_ID}(?:\s*[,;]\s*{MEMORY_ID})*\s*[\])]", re.IGNORECASE)
+_LONE_ID = re.compile(rf"\b{MEMORY_ID}\b", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_EMPHASIS = re.compile(r"[*`~]+|(?<![^\W_])_+|_+(?![^\W_])")
+_QUOTES = re.compile("[\"“”„‟«»「」『』]|(?<!\\w)['‘’‚‛]|['‘’‚‛](?!\\w)")
+_MARKER = re.compile(r"^(?:(?:[-+*•·>#|–—]+|\(?\d{1,3}[.)]|\[[ xX]?\])\s+)+")
+_LABELS = "|".join(
+    (
+        *sorted(AGENT_ROLES | {"user", "human", "me", "you"}),
+        "decision|event|fact|goal|identity|memory|observation|preference|todo",
+    )
+)
+_LABEL = re.compile(rf"^(?:(?:{_LABELS}):\s+)+", re.IGNORECASE)
+# Whoever it is: a name before words in quotation marks tells who said them, not what.
+_SPEECH = re.compile('^[^\\W\\d_][^:"“„«]{0,40}:\\s*(?=["“„«].*["”“»][.!?]?$)')
+# What the bulletin writes before a memory's own text.
+_BULLETIN_HEAD = re.compile(
+    r"^(?:\(until \d{4}-\d\d-\d\d\) |\d{4}-\d\d-\d\d (?:\([^)]{1,40}\) )?"
+    r"|Uncertain \(\d\.\d\d\): )"
+)
+_CONFLICT = re.compile(r'^Open since \d{4}-\d\d-\d\d: "(.*)" against "(.*)"$')
+_ENDS = " \t.,;:!?…。、！？"
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+_WORD = re.compile(r"\w+")
+
+
+class EchoReason(StrEnum):
+    """Why a text is no source. Stable codes.
+
+    LINE: it is a line that was handed out. RECEIPT: it says nothing beyond what was recalled
+    shortly before. KNOWN: an agent says what a memory said that stood at that time. FORMAT: it is
+    the memory's own output, pasted.
+    """
+
+    LINE = "line"
+    RECEIPT = "receipt"
+    KNOWN = "known"
+    FORMAT = "format"
+
+
+def is_agent(source_role: str | None) -> bool:
+    """Whether a speaker is a machine; one that nobody named is taken for one."""
+    return source_role is None or source_role.casefold() in AGENT_ROLES
+
+
+def known_echo(source_roles: Iterator[str | None] | list[str | None]) -> EchoReason | None:
+    """Whether a statement that repeats a stored memory adds no support to it.
+
+    An agent that says again what is remembered adds nothing, however it came to know it; so a
+    receipt that was lost lets no echo in. Any person among the speakers counts.
+    """
+    return EchoReason.KNOWN if all(is_agent(role) for role in source_roles) else None
+
+
+def normal_form(line: str) -> str:
+    """A line without case, markers, emphasis, quotation marks, citations, labels and end marks."""
+    text = _without_marks(unicodedata.normalize("NFKC", line))
+    text = _LABEL.sub("", _SPEECH.sub("", text))
+    text = _SPEECH.sub("", text)
+    text = " ".join(_QUOTES.sub("", text).casefold().split())
+    return text.strip(_ENDS)
+
+
+def says_enough(form: str) -> bool:
+    """Whether a normal form is long enough to be told by its hash."""
+    if len(_UNSPACED.findall(form)) >= MIN_UNSPACED_CHARS:
+        return True
+    words = [word for word in _WORD.findall(form) if not word.isnumeric()]
+    return len(words) >= MIN_WORDS and len(form) >= MIN_CHARS
+
+
+def form_hash(form: str) -> int:
+    """64 bits of BLAKE2b as SQLite keeps an integer: signed."""
+    digest = hashlib.blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def line_hashes(text: str) -> frozenset[int]:
+    """What a handed-out text is known by: each of its lines, each sentence of them.
+
+    A line of the bulletin also by the memory's own text in it.
+    """
+    forms: set[str] = set()
+    for unit in units(text):
+        for line in (unit, *_inner(unit)):
+            forms.add(normal_form(line))
+            forms.update(normal_form(each) for each in split_sentences(line))
+    return frozenset(form_hash(form) for form in forms if says_enough(form))
+
+
+def units(text: str) -> list[str]:
+    """The lines of a text; one that goes on in small letters belongs to the one before."""
+    found: list[str] = []
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not line:
+            found.append("")
+        elif found and found[-1] and _goes_on(found[-1], line):
+            found[-1] = f"{found[-1]} {line}"
+        else:
+            found.append(line)
+    return [line for line in found if line]
+
+
+def cited_ids(text: str) -> tuple[str, ...]:
+    """Memory ids that a text names, once each, in order."""
+    return tuple(dict.fromkeys(_LONE_ID.findall(text)))
+
+
+def _goes_on(before: str, line: str) -> bool:
+    return line[0].islower() and before[-1] not in ".!?:;…。！？" and not _MARKER.match(line)
+
+
+def _inner(line: str) -> Iterator[str]:
+    """The texts of memories that a line of the bulletin holds."""
+    bare = _without_marks(line)
+    conflict = _CONFLICT.match(bare)
+    if conflict:
+        yield from conflict.groups()
+        return
+    inner = _BULLETIN_HEAD.sub("", bare)
+    if inner != bare:
+        yield inner
+
+
+def _without_marks(text: str) -> str:
+    text = _CITATION.sub("", text)
+    text = _MARKER.sub("", text.strip())
+    text = _MARKER.sub("", _EMPHASIS.sub("", _ESCAPED.sub(r"\1", text)).strip())
+    return _LONE_ID.sub("", text).strip()
