@@ -37,6 +37,7 @@ from memgraph.storage import provisioning
 if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.importing import ImportReport
+    from memgraph.service.life.models import LanguageModel
     from memgraph.storage.vector_cache import HeldVectors, VectorCache
 
 DEFAULT_ACTOR = "user"
@@ -53,7 +54,7 @@ class MemoryService:
         root: the runtime root; by default ``MEMGRAPH_ROOT`` or the platform's data folder.
         config: settings from code, by dotted key or nested; they win over files and environment.
         clock, ids: where time and ids come from; fixed ones make runs repeatable.
-        embedding, completion, reranker: providers to use instead of the configured ones.
+        embedding, completion, reranker, llm: providers to use instead of the configured ones.
         environ: the environment to read settings from; by default the process's.
         background: embed new memories in a thread; without it call ``Orchestrator.embed_pending``.
     """
@@ -68,6 +69,7 @@ class MemoryService:
         embedding: EmbeddingProvider | None = None,
         completion: CompletionProvider | None = None,
         reranker: RerankingProvider | None = None,
+        llm: LanguageModel | None = None,
         environ: Mapping[str, str] | None = None,
         background: bool = True,
     ) -> None:
@@ -79,6 +81,7 @@ class MemoryService:
         self.ids = ids or UlidSource(self.clock)
         self._embedding = embedding
         self._reranker = reranker
+        self._llm = llm
         self._providers: dict[EmbeddingSettings, EmbeddingProvider] = {}
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
@@ -257,6 +260,7 @@ class MemoryService:
             reranker=reranker,
             find_names=find_names,
             hold_vectors=lambda: self._hold_vectors(settings),
+            find_llm=lambda: self._language_model(settings),
         )
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
@@ -284,6 +288,11 @@ class MemoryService:
         if chosen not in self._rerankers:
             self._rerankers[chosen] = configured_reranker(settings, self.environ)
         return self._rerankers[chosen]
+
+    def _language_model(self, settings: Settings) -> LanguageModel | None:
+        from memgraph.service.life.models import configured_llm
+
+        return self._llm or configured_llm(settings, self.environ)
 
     def _provider(self, settings: Settings) -> EmbeddingProvider | None:
         if self._embedding is not None:

@@ -31,6 +31,7 @@ from memgraph.storage.database import Database
 
 if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
+    from memgraph.service.life.models import LanguageModel
     from memgraph.service.writing import Writer
     from memgraph.storage.vector_cache import HeldVectors
 
@@ -63,6 +64,7 @@ class Opened:
         reranker: RerankingProvider | None,
         find_names: NameFinder,
         hold_vectors: Callable[[], HeldVectors],
+        find_llm: Callable[[], LanguageModel | None] = lambda: None,
     ) -> None:
         self.paths = paths
         self.database = database
@@ -75,6 +77,7 @@ class Opened:
         self.rerank_failed = False
         self.find_names = find_names
         self._hold_vectors = hold_vectors
+        self._find_llm = find_llm
         self._held_vectors: HeldVectors | None = None
         self._held_lock = threading.Lock()
         # Both are the pool's, under its lock.
@@ -116,6 +119,11 @@ class Opened:
             if self._held_vectors is None:
                 self._held_vectors = self._hold_vectors()
             return self._held_vectors
+
+    @cached_property
+    def llm(self) -> LanguageModel | None:
+        """The language model of ``memory.llm``; None: rules and the local model do its work."""
+        return self._find_llm()
 
     @cached_property
     def writer(self) -> Writer:

@@ -1,0 +1,56 @@
+"""The one language model of the life of a memory: ``memory.llm``, in its two manners of asking."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memgraph.config import Settings
+from memgraph.model.enums import Sensitivity
+from memgraph.providers.completion import CompletionProvider, completion_provider
+from memgraph.providers.tool_calling import ToolCallingProvider, tool_calling_provider
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A model that is asked for tool calls and for JSON.
+
+    Attributes:
+        tools: for consolidation.
+        completion: for everything else.
+        max_sensitivity: nothing above it is sent.
+    """
+
+    tools: ToolCallingProvider
+    completion: CompletionProvider
+    max_sensitivity: Sensitivity = Sensitivity.INTERNAL
+
+    @property
+    def name(self) -> str:
+        return self.tools.name
+
+    def may_read(self, sensitivity: Sensitivity) -> bool:
+        """Whether a text of this sensitivity may be sent."""
+        return sensitivity.level <= self.max_sensitivity.level
+
+
+def configured_llm(
+    settings: Settings, environ: Mapping[str, str] | None = None
+) -> LanguageModel | None:
+    """The model of ``memory.llm.provider``; None when that is ``none``. Opens no connection."""
+    chosen = settings.memory.llm
+    if chosen.provider == "none":
+        return None
+    variables = os.environ if environ is None else environ
+    reach = {
+        "timeout_s": chosen.timeout_s,
+        "retries": chosen.retries,
+        "api_base": chosen.api_base or None,
+        "api_key": variables.get(chosen.api_key_env) if chosen.api_key_env else None,
+    }
+    return LanguageModel(
+        tool_calling_provider(chosen.provider, **reach),
+        completion_provider(chosen.provider, **reach),
+        Sensitivity(chosen.max_sensitivity),
+    )
