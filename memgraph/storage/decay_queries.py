@@ -1,13 +1,14 @@
-"""What may fade, read a piece at a time, and the retiring of many memories in a few statements."""
+"""What may fade, and the retiring of many memories in a few statements."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import MemoryStatus
 from memgraph.storage import vectors
 from memgraph.storage.statements import driver
@@ -15,39 +16,52 @@ from memgraph.storage.visibility import View
 
 REASON = "decayed"
 
+# SQLite's arithmetic and Python's may differ in the last digits; who asks decides once more.
+_MARGIN = 1.0 + 1e-9
+_RETRACTED = MemoryStatus.RETRACTED.value
 # Episodes are a record, reflections are kept, and a rate of 0 protects.
 _MAY_FADE = "m.kind = 'fact' AND m.status = 'active' AND m.decay_rate > 0"
-_COLUMNS = "m.pk, m.memory_id, m.confidence, m.decay_rate, m.created_at, m.last_accessed_at"
-_THESE = "SELECT value FROM json_each(?)"
-# A memory of so little confidence that it would be retired as soon as it is restored: whoever
-# restored it wanted it to stay.
-_WAS_RESTORED = (
-    "EXISTS (SELECT 1 FROM memory_status h"
-    " WHERE h.memory_id = m.memory_id AND h.status = 'retracted')"
+# The formula of ``memgraph.policy.decay``: a hundred thousand rows need not leave the database.
+_IDLE_DAYS = f"max(:now - coalesce(m.last_accessed_at, m.created_at), 0) / {MS_PER_DAY}.0"
+_FADED = f"m.confidence * exp(-m.decay_rate * pow({_IDLE_DAYS}, :exponent)) < :threshold"
+_COLUMNS = (
+    "m.pk, m.memory_id, m.confidence, m.decay_rate, m.created_at, m.last_accessed_at,"
+    " m.scope, m.scope_id, m.sensitivity"
 )
+# Only asked of those whose own confidence is too low for any access to keep them.
+_WAS_RESTORED = (
+    "m.confidence < :threshold AND EXISTS (SELECT 1 FROM memory_status h"
+    f" WHERE h.memory_id = m.memory_id AND h.status = '{_RETRACTED}')"
+)
+_COUNT = f"SELECT count(*), max(m.pk) FROM memories m WHERE {_MAY_FADE}"
 _AFTER = (
-    f"SELECT {_COLUMNS}, 0 FROM memories m WHERE m.pk > ? AND {_MAY_FADE} ORDER BY m.pk LIMIT ?"
+    f"SELECT m.pk FROM memories m WHERE m.pk > :after AND {_MAY_FADE} AND {_FADED}"
+    " ORDER BY m.pk LIMIT :limit"
 )
 _NOW = (
     f"SELECT {_COLUMNS}, {_WAS_RESTORED} FROM memories m"
-    f" WHERE m.memory_id IN ({_THESE}) AND {_MAY_FADE} ORDER BY m.pk"
+    f" WHERE m.pk IN (SELECT value FROM json_each(:these)) AND {_MAY_FADE} ORDER BY m.pk"
 )
 _END_PERIODS = (
     "UPDATE memory_status SET until = max(since, ?)"
-    f" WHERE until IS NULL AND memory_id IN ({_THESE})"
+    " WHERE until IS NULL AND memory_id IN (SELECT value FROM json_each(?))"
 )
 _BEGIN_PERIODS = (
     "INSERT INTO memory_status (memory_id, status, since, until, actor, reason)"
-    f" SELECT value, '{MemoryStatus.RETRACTED.value}', ?, NULL, ?, ? FROM json_each(?)"
+    f" SELECT value, '{_RETRACTED}', ?, NULL, ?, '{REASON}' FROM json_each(?)"
 )
 _RETRACT = (
-    f"UPDATE memories SET status = '{MemoryStatus.RETRACTED.value}', updated_at = ?,"
-    f" valid_until = coalesce(valid_until, ?) WHERE memory_id IN ({_THESE})"
+    f"UPDATE memories SET status = '{_RETRACTED}', updated_at = ?,"
+    " valid_until = coalesce(valid_until, ?) WHERE pk IN (SELECT value FROM json_each(?))"
 )
 
 
 class Fading(NamedTuple):
-    """What the rule of decay looks at. ``restored``: it was retracted once and came back."""
+    """What the rule of decay looks at, and what the vector index has to know.
+
+    ``restored``: its own confidence is under the threshold, and it was retracted once and came
+    back. Looked up by ``may_fade`` alone.
+    """
 
     pk: int
     memory_id: str
@@ -55,45 +69,67 @@ class Fading(NamedTuple):
     decay_rate: float
     created_at: int
     last_accessed_at: int | None
+    scope: str
+    scope_id: str | None
+    sensitivity: str
     restored: int
 
 
-def last_key(connection: sa.Connection) -> int:
-    """The highest key of a memory; 0: there is none."""
-    [(found,)] = driver(connection).execute("SELECT max(pk) FROM memories")
-    return int(found or 0)
+class Rule(NamedTuple):
+    """When a memory has faded: the moment of asking, and the settings."""
+
+    now_ms: int
+    threshold: float
+    exponent: float
 
 
-def may_fade_after(connection: sa.Connection, after: int, limit: int) -> list[Fading]:
-    """The next active facts that are not protected, by key. ``restored`` is not looked up here."""
-    found = driver(connection).execute(_AFTER, (after, limit))
-    return [Fading(*row) for row in found]
+def may_fade_count(connection: sa.Connection) -> tuple[int, int]:
+    """How many active facts are not protected, and the highest key among them (0: none)."""
+    [(number, last)] = driver(connection).execute(_COUNT)
+    return int(number), int(last or 0)
 
 
-def may_fade(connection: sa.Connection, memory_ids: Sequence[str]) -> list[Fading]:
-    """Those of ``memory_ids`` that are active facts and not protected, as they are now."""
-    found = driver(connection).execute(_NOW, (json.dumps(list(memory_ids)),))
-    return [Fading(*row) for row in found]
+def faded_after(connection: sa.Connection, rule: Rule, after: int, limit: int) -> list[int]:
+    """Keys of the next memories that have faded, or are so close that only the rule can tell."""
+    values = {
+        "now": rule.now_ms,
+        "exponent": rule.exponent,
+        "threshold": rule.threshold * _MARGIN,
+        "after": after,
+        "limit": limit,
+    }
+    return [pk for (pk,) in driver(connection).execute(_AFTER, values)]
 
 
-def visible_that_may_fade(connection: sa.Connection, view: View) -> Iterator[Fading]:
-    """Every active fact that is not protected and that the reader may see, by key."""
+def may_fade(connection: sa.Connection, pks: Sequence[int], threshold: float) -> list[Fading]:
+    """Those of ``pks`` that are active facts and not protected, as they are now."""
+    values = {"these": json.dumps(list(pks)), "threshold": threshold}
+    return [Fading(*row) for row in driver(connection).execute(_NOW, values)]
+
+
+def visible_faded(connection: sa.Connection, rule: Rule, view: View) -> Iterator[Fading]:
+    """What the reader may see of what has faded, or nearly so, by key."""
     statement = (
-        f"SELECT {_COLUMNS}, 0 FROM memories m WHERE {_MAY_FADE} AND {view.where('m')}"
-        " ORDER BY m.pk"
+        f"SELECT {_COLUMNS}, 0 FROM memories m"
+        f" WHERE {_MAY_FADE} AND {_FADED} AND {view.where('m')} ORDER BY m.pk"
     )
-    rows: Iterable[Any] = driver(connection).execute(statement, view.params)
-    yield from (Fading(*row) for row in rows)
+    values = view.params | {
+        "now": rule.now_ms,
+        "exponent": rule.exponent,
+        "threshold": rule.threshold * _MARGIN,
+    }
+    yield from (Fading(*row) for row in driver(connection).execute(statement, values))
 
 
-def retire(connection: sa.Connection, memory_ids: Sequence[str], *, at: int, actor: str) -> None:
+def retire(connection: sa.Connection, faded: Sequence[Fading], *, at: int, actor: str) -> None:
     """Retract active memories because they faded: status, history and index, as one change does.
 
     See ``memgraph.storage.memories.set_status``; here the statements are for all of them at once.
     """
-    these = json.dumps(list(memory_ids))
+    ids, pks = json.dumps([each.memory_id for each in faded]), json.dumps([one.pk for one in faded])
     execute = driver(connection).execute
-    execute(_END_PERIODS, (at, these))
-    execute(_BEGIN_PERIODS, (at, actor, REASON, these))
-    execute(_RETRACT, (at, at, these))
-    vectors.refresh(connection, memory_ids)
+    execute(_END_PERIODS, (at, ids))
+    execute(_BEGIN_PERIODS, (at, actor, ids))
+    execute(_RETRACT, (at, at, pks))
+    places = [(one.pk, one.scope, one.scope_id, _RETRACTED, one.sensitivity) for one in faded]
+    vectors.place(connection, places)

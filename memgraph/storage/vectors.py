@@ -102,11 +102,18 @@ def refresh(connection: sa.Connection, memory_ids: Sequence[str]) -> None:
         " WHERE memory_id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(memory_ids)),),
     )
-    changes = [(visibility(*facts), pk) for pk, *facts in found]
-    if changes:
+    place(connection, [(pk, *facts) for pk, *facts in found])
+
+
+def place(connection: sa.Connection, rows: Sequence[tuple[int, str, str | None, str, str]]) -> None:
+    """Bring the index up to date with what memories are: rows of pk, scope, scope_id, status,
+    sensitivity.
+    """
+    if rows:
         _tell_change(connection)
-        connection.exec_driver_sql(
-            "UPDATE memory_vectors SET visibility = ? WHERE memory_pk = ?", changes
+        driver(connection).executemany(
+            "UPDATE memory_vectors SET visibility = ? WHERE memory_pk = ?",
+            [(visibility(*row[1:]), row[0]) for row in rows],
         )
 
 

@@ -196,16 +196,16 @@ def test_the_exponent_of_the_settings_is_used(tmp_path: Path) -> None:
 def test_a_run_that_was_stopped_is_ended_by_the_next(
     orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decaying, "_RETIRED", 3)
+    monkeypatch.setattr(decaying, "BATCH", 3)
     orc.remember_many([{"content": f"Note {number}."} for number in range(10)])
     clock.advance(days=40)
-    answers = iter([False, False, False, True])
+    answers = iter([False, False])
     told: list[tuple[str, int, int]] = []
     first = night(orc, stop=lambda: next(answers, True), progress=lambda *each: told.append(each))
     assert (first.counts["retired"], first.reason) == (6, "stopped")
     second = night(orc, progress=lambda *each: told.append(each))
     assert (second.counts["retired"], second.reason) == (4, None)
-    assert told[-1] == ("decay", 10, 10)
+    assert (told[:2], told[-1]) == ([("decay", 3, 10), ("decay", 6, 10)], ("decay", 4, 4))
     assert orc.verify().ok
 
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memgraph.audit.journal import Entry
-from memgraph.config.life import DecaySettings
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.jobs import JobReport
 from memgraph.policy.decay import days_idle, should_retire
 from memgraph.service.opened import Opened
 from memgraph.storage import decay_queries
-from memgraph.storage.decay_queries import REASON, Fading
+from memgraph.storage.decay_queries import REASON, Fading, Rule
 
 PART = "decay"
-# Read at once, and retired in one transaction: another writer waits for one of these at most.
-_READ, _RETIRED = 10_000, 1_000
+# In one transaction: another writer waits for one of these at most.
+BATCH = 1_000
 
 
 def decay(
@@ -45,64 +44,51 @@ def decay(
     """
     # What was recalled a moment ago has been accessed, though nobody has written it down yet.
     opened.receipts.flush()
-    settings = opened.settings.memory.decay
-    counts = {"looked_at": 0, "retired": 0, "kept": 0}
-    total, after = _last_key(opened), 0
+    chosen = opened.settings.memory.decay
+    rule = Rule(now_ms, chosen.threshold, chosen.exponent)
+    with opened.database.read() as connection:
+        number, last = decay_queries.may_fade_count(connection)
+    counts, after = {"looked_at": number, "retired": 0, "kept": 0}, 0
     while not stop():
         with opened.database.read() as connection:
-            rows = decay_queries.may_fade_after(connection, after, _READ)
-        if not rows:
-            progress(PART, total, total)
+            batch = decay_queries.faded_after(connection, rule, after, BATCH)
+        if not batch:
+            progress(PART, number, number)
             return JobReport.done(counts)
-        faded = [each.memory_id for each in rows if _has_faded(each, now_ms, settings)]
-        for start in range(0, len(faded), _RETIRED):
-            if stop():
-                break
-            batch = faded[start : start + _RETIRED]
-            retired = _retire(opened, batch, now_ms=now_ms, actor=actor)
-            counts["retired"] += retired
-            counts["kept"] += len(batch) - retired
-        counts["looked_at"] += len(rows)
-        after = rows[-1].pk
-        progress(PART, after, total)
+        retired = _retire(opened, batch, rule, actor)
+        counts["retired"] += retired
+        counts["kept"] += len(batch) - retired
+        after = batch[-1]
+        progress(PART, number * min(after, last) // last if last else 0, number)
     return JobReport.done(counts).model_copy(update={"reason": "stopped"})
 
 
-def _retire(opened: Opened, memory_ids: Sequence[str], *, now_ms: int, actor: str) -> int:
-    """One transaction; decided anew in it, on what the memories are by now. Gives how many."""
-    opened.receipts.flush()
-    settings = opened.settings.memory.decay
-    with opened.transaction(actor) as transaction:
-        faded = [
-            each
-            for each in decay_queries.may_fade(transaction.connection, memory_ids)
-            if _has_faded(each, now_ms, settings) and not _was_wanted(each, settings)
-        ]
-        if not faded:
-            return 0
-        ids = [each.memory_id for each in faded]
-        decay_queries.retire(transaction.connection, ids, at=transaction.at, actor=actor)
-        transaction.tell([Entry("retract", each, {"reason": REASON}) for each in ids])
-    return len(ids)
-
-
-def _has_faded(one: Fading, now_ms: int, settings: DecaySettings) -> bool:
+def has_faded(one: Fading, rule: Rule) -> bool:
+    """The rule, on a row that is an active fact."""
     return should_retire(
         kind=MemoryKind.FACT,
         status=MemoryStatus.ACTIVE,
         confidence=one.confidence,
         decay_rate=one.decay_rate,
-        days=days_idle(now_ms, one.created_at, one.last_accessed_at),
-        threshold=settings.threshold,
-        exponent=settings.exponent,
+        days=days_idle(rule.now_ms, one.created_at, one.last_accessed_at),
+        threshold=rule.threshold,
+        exponent=rule.exponent,
     )
 
 
-def _was_wanted(one: Fading, settings: DecaySettings) -> bool:
-    """Restored by someone, and of so little confidence that no access keeps it."""
-    return bool(one.restored) and one.confidence < settings.threshold
-
-
-def _last_key(opened: Opened) -> int:
-    with opened.database.read() as connection:
-        return decay_queries.last_key(connection)
+def _retire(opened: Opened, pks: Sequence[int], rule: Rule, actor: str) -> int:
+    """One transaction; decided anew in it, on what the memories are by now. Gives how many."""
+    opened.receipts.flush()
+    with opened.transaction(actor) as transaction:
+        # One of hardly any confidence that was restored stays: whoever restored it wanted it.
+        faded = [
+            each
+            for each in decay_queries.may_fade(transaction.connection, pks, rule.threshold)
+            if has_faded(each, rule) and not each.restored
+        ]
+        if faded:
+            decay_queries.retire(transaction.connection, faded, at=transaction.at, actor=actor)
+            transaction.tell(
+                [Entry("retract", each.memory_id, {"reason": REASON}) for each in faded]
+            )
+    return len(faded)
