@@ -78,6 +78,12 @@ def _entity_providers(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _fast_providers(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names or "llm" in names:
+        raise ValueError("regex, spacy or both: no language model is asked while a write waits")
+    return _entity_providers(names)
+
+
 def _nicknames(given: tuple[str, ...]) -> tuple[str, ...]:
     if not all(each.count("=") == 1 and all(map(str.strip, each.split("="))) for each in given):
         raise ValueError("each as nickname=full name")
@@ -103,6 +109,9 @@ Cron = Annotated[str, AfterValidator(_cron)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 ProviderNames = Annotated[
     tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_entity_providers)
+]
+FastProviderNames = Annotated[
+    tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_fast_providers)
 ]
 Nicknames = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_nicknames)]
 Folders = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_absolute)]

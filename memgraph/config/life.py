@@ -10,6 +10,7 @@ from memgraph.config.fields import (
     ApiBase,
     Cron,
     Factor,
+    FastProviderNames,
     Group,
     Nicknames,
     ProviderNames,
@@ -44,7 +45,7 @@ class LanguageModelSettings(Group):
 
 
 class EntitySettings(Group):
-    fast: ProviderNames = Field(
+    fast: FastProviderNames = Field(
         default=("regex",),
         description="Providers of the `fast` strategy, on every write: `regex`, `spacy`.",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderReject
 from memgraph.policy.dedup import JACCARD_THRESHOLD, Sameness, compare, word_set
 from memgraph.policy.proposals import ANSWER_SCHEMA, Proposal, RejectedProposal, judge
 from memgraph.providers.completion import CompletionProvider, completion_provider
+from memgraph.providers.fencing import fenced
 
 __all__ = ["Proposal", "Proposals", "Sayings", "configured_extractor", "fenced", "propose"]
 
@@ -130,12 +130,6 @@ def propose(
         ]
     told.failed = len(pieces) - answered
     return told
-
-
-def fenced(text: str, mark: str) -> str:
-    """The text as one JSON string on a line of its own, between marks that it cannot know."""
-    escaped = json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003e")
-    return f"<data-{mark}>\n{escaped}\n</data-{mark}>"
 
 
 def _pieces(text: str, size: int) -> list[tuple[int, str]]:

@@ -2,34 +2,214 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
+from memgraph.config import Settings
 from memgraph.model.enums import EntityType
 from memgraph.storage.entities import EntityName
+
+if TYPE_CHECKING:
+    from memgraph.entities.providers import EntityProvider
+    from memgraph.entities.spans import EntitySpan
+    from memgraph.entities.strategies import Found, Strategy
+    from memgraph.service.life.models import LanguageModel
 
 NameFinder = Callable[[str], Sequence[EntityName]]
 
 # A lone capitalised word that nothing around it explains is no entity worth a link.
 SURE = 0.5
 _NAMES = 4_096
+_RULES_ALONE = ("regex",)
 
 
 def find_names(text: str) -> list[EntityName]:
     """The entities that rules find in a text, each once, in the order of their first mention."""
     from memgraph.entities.regex import extract
 
+    return names_of(extract(text))
+
+
+def names_of(spans: Iterable[EntitySpan]) -> list[EntityName]:
+    """The names of those spans that are sure enough, each once, in their order."""
     found: dict[tuple[str, str], EntityName] = {}
-    for span in extract(text):
+    for span in spans:
         if span.confidence >= SURE and (name := _name(span.text, span.type)) is not None:
             found.setdefault((name.key, name.type), name)
     return list(found.values())
 
 
+class Naming:
+    """How the names of one orchestrator are found: its strategies and its nicknames.
+
+    Args:
+        rules: what the ``regex`` provider finds, as names; the write path takes it as it is.
+        find_llm: gives the model of the ``llm`` provider; asked when a strategy needs it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        rules: NameFinder,
+        find_llm: Callable[[], LanguageModel | None] = lambda: None,
+    ) -> None:
+        self._settings = settings.memory.entities
+        self._rules = rules
+        self._find_llm = find_llm
+        # Why the ``fast`` strategy last had to do without a provider; None: it did not.
+        self.fast_failure: str | None = None
+
+    @cached_property
+    def find(self) -> NameFinder:
+        """The ``fast`` strategy with nicknames. It never fails: what fails is left out and told
+        by ``fast_failure``."""
+        found = self._rules if self._settings.fast == _RULES_ALONE else self._find_fast
+        # Nothing stands between a write and the rules where nothing else was asked for.
+        return self.nicknames.applied(found) if self.nicknames.by_key else found
+
+    def find_accurate(self, texts: Sequence[str], *, without: Sequence[str] = ()) -> Found:
+        """The ``accurate`` strategy, without nicknames; models are asked."""
+        return self.accurate.extract(texts, without=without)
+
+    def named(self, spans: Iterable[EntitySpan]) -> list[EntityName]:
+        """The names of what a strategy found, nicknames as the full names that they stand for."""
+        return self.nicknames.resolved(names_of(spans))
+
+    def query_keys(self, text: str) -> set[str]:
+        """The keys under which the entities of a question may be known; nicknames in any case."""
+        return self.nicknames.widened({name.key for name in self.find(text)}, text)
+
+    @cached_property
+    def nicknames(self) -> Nicknames:
+        return Nicknames(self._settings.nicknames, self._rules)
+
+    @cached_property
+    def accurate(self) -> Strategy:
+        return self._strategy(self._settings.accurate)
+
+    @property
+    def accurate_available(self) -> bool:
+        """Whether the ``accurate`` strategy has more to ask than rules; loads no model."""
+        return set(self.accurate.names) != set(_RULES_ALONE) and bool(self.accurate.names)
+
+    @property
+    def signature(self) -> str:
+        """What the ``accurate`` strategy asks: the same text, the same providers."""
+        model = self._find_llm() if "llm" in self.accurate.names else None
+        told = {"spacy": self._settings.spacy_model, "llm": "" if model is None else model.name}
+        return ", ".join(f"{each} {told.get(each, '')}".strip() for each in self.accurate.names)
+
+    @cached_property
+    def _fast(self) -> Strategy:
+        return self._strategy(self._settings.fast)
+
+    def _find_fast(self, text: str) -> list[EntityName]:
+        found = self._fast.extract([text])
+        self.fast_failure = next((each.code for each in found.failures.values()), None)
+        return names_of(found.spans[0])
+
+    def _strategy(self, names: Sequence[str]) -> Strategy:
+        """With those of the named providers that are there."""
+        from memgraph.entities.strategies import Strategy
+
+        made = (self._provider(name) for name in names)
+        return Strategy(tuple(each for each in made if each is not None))
+
+    def _provider(self, name: str) -> EntityProvider | None:
+        if name == "llm":
+            model = self._find_llm()
+            if model is None:
+                return None
+            from memgraph.entities.llm_names import LlmNames
+
+            return LlmNames(model.completion)
+        if name == "spacy":
+            if not self._settings.spacy_model:
+                return None
+            from memgraph.entities.spacy_names import SpacyNames
+
+            return SpacyNames(self._settings.spacy_model)
+        from memgraph.entities.providers import RegexNames
+
+        return RegexNames()
+
+
+class Nicknames:
+    """Other names of entities, as the settings tell them.
+
+    Args:
+        pairs: each ``nickname=full name``.
+        rules: tell what kind of thing a full name names; a person where they do not know.
+    """
+
+    def __init__(self, pairs: Sequence[str], rules: NameFinder) -> None:
+        self.by_key: dict[str, EntityName] = {}
+        self._written: dict[str, EntityName] = {}
+        for pair in pairs:
+            nick, _, full = (each.strip() for each in pair.partition("="))
+            meant, known = _meant(full, rules), _name(nick, EntityType.PERSON)
+            if meant is not None and known is not None:
+                self.by_key[known.key] = meant
+                self._written[nick] = meant
+
+    def of(self, key: str) -> list[str]:
+        """The nicknames of an entity, by the key of its full name."""
+        return [nick for nick, meant in self._written.items() if meant.key == key]
+
+    def applied(self, find: NameFinder) -> NameFinder:
+        """``find`` with nicknames: as they are written in the settings they are always found."""
+        pattern = _any_of(self._written)
+
+        def found(text: str) -> list[EntityName]:
+            names = list(find(text))
+            words = {word for name in names for word in name.key.split() if name.key != word}
+            # Not where it is a part of a longer name: of Art and of the Art Gallery.
+            names.extend(
+                self._written[match[0]]
+                for match in pattern.finditer(text)
+                if _key(match[0]) not in words
+            )
+            return self.resolved(names)
+
+        return found
+
+    def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
+        """Names with nicknames replaced by the full names, each once."""
+        return list(dict.fromkeys(self.by_key.get(each.key, each) for each in names))
+
+    def widened(self, keys: set[str], text: str) -> set[str]:
+        """Keys of a question with all that its names are also called; its case does not matter."""
+        if not self.by_key:
+            return keys
+        asked = _key(text)
+        known = {*self.by_key, *(each.key for each in self.by_key.values())}
+        keys = keys | {each[0] for each in _any_of(known).finditer(asked)}
+        full = keys | {self.by_key[key].key for key in keys if key in self.by_key}
+        return full | {nick for nick, meant in self.by_key.items() if meant.key in full}
+
+
+def _meant(full: str, rules: NameFinder) -> EntityName | None:
+    key = _key(full)
+    guessed = next((each.type for each in rules(full) if each.key == key), EntityType.PERSON)
+    return _name(full, guessed)
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str]:
+    """The longest of several names at a place, as whole words."""
+    longest_first = sorted(names, key=lambda each: (-len(each), each))
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
+
+
+def _key(text: str) -> str:
+    from memgraph.entities.normalise import canonical
+
+    return canonical(text)
+
+
 # Who is talked of once is talked of again.
 @lru_cache(maxsize=_NAMES)
 def _name(written: str, kind: EntityType) -> EntityName | None:
-    from memgraph.entities.normalise import canonical
-
-    key = canonical(written)
+    key = _key(written)
     return EntityName(key, written, kind) if key else None

@@ -24,7 +24,7 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service.background import Background
 from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
-from memgraph.service.naming import NameFinder
+from memgraph.service.naming import NameFinder, Naming
 from memgraph.service.receipts import ReceiptBook
 from memgraph.storage import embeddings
 from memgraph.storage.database import Database
@@ -75,7 +75,8 @@ class Opened:
         self.reranker = reranker
         # Whether the reranker failed when it was last asked.
         self.rerank_failed = False
-        self.find_names = find_names
+        self.naming = Naming(settings, find_names, lambda: self.llm)
+        self.find_names = self.naming.find
         self._hold_vectors = hold_vectors
         self._find_llm = find_llm
         self._held_vectors: HeldVectors | None = None
@@ -180,6 +181,8 @@ class Opened:
                 found.append("embedding.failing")
         if self.rerank_failed:
             found.append("reranker.failing")
+        if self.naming.fast_failure is not None:
+            found.append("entities.failing")
         if self.receipts.dropped:
             found.append("receipts.dropped")
         return found

@@ -44,7 +44,7 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
             viewer=viewer,
             settings=opened.settings.memory,
             embed=embed,
-            name_keys=lambda text: {name.key for name in opened.find_names(text)},
+            name_keys=opened.naming.query_keys,
             now_ms=opened.clock.now_ms(),
             ids=opened.ids,
             model_changed=lambda connection: _model_changed(opened, connection),

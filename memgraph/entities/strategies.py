@@ -1,0 +1,60 @@
+"""Strategies: which providers look for entities, in which order, and how their finds are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from memgraph.entities.providers import EntityProvider, Findings
+from memgraph.entities.spans import EntitySpan, merge
+from memgraph.errors import ExtraMissing, MemgraphError, ProviderError
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a strategy found in some texts.
+
+    Attributes:
+        spans: of each text, without overlap; see ``spans.merge``.
+        rejected: of each text, the codes of what was proposed and not taken.
+        failures: the providers that failed and are missing in this, by name.
+    """
+
+    spans: list[list[EntitySpan]]
+    rejected: list[tuple[str, ...]]
+    failures: dict[str, MemgraphError]
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """Providers in order. One that fails is told and left out; the others' finds count."""
+
+    providers: tuple[EntityProvider, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self.providers)
+
+    def extract(self, texts: Sequence[str], *, without: Collection[str] = ()) -> Found:
+        """The entities of each text.
+
+        Args:
+            without: names of providers that must not see these texts.
+        """
+        failures: dict[str, MemgraphError] = {}
+        by_text: list[list[Findings]] = [[] for _ in texts]
+        for provider in self.providers:
+            if provider.name in without:
+                continue
+            try:
+                found = provider.extract_many(texts)
+            except (ProviderError, ExtraMissing) as error:
+                failures[provider.name] = error
+                continue
+            for findings, one in zip(by_text, found, strict=True):
+                findings.append(one)
+        return Found(
+            spans=[merge(span for one in each for span in one.spans) for each in by_text],
+            rejected=[tuple(code for one in each for code in one.rejected) for each in by_text],
+            failures=failures,
+        )
