@@ -350,6 +350,12 @@ class SessionRow(SQLModel, table=True):
             "session_id",
             sqlite_where=sa.text("consolidated_at IS NULL"),
         ),
+        sa.Index(
+            "ix_sessions_open",
+            "first_seen_at",
+            "session_id",
+            sqlite_where=sa.text("completed_at IS NULL AND consolidated_at IS NULL"),
+        ),
     )
 
     session_id: str = column(sa.Text, primary_key=True)

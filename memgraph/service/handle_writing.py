@@ -71,18 +71,19 @@ class WritingHandle(Handle):
         """Store one turn of a conversation and give its id: the path of every message.
 
         The text index, the names that rules find and the turn's place in its session are written
-        at once. No model is called: the vector follows from the outbox.
+        at once. No model is called: the vector follows from the outbox. The first turn of a new
+        session completes the others that are open; a turn of a completed one opens it again.
 
         Args:
             content: what was said, 1 to 32,000 characters.
-            source_role: who said it: ``user``, ``assistant``, a name.
+            source_role: who said it: ``user``, or an agent's name; see ``turn_event``.
             fields: further fields of ``EpisodeInput``.
 
         Raises:
             InvalidInput, NotFound, AccessDenied: see ``remember``.
         """
         given = {"content": content, "session_id": session_id, "source_role": source_role}
-        return self._remember(validated(EpisodeInput, given | fields))
+        return self._remember(validated(EpisodeInput, given | fields), live=True)
 
     def save_episodes(self, batch: Iterable[EpisodeInput | Mapping[str, Any]]) -> list[Outcome]:
         """Store turns as ``save_episode`` does, as many at a time as ``remember_many`` does.
@@ -231,9 +232,9 @@ class WritingHandle(Handle):
                 )
             )
 
-    def _remember(self, given: MemoryInput) -> str:
+    def _remember(self, given: MemoryInput, *, live: bool = False) -> str:
         with self._service.opened(self.name) as opened:
-            stored = self._store(opened, [given], []).memories[0]
+            stored = self._store(opened, [given], [], live=live).memories[0]
             self._embed_soon(opened)
         return stored.memory_id or ""
 
@@ -255,7 +256,12 @@ class WritingHandle(Handle):
                 self._embed_soon(opened)
 
     def _store(
-        self, opened: Opened, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
+        self,
+        opened: Opened,
+        given: Sequence[MemoryInput],
+        links: Sequence[EdgeInput],
+        *,
+        live: bool = False,
     ) -> Written:
         """All of it or nothing: the first item that cannot be stored undoes the transaction."""
         prepared = [
@@ -269,6 +275,7 @@ class WritingHandle(Handle):
                 at=transaction.at,
                 actor=self.actor,
                 view=self._view,
+                live=live,
             )
             if written.errors:
                 raise written.errors[0]

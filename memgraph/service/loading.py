@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import AccessDenied, InvalidInput, ProviderError
-from memgraph.model.values import MemoryInput, Outcome, validated
+from memgraph.model.values import EpisodeInput, MemoryInput, Outcome, validated
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.opened import Opened
 from memgraph.service.provenance import with_canonical_source
@@ -111,6 +111,7 @@ class Loader:
                     actor=self._actor,
                     view=self._view,
                     embedding=self._embedding,
+                    live=self._kind is EpisodeInput,
                 )
                 transaction.tell(written.entries)
             stored = iter(written.memories)

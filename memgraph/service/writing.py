@@ -21,12 +21,15 @@ from memgraph.policy.budget import token_cost
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.summary import summarise
 from memgraph.providers.embedding import EmbeddingProvider
+from memgraph.service import conversing
+from memgraph.service.conversing import StoredTurn
 from memgraph.service.embedding import claim_model
 from memgraph.service.joining import Joiner, Written
 from memgraph.service.naming import NameFinder
 from memgraph.storage import embeddings, entities, memories, sessions, vectors
 from memgraph.storage.encoding import json_text
 from memgraph.storage.entities import EntityName
+from memgraph.storage.sessions import Known
 from memgraph.storage.text_index import search_terms
 from memgraph.storage.visibility import View
 
@@ -99,6 +102,7 @@ class Writer:
         actor: str,
         view: View | None = None,
         embedding: EmbeddingProvider | None = None,
+        live: bool = False,
     ) -> Written:
         """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
 
@@ -106,9 +110,12 @@ class Writer:
             embedding: whose the vectors of the items are; None: they have none.
             view: what the writer may see: other memories are neither duplicates nor grounds nor
                 ends of an edge. None: everything.
+            live: the turns among the items are said just now, see ``conversing.note``.
         """
         written = Written()
-        rows = self._store_memories(connection, items, written, at=at, actor=actor, view=view)
+        rows = self._store_memories(
+            connection, items, written, at=at, actor=actor, view=view, live=live
+        )
         ready = self._add_vectors(connection, rows, embedding)
         embeddings.enqueue(connection, [row["pk"] for row, _ in rows if row["pk"] not in ready])
         Joiner(self.ids, view).join_all(connection, links, written, at=at, actor=actor)
@@ -123,6 +130,7 @@ class Writer:
         at: int,
         actor: str,
         view: View | None,
+        live: bool,
     ) -> list[tuple[dict[str, Any], Prepared]]:
         """Gives what was stored: rows of ``memories``, each with its item."""
         known = self._known_identities(connection, items, view)
@@ -131,7 +139,7 @@ class Writer:
         )
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         talked = {each.session_id for each in turns if each.session_id is not None}
-        known_sequences = sessions.next_sequences(connection, talked)
+        talked_before = sessions.known(connection, talked)
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], Prepared]] = []
         derived: list[tuple[str, str]] = []
@@ -154,7 +162,7 @@ class Writer:
                 outcome = Outcome(outcome="duplicate", memory_id=duplicate)
             else:
                 memory_id = self.ids.new(given.kind.id_prefix)
-                sequence = _sequence(given, known_sequences, sequences)
+                sequence = _sequence(given, talked_before, sequences)
                 row = self._row(item, pk, memory_id, sequence, at)
                 stored.append((row, item))
                 names.append((pk, item.names))
@@ -176,7 +184,12 @@ class Writer:
         self._insert(connection, stored, at=at, actor=actor)
         memories.insert_derivations(connection, derived)
         self.link_entities(connection, names, at)
-        sessions.seen(connection, sequences, at=at)
+        said = [
+            StoredTurn(row["session_id"], row["memory_id"], item.given)
+            for row, item in stored
+            if row["session_id"] in sequences and item.given.kind is MemoryKind.EPISODE
+        ]
+        conversing.note(connection, said, sequences, talked_before, at=at, live=live)
         return stored
 
     def _insert(
@@ -315,13 +328,14 @@ class Writer:
 
 
 def _sequence(
-    given: MemoryInput, known: Mapping[str, int], sequences: dict[str, int]
+    given: MemoryInput, known: Mapping[str, Known], sequences: dict[str, int]
 ) -> int | None:
     """The place of a turn in its session; ``sequences`` takes the place of the one after it."""
     session_id = given.session_id
     if session_id is None or given.kind is not MemoryKind.EPISODE:
         return given.sequence
-    following = sequences.get(session_id, known.get(session_id, 0))
+    before = known.get(session_id)
+    following = sequences.get(session_id, 0 if before is None else before.next_sequence)
     place = given.sequence if given.sequence is not None else following
     sequences[session_id] = max(following, place + 1)
     return place

@@ -123,9 +123,23 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("consolidated_at IS NULL"),
     )
+    op.create_index(
+        "ix_sessions_open",
+        "sessions",
+        ["first_seen_at", "session_id"],
+        unique=False,
+        sqlite_where=sa.text("completed_at IS NULL AND consolidated_at IS NULL"),
+    )
+    # What was talked about before waits for its consolidation; a further turn opens it again.
+    op.execute("UPDATE sessions SET completed_at = last_seen_at WHERE consolidated_at IS NULL")
 
 
 def downgrade() -> None:
+    op.drop_index(
+        "ix_sessions_open",
+        table_name="sessions",
+        sqlite_where=sa.text("completed_at IS NULL AND consolidated_at IS NULL"),
+    )
     op.drop_index(
         "ix_sessions_pending",
         table_name="sessions",

@@ -1,0 +1,58 @@
+"""Conversations: a turn as a host's own bus hands it over, and what is known of a session."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from memgraph.model.events import AgentResponse, Event, UserMessage
+from memgraph.model.values import EpisodeInput, Millis, Name, Value
+
+
+class UserTurn(EpisodeInput):
+    """A person's message, whatever the person is called."""
+
+    told_as: ClassVar[type[UserMessage]] = UserMessage
+
+    source_role: Name = "user"
+
+
+class AgentTurn(EpisodeInput):
+    """An agent's answer; ``source_role`` is the agent's name."""
+
+    told_as: ClassVar[type[AgentResponse]] = AgentResponse
+
+    source_role: Name = "assistant"
+
+
+class SessionInfo(Value):
+    """One conversation.
+
+    Attributes:
+        turns: how many of its active turns the reader may see.
+        pending: how many of those came after the last one that was consolidated.
+        completed_at: when it was told to be over; None: it is open.
+        consolidated_at: when its last turn had become knowledge; None: it waits for that.
+    """
+
+    session_id: str
+    first_seen_at: Millis
+    last_seen_at: Millis
+    turns: int
+    pending: int
+    completed_at: Millis | None
+    consolidated_at: Millis | None
+
+
+PERSONS = frozenset({"user", "human"})
+
+
+def turn_event(given: EpisodeInput, memory_id: str) -> Event:
+    """What is told of a stored turn.
+
+    A ``UserTurn`` or ``AgentTurn`` says itself what it is. Of any other turn the role decides:
+    ``user`` and ``human`` are persons, every other role is the name of an agent.
+    """
+    role = given.source_role
+    by_role = UserMessage if role.casefold() in PERSONS else AgentResponse
+    kind = given.told_as if isinstance(given, UserTurn | AgentTurn) else by_role
+    return kind(session_id=given.session_id, memory_id=memory_id, source_role=role)

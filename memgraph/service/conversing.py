@@ -1,0 +1,91 @@
+"""What stored turns mean for their sessions, and what is told of them; in their transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from memgraph.model.conversation import turn_event
+from memgraph.model.events import Event, SessionCompleted
+from memgraph.model.values import EpisodeInput, MemoryInput
+from memgraph.policy.conversations import follow, taken_over
+from memgraph.storage import events, sessions
+from memgraph.storage.sessions import Known, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """A turn that was stored, and as what it was given."""
+
+    session_id: str
+    memory_id: str
+    given: MemoryInput
+
+
+def note(
+    connection: sa.Connection,
+    turns: Sequence[StoredTurn],
+    following: Mapping[str, int],
+    known: Mapping[str, Known],
+    *,
+    at: int,
+    live: bool,
+) -> None:
+    """Register the sessions of stored turns, and tell of turns and completed sessions.
+
+    Args:
+        following: the place of the next turn, of each session in ``turns``.
+        known: those of the sessions that were registered before.
+        live: the turns were said just now: each is told, and the first turn of a new session
+            completes the others. Else they come from a file or another store, in whole sessions:
+            each session is told to be complete, and no turn is.
+    """
+    if not turns:
+        return
+    if live:
+        _as_said(connection, turns, following, known, at)
+    else:
+        _taken_over(connection, turns, following, known, at)
+
+
+def _as_said(
+    connection: sa.Connection,
+    turns: Sequence[StoredTurn],
+    following: Mapping[str, int],
+    known: Mapping[str, Known],
+    at: int,
+) -> None:
+    begins = any(one not in known for one in following)
+    open_now = sessions.open_ids(connection) if begins else ()
+    course = follow([turn.session_id for turn in turns], known, open_now)
+    told: list[Event] = []
+    for turn, over in zip(turns, course.completes, strict=True):
+        told.extend(SessionCompleted(session_id=one) for one in over)
+        if isinstance(turn.given, EpisodeInput):
+            told.append(turn_event(turn.given, turn.memory_id))
+    sessions.complete(connection, course.done - following.keys(), at=at)
+    sessions.seen(
+        connection,
+        [Seen(one, place, None if one in course.open else at) for one, place in following.items()],
+        at=at,
+    )
+    events.append(connection, at, told)
+
+
+def _taken_over(
+    connection: sa.Connection,
+    turns: Sequence[StoredTurn],
+    following: Mapping[str, int],
+    known: Mapping[str, Known],
+    at: int,
+) -> None:
+    over = taken_over(
+        (turn.session_id for turn in turns), {name: one.state for name, one in known.items()}
+    )
+    ends = {one: session.completed_at for one, session in known.items()} | dict.fromkeys(over, at)
+    sessions.seen(
+        connection, [Seen(one, place, ends[one]) for one, place in following.items()], at=at
+    )
+    events.append(connection, at, [SessionCompleted(session_id=one) for one in over])

@@ -1,0 +1,159 @@
+"""The outbox of events, and how far each subscriber has come.
+
+An event is written in the transaction of the change it tells of. Writers follow one another, so a
+number that is seen has none before it that is still to come.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from memgraph.model.events import Event, EventFailure
+from memgraph.storage.encoding import compact_json
+from memgraph.storage.statements import Insert, driver
+
+_append = Insert("events", ("at", "topic", "payload"))
+_LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"
+_CURSOR = "SELECT delivered_seq, attempts, next_attempt_at FROM event_cursors WHERE subscriber = ?"
+_AFTER = (
+    "SELECT seq, at, topic, payload FROM events WHERE seq > ?"
+    " AND topic IN (SELECT value FROM json_each(?)) ORDER BY seq LIMIT ?"
+)
+_REGISTER = "INSERT OR IGNORE INTO event_cursors (subscriber, delivered_seq) VALUES (?, ?)"
+# Whoever changes the row first has the claim: the others no longer find what they have read.
+_CLAIM = (
+    "UPDATE event_cursors SET next_attempt_at = ?, attempts = attempts + 1"
+    " WHERE subscriber = ? AND delivered_seq = ? AND attempts = ? AND next_attempt_at = ?"
+)
+_MOVE = (
+    "UPDATE event_cursors SET delivered_seq = ?, attempts = ?, next_attempt_at = ?"
+    " WHERE subscriber = ? AND next_attempt_at = ?"
+)
+_PARK = (
+    "INSERT OR REPLACE INTO event_failures (subscriber, seq, topic, payload, at, error_code)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far a subscriber has come.
+
+    Attributes:
+        delivered_seq: the last event that it need not get any more.
+        attempts: how often the event after that was begun.
+        next_attempt_at: until then somebody has a claim on it, or it is put off.
+    """
+
+    delivered_seq: int
+    attempts: int
+    next_attempt_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """A row of the outbox; ``payload`` is the event's JSON."""
+
+    seq: int
+    at: int
+    topic: str
+    payload: str
+
+
+def append(connection: sa.Connection, at: int, given: Sequence[Event]) -> None:
+    """Add events at the end, inside the transaction of the change that they tell of."""
+    _append(connection, [(at, each.topic, compact_json(each.model_dump())) for each in given])
+
+
+def last_seq(connection: sa.Connection) -> int:
+    """The number of the newest event there ever was; 0: there was none."""
+    [(seq,)] = driver(connection).execute(_LAST)
+    return int(seq)
+
+
+def after(
+    connection: sa.Connection, seq: int, topics: Sequence[str], limit: int
+) -> list[StoredEvent]:
+    """The next events of these topics, in order."""
+    found = driver(connection).execute(_AFTER, (seq, json.dumps(list(topics)), limit))
+    return [StoredEvent(*row) for row in found]
+
+
+def cursor(connection: sa.Connection, subscriber: str) -> Cursor | None:
+    """How far a subscriber has come; None: nobody of that name has subscribed."""
+    row = driver(connection).execute(_CURSOR, (subscriber,)).fetchone()
+    return None if row is None else Cursor(*row)
+
+
+def register(connection: sa.Connection, subscriber: str, *, from_start: bool) -> None:
+    """Begin a subscriber's cursor, at the first event that is kept or after the last one."""
+    begin = 0 if from_start else last_seq(connection)
+    driver(connection).execute(_REGISTER, (subscriber, begin))
+
+
+def claim(connection: sa.Connection, subscriber: str, seen: Cursor, until: int) -> bool:
+    """Take the events after ``seen`` for oneself until a moment; False: somebody else has."""
+    values = (until, subscriber, seen.delivered_seq, seen.attempts, seen.next_attempt_at)
+    return bool(driver(connection).execute(_CLAIM, values).rowcount)
+
+
+def move(connection: sa.Connection, subscriber: str, claimed: int, to: Cursor) -> bool:
+    """Change the cursor under a claim; False: the claim ran out and another has it."""
+    values = (to.delivered_seq, to.attempts, to.next_attempt_at, subscriber, claimed)
+    return bool(driver(connection).execute(_MOVE, values).rowcount)
+
+
+def park(connection: sa.Connection, subscriber: str, event: StoredEvent, error_code: str) -> None:
+    """Keep an event aside that a subscriber does not take."""
+    values = (subscriber, event.seq, event.topic, event.payload, event.at, error_code)
+    driver(connection).execute(_PARK, values)
+
+
+def parked(connection: sa.Connection, subscriber: str, limit: int) -> list[StoredEvent]:
+    """What a subscriber did not take, oldest first."""
+    found = driver(connection).execute(
+        "SELECT seq, at, topic, payload FROM event_failures WHERE subscriber = ?"
+        " ORDER BY seq LIMIT ?",
+        (subscriber, limit),
+    )
+    return [StoredEvent(*row) for row in found]
+
+
+def unpark(connection: sa.Connection, subscriber: str, seq: int) -> None:
+    """A parked event was taken after all."""
+    driver(connection).execute(
+        "DELETE FROM event_failures WHERE subscriber = ? AND seq = ?", (subscriber, seq)
+    )
+
+
+def failures(connection: sa.Connection, limit: int) -> list[EventFailure]:
+    """Parked events of all subscribers, newest first."""
+    found = driver(connection).execute(
+        "SELECT subscriber, seq, topic, at, error_code FROM event_failures"
+        " ORDER BY seq DESC, subscriber LIMIT ?",
+        (limit,),
+    )
+    return [
+        EventFailure(subscriber=name, seq=seq, topic=topic, at=at, error_code=code)
+        for name, seq, topic, at, code in found
+    ]
+
+
+def failing(connection: sa.Connection) -> bool:
+    """Whether events are parked, or one was begun more than once."""
+    [(found,)] = driver(connection).execute(
+        "SELECT EXISTS (SELECT 1 FROM event_failures)"
+        " OR EXISTS (SELECT 1 FROM event_cursors WHERE attempts > 1)"
+    )
+    return bool(found)
+
+
+def forget(connection: sa.Connection, subscriber: str) -> None:
+    """A subscriber that will not come back: its cursor, and what it did not take."""
+    execute = driver(connection).execute
+    execute("DELETE FROM event_cursors WHERE subscriber = ?", (subscriber,))
+    execute("DELETE FROM event_failures WHERE subscriber = ?", (subscriber,))
