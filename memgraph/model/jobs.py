@@ -14,7 +14,15 @@ from memgraph.model.values import Millis, Value
 MAX_REJECTED_KEPT = 200
 """Rejected items told one by one; ``counts["rejected"]`` counts all."""
 
-Trigger = Literal["schedule", "manual"]
+Trigger = Literal["schedule", "event", "manual"]
+"""What began a run: its time had come, a session ended, or someone asked for it."""
+
+STOPPED = "job.stopped"
+"""Error code of a run that was asked to stop before its end: it is caught up later."""
+LEASE_LOST = "job.lease_lost"
+"""Error code of a run whose process was silent for too long, or ended without a word."""
+CRASHED = "job.crashed"
+"""Error code of a run that met an error which is none of memgraph's own."""
 
 
 class RejectedItem(Value):
@@ -74,8 +82,8 @@ class JobReport(Value):
 class JobRun(Value):
     """One run of a job, as it is recorded.
 
-    ``due_at``: the moment of the schedule that it stands for; None when someone asked for it.
-    ``holder``: which process ran it.
+    ``due_at``: the moment of the schedule that it stands for, else None. ``holder``: which process
+    ran it. ``reason``: why it was skipped or failed, or which session it was about.
     """
 
     run_id: str
@@ -90,6 +98,11 @@ class JobRun(Value):
     rejected: tuple[RejectedItem, ...]
     error_code: str | None
     reason: str | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did not come to its end."""
+        return self.state in (JobState.FAILED, JobState.ABANDONED)
 
 
 class JobPlan(Value):

@@ -1,0 +1,90 @@
+"""When a job is due: cron expressions in a time zone, and what is still owed of them.
+
+An expression has five fields: minute, hour, day of the month, month, day of the week, where Sunday
+is 0 or 7. Where a day skips the hour of a moment, the moment is the end of the gap; where a day has
+the hour twice, it is the first of the two. Moments are milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+
+from memgraph.model.enums import JobState
+from memgraph.model.jobs import STOPPED, JobRun
+
+MAX_ATTEMPTS = 3
+FIRST_PAUSE_MS = 300_000
+PAUSE_FACTOR = 4
+
+# No zone was ever moved by more: a search that begins so far off misses no moment.
+_LONGEST_SHIFT = timedelta(hours=3)
+
+
+def latest_due(expression: str, timezone: str, now_ms: int) -> int | None:
+    """The last moment at or before ``now_ms``; None: there is none within fifty years."""
+    now = _moment(now_ms, timezone)
+    for found in _moments(expression, now + _LONGEST_SHIFT, reverse=True):
+        if found <= now_ms:
+            return found
+    return None
+
+
+def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
+    """The first moment after ``now_ms``; None: there is none within fifty years."""
+    now = _moment(now_ms, timezone)
+    for found in _moments(expression, now - _LONGEST_SHIFT, reverse=False):
+        if found > now_ms:
+            return found
+    return None
+
+
+def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int | None:
+    """The moment that is to be caught up: the last one after ``since_ms``, or None.
+
+    However many were missed, one run stands for all of them.
+    """
+    if not expression:
+        return None
+    found = latest_due(expression, timezone, now_ms)
+    return found if found is not None and found > since_ms else None
+
+
+def next_attempt(runs: Sequence[JobRun]) -> int | None:
+    """When to try a moment again for which there were these runs, the last one at the end.
+
+    One that failed is tried again after a while, one whose process died at once, each at most
+    ``MAX_ATTEMPTS`` times; one that was asked to stop does not count.
+
+    Returns:
+        The moment from which on it may be tried; None: it is done, at work, or given up.
+    """
+    if not runs:
+        return 0
+    last = runs[-1]
+    tried = sum(each.error_code != STOPPED for each in runs)
+    if last.state not in (JobState.FAILED, JobState.ABANDONED) or tried >= MAX_ATTEMPTS:
+        return None
+    if last.state is JobState.ABANDONED or last.ended_at is None:
+        return 0
+    return last.ended_at + FIRST_PAUSE_MS * int(PAUSE_FACTOR ** (tried - 1))
+
+
+def _moment(ms: int, timezone: str) -> datetime:
+    zone = UTC if timezone == "UTC" else ZoneInfo(timezone)
+    # Expressions count whole seconds.
+    return datetime.fromtimestamp(ms // 1000, UTC).astimezone(zone)
+
+
+def _moments(expression: str, start: datetime, *, reverse: bool) -> Iterator[int]:
+    found = CronSim(expression, start.astimezone(UTC).astimezone(start.tzinfo), reverse)
+    while True:
+        try:
+            each = next(found)
+        except (StopIteration, OverflowError):
+            # Never within fifty years, or beyond the years that a date can have.
+            return
+        yield round(each.timestamp()) * 1000

@@ -1,0 +1,114 @@
+"""The jobs of an orchestrator through a handle: what ran, what is due, and running one by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memgraph.clock import parse_time
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import JobName
+from memgraph.model.jobs import JobPlan, JobRun
+from memgraph.service.handle import Handle
+from memgraph.storage import job_runs
+
+if TYPE_CHECKING:
+    from memgraph.service.life.jobs import Asked
+
+MAX_RUNS = 1_000
+MAINTENANCE = (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
+"""What ``maintain`` runs, in this order."""
+
+Time = str | int | datetime
+Told = Callable[[str, int, int], None]
+Stop = Callable[[], bool]
+
+
+class JobsHandle(Handle):
+    """The part of ``Orchestrator`` that keeps a memory in order by itself."""
+
+    def jobs(self, *, limit: int = 50) -> Sequence[JobRun]:
+        """What ran, the latest first; ``limit`` is 1..1000."""
+        if not 1 <= limit <= MAX_RUNS:
+            raise InvalidInput(f"limit is 1 to {MAX_RUNS}", field="limit")
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return job_runs.latest(connection, limit)
+
+    def job_plans(self) -> Sequence[JobPlan]:
+        """When each job is next due, and what is overdue."""
+        from memgraph.service.life import jobs
+
+        with self._service.opened(self.name) as opened:
+            return [jobs.plan(opened, job, opened.clock.now_ms()) for job in JobName]
+
+    def run(
+        self,
+        job: JobName | str,
+        *,
+        session_id: str | None = None,
+        now: Time | None = None,
+        progress: Told = lambda _part, _done, _total: None,
+        stop: Stop = lambda: False,
+    ) -> JobRun:
+        """Run a job now, whatever its schedule says; gives what is recorded of it.
+
+        A job that fails is no exception: ``state`` and ``error_code`` of the run tell.
+
+        Args:
+            session_id: of a consolidation: only this session, and though it was not long idle.
+            now: run as if this were the time; the lease goes by the wall clock all the same.
+            progress: called with what it is at, how much of it is done, and how much there is.
+            stop: asked between batches; what was done until then stays.
+
+        Raises:
+            Conflict: another process is at this job.
+            InvalidInput: no such job, or a session given to one that knows none.
+        """
+        from memgraph.service.life import jobs
+
+        wanted = _job(job)
+        if session_id is None:
+            asked = jobs.of_job(wanted, actor=self.actor)
+        elif wanted is JobName.CONSOLIDATION:
+            asked = jobs.of_session(session_id, actor=self.actor)
+        else:
+            raise InvalidInput("only a consolidation is of one session", field="session_id")
+        return self._run(asked, now, progress, stop)
+
+    def maintain(
+        self,
+        *,
+        now: Time | None = None,
+        progress: Told = lambda _part, _done, _total: None,
+        stop: Stop = lambda: False,
+    ) -> Sequence[JobRun]:
+        """Consolidation, decay and reflection, one after the other; one that fails ends it.
+
+        Raises:
+            Conflict: another process is at one of them.
+        """
+        ended: list[JobRun] = []
+        for job in MAINTENANCE:
+            ended.append(self.run(job, now=now, progress=progress, stop=stop))
+            if ended[-1].failed or stop():
+                break
+        return ended
+
+    def _run(self, asked: Asked, now: Time | None, progress: Told, stop: Stop) -> JobRun:
+        from memgraph.service.life import jobs
+
+        reins = jobs.Reins(progress=progress, stop=stop)
+        if now is None:
+            with self._service.opened(self.name) as opened:
+                return jobs.run(opened, asked, reins)
+        # What is written bears that time too, so everything about it has the clock stand there.
+        with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
+            return jobs.run(opened, asked, reins)
+
+
+def _job(name: JobName | str) -> JobName:
+    try:
+        return JobName(name)
+    except ValueError:
+        raise InvalidInput(f"a job is one of {', '.join(JobName)}", field="job") from None

@@ -1,0 +1,258 @@
+"""Running the jobs of a memory's life: one runner at a time, every run recorded."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from memgraph.clock import MS_PER_DAY, Clock, SystemClock
+from memgraph.errors import Conflict, MemgraphError
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.jobs import (
+    CRASHED,
+    LEASE_LOST,
+    STOPPED,
+    JobPlan,
+    JobReport,
+    JobRun,
+    Trigger,
+)
+from memgraph.policy import schedule
+from memgraph.service.life.leasing import Lease, lease_ms, new_holder
+from memgraph.service.opened import Opened
+from memgraph.storage import job_runs, leases
+
+Told = Callable[[str, int, int], None]
+Stop = Callable[[], bool]
+ACTOR = "worker"
+WALL = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run is for.
+
+    Attributes:
+        lease: the name of the lease that it works under.
+        due_at: the moment of the schedule that it stands for.
+        session_id: the one session that it is about.
+    """
+
+    job: JobName
+    lease: str
+    trigger: Trigger = "manual"
+    due_at: int | None = None
+    session_id: str | None = None
+    actor: str = ACTOR
+
+
+@dataclass(frozen=True, slots=True)
+class Reins:
+    """How a run tells how far it has come, and hears that it is to end."""
+
+    progress: Told = lambda _part, _done, _total: None
+    stop: Stop = lambda: False
+    wall: Clock = WALL
+
+
+OVERDUE_MS = MS_PER_DAY
+NO_REINS = Reins()
+
+
+def of_job(job: JobName, *, actor: str = ACTOR) -> Asked:
+    """A job that someone asks for."""
+    return Asked(job, f"job:{job}", actor=actor)
+
+
+def of_moment(job: JobName, due_at: int) -> Asked:
+    """A job whose time has come."""
+    return Asked(job, f"job:{job}", "schedule", due_at)
+
+
+def of_session(session_id: str, trigger: Trigger = "manual", *, actor: str = ACTOR) -> Asked:
+    """The consolidation of one session."""
+    return Asked(
+        JobName.CONSOLIDATION, f"session:{session_id}", trigger, session_id=session_id, actor=actor
+    )
+
+
+def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
+    """Run a job under its lease and record it.
+
+    A job that fails is recorded as such, not raised: ``state`` and ``error_code`` tell.
+
+    Raises:
+        Conflict: another is at it, or its moment needs no run (any more).
+        StorageError: the run cannot be recorded.
+    """
+    run_id = opened.ids.new("run_")
+    lease = _claim(opened, run_id, asked, reins.wall)
+    heard = False
+
+    def stop() -> bool:
+        nonlocal heard
+        heard = heard or reins.stop() or lease.lost
+        return heard
+
+    with lease:
+        try:
+            report = _work(opened, asked, reins.progress, stop)
+        except MemgraphError as error:
+            report = JobReport.failed(error)
+        except OSError as error:
+            name = errno.errorcode.get(error.errno or 0, "unknown")
+            report = JobReport(
+                state=JobState.FAILED, error_code="job.io", reason=f"the system refused ({name})"
+            )
+        except BaseException as error:
+            cut = JobReport(state=JobState.FAILED, error_code=CRASHED, reason=type(error).__name__)
+            if isinstance(error, KeyboardInterrupt):
+                cut = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
+            _end(opened, run_id, lease, cut)
+            raise
+        if lease.lost:
+            report = _cut_short(report, LEASE_LOST, "the lease was lost")
+        elif heard and report.state is not JobState.FAILED:
+            report = _cut_short(report, STOPPED, "it was asked to stop")
+    return _end(opened, run_id, lease, report)
+
+
+def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
+    """The moment for which a job is to be run now, or None."""
+    settings = opened.settings.memory.schedule
+    with opened.database.read() as connection:
+        return _owed(connection, getattr(settings, job.value), settings.timezone, job, now_ms)
+
+
+def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
+    """When a job is next due, and since when it is overdue."""
+    settings = opened.settings.memory.schedule
+    expression = getattr(settings, job.value)
+    with opened.database.read() as connection:
+        overdue = _owed(connection, expression, settings.timezone, job, now_ms)
+    following = schedule.next_due(expression, settings.timezone, now_ms) if expression else None
+    return JobPlan(
+        job=job,
+        schedule=expression,
+        timezone=settings.timezone,
+        next_due_at=following,
+        overdue_since=overdue,
+    )
+
+
+def shortcomings(opened: Opened, now_ms: int) -> list[str]:
+    """Codes of what the schedule did not get done.
+
+    ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
+    was due more than a day ago. Who never had a worker gets by without, and is not alarmed.
+    """
+    found = []
+    settings = opened.settings.memory.schedule
+    with opened.database.read() as connection:
+        last = [job_runs.last_ended(connection, job) for job in JobName]
+        if any(each is not None and each.state is JobState.FAILED for each in last):
+            found.append("jobs.failing")
+        for job in JobName:
+            expression = getattr(settings, job.value)
+            if job_runs.latest_due_at(connection, job) is None:
+                continue
+            due_at = _owed(connection, expression, settings.timezone, job, now_ms - OVERDUE_MS)
+            if due_at is not None:
+                found.append("jobs.overdue")
+                break
+    return found
+
+
+def close_left(opened: Opened, wall: Clock = WALL) -> None:
+    """Mark as abandoned the runs whose process is gone."""
+    with opened.database.read() as connection:
+        if not job_runs.some_left(connection, wall_ms=wall.now_ms()):
+            return
+    with opened.database.write() as connection:
+        _sweep(connection, opened, wall.now_ms())
+
+
+def _claim(opened: Opened, run_id: str, asked: Asked, wall: Clock) -> Lease:
+    holder = new_holder(run_id)
+    with opened.database.write() as connection:
+        now = wall.now_ms()
+        _sweep(connection, opened, now)
+        _require_wanted(connection, asked, opened.clock.now_ms())
+        held_by = leases.acquire(
+            connection, asked.lease, holder, wall_ms=now, lease_ms=lease_ms(opened)
+        )
+        if held_by is not None:
+            raise Conflict(f"{asked.lease} is at work already, in {held_by}", holder=held_by)
+        job_runs.begin(
+            connection,
+            run_id,
+            asked.job,
+            trigger=asked.trigger,
+            due_at=asked.due_at,
+            started_at=opened.clock.now_ms(),
+            holder=holder,
+            reason=None if asked.session_id is None else f"session {asked.session_id}",
+        )
+    return Lease(opened, asked.lease, holder, wall=wall, acquired_ms=now)
+
+
+def _require_wanted(connection: sa.Connection, asked: Asked, now_ms: int) -> None:
+    """Another worker may have done it between the look at the schedule and the lease."""
+    if asked.due_at is None:
+        return
+    again = schedule.next_attempt(job_runs.of_moment(connection, asked.job, asked.due_at))
+    served = job_runs.latest_due_at(connection, asked.job)
+    if again is None or again > now_ms or (served or asked.due_at) > asked.due_at:
+        raise Conflict(f"{asked.job} needs no run for that moment", due_at=asked.due_at)
+
+
+def _sweep(connection: sa.Connection, opened: Opened, wall_ms: int) -> None:
+    job_runs.abandon_left(connection, at=opened.clock.now_ms(), wall_ms=wall_ms)
+    leases.sweep(connection, wall_ms=wall_ms)
+
+
+def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun:
+    with opened.database.write() as connection:
+        job_runs.end(connection, run_id, report, ended_at=opened.clock.now_ms())
+        leases.release(connection, lease.name, lease.holder)
+        job_runs.prune(connection, opened.settings.memory.schedule.keep_runs)
+        ended = job_runs.get(connection, run_id)
+    opened.log.info("job", job=ended.job.value, state=ended.state.value, code=ended.error_code)
+    return ended
+
+
+def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
+    return JobReport(
+        state=JobState.ABANDONED,
+        counts=report.counts,
+        rejected=report.rejected,
+        error_code=code,
+        reason=reason,
+    )
+
+
+def _owed(
+    connection: sa.Connection, expression: str, timezone: str, job: JobName, now_ms: int
+) -> int | None:
+    served = job_runs.latest_due_at(connection, job)
+    if served is not None and expression:
+        again = schedule.next_attempt(job_runs.of_moment(connection, job, served))
+        if again is not None and again <= now_ms:
+            # A newer moment, if there is one, stands for this one too.
+            return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
+    since = job_runs.made_at(connection) if served is None else served
+    return schedule.owed(expression, timezone, since_ms=since, now_ms=now_ms)
+
+
+def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport:
+    now_ms = opened.clock.now_ms()
+    match asked.job:
+        case JobName.ENRICHMENT | JobName.CONSOLIDATION | JobName.REFLECTION:
+            raise MemgraphError(f"{asked.job} is not there yet")
+        case JobName.DECAY:
+            from memgraph.service.life.decaying import decay
+
+            return decay(opened, now_ms=now_ms, actor=asked.actor, progress=progress, stop=stop)

@@ -1,0 +1,260 @@
+"""The worker: does for every orchestrator under a root what is to be done by itself.
+
+Several may run on the same root, in one process or in many: leases in each database see to it that
+a job has one runner.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from memgraph.clock import Clock
+from memgraph.errors import Conflict, MemgraphError, StorageError
+from memgraph.model.enums import JobName
+from memgraph.model.events import Event, SessionCompleted
+from memgraph.model.jobs import STOPPED, JobRun
+from memgraph.paths import global_config_file
+from memgraph.policy import schedule
+from memgraph.service.life import jobs
+from memgraph.service.life.jobs import WALL, Asked, Reins
+from memgraph.service.opened import Opened
+from memgraph.storage import embeddings
+
+if TYPE_CHECKING:
+    from memgraph.service.memory_service import MemoryService
+
+SUBSCRIBER = "consolidation"
+POLL_S = 2.0
+"""How long after a change by another process it is noticed."""
+REVISIT_MS = 60_000
+"""After so long an orchestrator is looked at though nothing about it seems to have changed."""
+EMBEDDED_AT_ONCE = 2_000
+"""Memories embedded before the other orchestrators get their turn."""
+
+Stamp = tuple[tuple[int, int] | None, ...]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the worker knows of an orchestrator since its last visit."""
+
+    settings: Stamp = ()
+    stamp: Stamp = ()
+    again_ms: int = 0
+    error: str | None = None
+
+
+class Worker:
+    """Runs what is due, delivers events, embeds what waits; one orchestrator after the other.
+
+    ``run`` works in the calling thread; as a context manager it works in one of its own.
+
+    Args:
+        names: only these orchestrators; by default all, also such as come to be later.
+        ran: told of every run that ended, with the orchestrator's name.
+        failed: told when an orchestrator cannot be worked on, once until that changes.
+        poll_s: how long it sleeps at most.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        *,
+        names: Sequence[str] | None = None,
+        ran: Callable[[str, JobRun], None] = lambda _name, _run: None,
+        failed: Callable[[str, MemgraphError], None] = lambda _name, _error: None,
+        poll_s: float = POLL_S,
+        wall: Clock = WALL,
+    ) -> None:
+        self._service = service
+        self._names = None if names is None else tuple(names)
+        self._ran = ran
+        self._failed = failed
+        self._poll_s = poll_s
+        self._wall = wall
+        self._seen: dict[str, _Seen] = {}
+        self._listening: set[str] = set()
+        self._stopping = False
+        # Its put is safe in a signal handler, unlike that of an event.
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def run(self) -> None:
+        """Work until ``stop``; returns after what is in hand then."""
+        try:
+            while not self._stopping:
+                self.once()
+                if not self._stopping:
+                    self._sleep()
+        finally:
+            self.close()
+
+    def once(self) -> None:
+        """One look at every orchestrator: what is due now is done when it returns."""
+        names = self._service.orchestrators() if self._names is None else self._names
+        for gone in set(self._seen) - set(names):
+            del self._seen[gone]
+            self._listening.discard(gone)
+            self._service.forget(gone)
+        for name in names:
+            if self._stopping:
+                return
+            self._look_at(name)
+
+    def close(self) -> None:
+        """Listen no more; ``run`` does so at its end, who calls ``once`` has to."""
+        for name in list(self._listening):
+            self._listening.discard(name)
+            with suppress(MemgraphError):
+                # Its database may be gone; what it was told of is in there or nowhere.
+                self._service.orchestrator(name).unsubscribe(SUBSCRIBER)
+
+    def stop(self) -> None:
+        """Ends the work after the batch in hand; may be called in a signal handler."""
+        self._stopping = True
+        self._wake.put(None)
+
+    def __enter__(self) -> Worker:
+        self._thread = threading.Thread(target=self.run, name="memgraph-worker", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _sleep(self) -> None:
+        again = min((each.again_ms for each in self._seen.values()), default=None)
+        pause_s = self._poll_s
+        if again is not None:
+            pause_s = min(pause_s, max((again - self._service.clock.now_ms()) / 1000, 0.01))
+        try:
+            self._wake.get(timeout=pause_s)
+        except queue.Empty:
+            return
+
+    def _look_at(self, name: str) -> None:
+        seen = self._seen.setdefault(name, _Seen())
+        try:
+            settings, stamp = self._stamps(name)
+            if seen.settings != settings:
+                # An open orchestrator keeps the settings that it was opened with.
+                self._service.forget(name)
+            changed = (seen.settings, seen.stamp) != (settings, stamp)
+            if changed or self._service.clock.now_ms() >= seen.again_ms:
+                seen.settings = settings
+                self._visit(name, seen)
+            seen.error = None
+        except (MemgraphError, OSError) as error:
+            self._tell(name, seen, error)
+
+    def _tell(self, name: str, seen: _Seen, error: MemgraphError | OSError) -> None:
+        told = (
+            error
+            if isinstance(error, MemgraphError)
+            else StorageError(f"{name} cannot be worked on: {error.strerror}")
+        )
+        seen.again_ms = self._service.clock.now_ms() + REVISIT_MS
+        if seen.error != told.code:
+            seen.error = told.code
+            self._failed(name, told)
+
+    def _visit(self, name: str, seen: _Seen) -> None:
+        if name not in self._listening:
+            self._listen(name)
+        with self._service.opened(name) as opened:
+            jobs.close_left(opened, self._wall)
+            opened.events.deliver(self._is_stopping)
+            for job in JobName:
+                due_at = jobs.owed(opened, job, opened.clock.now_ms())
+                if due_at is not None and not self._stopping:
+                    self._run(name, opened, jobs.of_moment(job, due_at))
+            waiting = self._embed(opened)
+            opened.receipts.flush()
+            now = opened.clock.now_ms()
+            seen.again_ms = now if waiting else min([now + REVISIT_MS, *_next(opened, now)])
+        seen.stamp = self._stamps(name)[1]
+
+    def _run(self, name: str, opened: Opened, asked: Asked) -> JobRun | None:
+        """None: another worker is at it, or was."""
+        try:
+            ended = jobs.run(opened, asked, Reins(stop=self._is_stopping, wall=self._wall))
+        except Conflict:
+            return None
+        self._ran(name, ended)
+        return ended
+
+    def _listen(self, name: str) -> None:
+        """Subscribe to the ends of sessions; the bus knows what this worker had before."""
+        handle = self._service.orchestrator(name, actor=jobs.ACTOR)
+        with suppress(Conflict):
+            # Another worker of this process listens already.
+            handle.subscribe(
+                SUBSCRIBER,
+                lambda delivered: self._session_ended(name, delivered.event),
+                topics=[SessionCompleted.topic],
+                from_start=True,
+            )
+            self._listening.add(name)
+
+    def _session_ended(self, name: str, event: Event) -> None:
+        if not isinstance(event, SessionCompleted):
+            return
+        with self._service.opened(name) as opened:
+            ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
+        # One that failed, or is at work elsewhere, is the nightly run's; this one is begun again.
+        if ended is not None and ended.error_code == STOPPED:
+            raise MemgraphError("the worker is stopping")
+
+    def _embed(self, opened: Opened) -> bool:
+        """Whether more is left that could be embedded now."""
+        if opened.embedding is None or opened.other_model is not None:
+            return False
+        with opened.database.read() as connection:
+            if not embeddings.has_pending(connection):
+                return False
+        drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
+        return drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
+
+    def _is_stopping(self) -> bool:
+        return self._stopping
+
+    def _stamps(self, name: str) -> tuple[Stamp, Stamp]:
+        """When the settings and when the database of an orchestrator were last changed."""
+        paths = self._service.paths(name)
+        wal = paths.database.with_name(f"{paths.database.name}-wal")
+        configs = (global_config_file(self._service.root), paths.config_file)
+        return _stamp(*configs), _stamp(paths.database, wal)
+
+
+def _stamp(*files: Path) -> Stamp:
+    found: list[tuple[int, int] | None] = []
+    for each in files:
+        try:
+            status = each.stat()
+        except FileNotFoundError:
+            found.append(None)
+        else:
+            found.append((status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def _next(opened: Opened, now_ms: int) -> list[int]:
+    """When each job that has a schedule is next due."""
+    settings = opened.settings.memory.schedule
+    expressions = [getattr(settings, job.value) for job in JobName]
+    moments = [schedule.next_due(each, settings.timezone, now_ms) for each in expressions if each]
+    return [each for each in moments if each is not None]

@@ -1,0 +1,349 @@
+"""Running jobs by hand and by schedule, and what is recorded of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from memgraph import MemoryService
+from memgraph.clock import FixedClock, parse_time
+from memgraph.errors import Conflict, InvalidInput, MemgraphError, ProviderUnavailable
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobReport, JobRun
+from memgraph.policy.schedule import FIRST_PAUSE_MS
+from memgraph.service.life import jobs
+from memgraph.service.life.worker import Worker
+from memgraph.service.orchestrator import Orchestrator
+
+ONLY_DECAY = {
+    "memory.schedule.enrichment": "",
+    "memory.schedule.consolidation": "",
+    "memory.schedule.reflection": "",
+    "memory.storage.synchronous": "NORMAL",
+}
+MADE = parse_time("2026-11-20T12:00:00Z")
+FIRST = parse_time("2026-11-21T04:00:00Z")
+DAY_MS = 86_400_000
+
+Work = Callable[[Callable[[], bool]], JobReport]
+
+
+@contextmanager
+def working_as(work: Work) -> Iterator[None]:
+    """Every job does this instead of what it does."""
+
+    def instead(_opened: Any, _asked: Any, _progress: Any, stop: Any) -> JobReport:
+        return work(stop)
+
+    with patch.object(jobs, "_work", instead):
+        yield
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(MADE)
+
+
+@pytest.fixture
+def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
+    with MemoryService(
+        tmp_path / "root", clock=clock, environ={}, config=ONLY_DECAY, background=False
+    ) as made:
+        yield made
+
+
+def moved(clock: FixedClock, to: int) -> None:
+    clock.advance(ms=to - clock.now_ms())
+
+
+def passed(service: MemoryService) -> list[JobRun]:
+    """What ended in one look of a worker."""
+    ended: list[JobRun] = []
+    failed: list[MemgraphError] = []
+    worker = Worker(
+        service,
+        ran=lambda _name, run: ended.append(run),
+        failed=lambda _name, error: failed.append(error),
+    )
+    worker.once()
+    worker.close()
+    assert failed == []
+    return ended
+
+
+def test_a_job_by_hand_is_recorded(orc: Orchestrator, clock: FixedClock) -> None:
+    orc.remember("The office is in Berlin.")
+    clock.advance(days=60)
+    told: list[str] = []
+    run = orc.run("decay", progress=lambda part, _done, _total: told.append(part))
+    assert (run.state, run.trigger, run.due_at) == (JobState.DONE, "manual", None)
+    assert run.counts["retired"] == 1
+    assert told
+    assert list(orc.jobs()) == [run]
+
+
+def test_a_job_can_be_run_as_of_another_time(orc: Orchestrator) -> None:
+    memory_id = orc.remember("The office is in Berlin.")
+    assert orc.run(JobName.DECAY).counts["retired"] == 0
+    run = orc.run(JobName.DECAY, now="2027-03-01T00:00:00Z")
+    assert run.counts["retired"] == 1
+    assert run.started_at == parse_time("2027-03-01T00:00:00Z")
+    assert orc.get(memory_id).valid_until == run.started_at
+
+
+def test_a_job_that_nobody_knows_is_refused(orc: Orchestrator) -> None:
+    with pytest.raises(InvalidInput):
+        orc.run("tidying")
+    with pytest.raises(InvalidInput):
+        orc.run("decay", session_id="s-1")
+    with pytest.raises(InvalidInput):
+        orc.jobs(limit=0)
+    assert list(orc.jobs()) == []
+
+
+def test_a_failure_is_recorded_by_its_code(orc: Orchestrator) -> None:
+    def fails(_stop: Callable[[], bool]) -> JobReport:
+        raise ProviderUnavailable("no answer")
+
+    with working_as(fails):
+        run = orc.run("decay")
+    assert (run.state, run.error_code, run.reason) == (
+        JobState.FAILED,
+        "provider.unavailable",
+        "no answer",
+    )
+
+
+def test_an_error_of_our_own_making_is_recorded_and_goes_on(orc: Orchestrator) -> None:
+    def crashes(_stop: Callable[[], bool]) -> JobReport:
+        raise ZeroDivisionError("secret text")
+
+    with working_as(crashes), pytest.raises(ZeroDivisionError):
+        orc.run("decay")
+    [run] = orc.jobs()
+    assert (run.state, run.error_code, run.reason) == (
+        JobState.FAILED,
+        CRASHED,
+        "ZeroDivisionError",
+    )
+
+
+def test_a_job_that_is_at_work_is_not_run_beside(orc: Orchestrator) -> None:
+    def tries_again(_stop: Callable[[], bool]) -> JobReport:
+        with pytest.raises(Conflict):
+            orc.run("decay")
+        return JobReport.done({})
+
+    with working_as(tries_again):
+        assert orc.run("decay").state is JobState.DONE
+    assert len(orc.jobs()) == 1
+
+
+def test_nothing_is_owed_from_before_it_was_made(service: MemoryService, orc: Orchestrator) -> None:
+    assert passed(service) == []
+
+
+def test_a_due_job_runs_once(service: MemoryService, orc: Orchestrator, clock: FixedClock) -> None:
+    moved(clock, FIRST - 1)
+    assert passed(service) == []
+    moved(clock, FIRST)
+    [run] = passed(service)
+    assert (run.job, run.trigger, run.due_at) == (JobName.DECAY, "schedule", FIRST)
+    assert passed(service) == []
+
+
+def test_missed_runs_are_caught_up_once(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    moved(clock, FIRST + 30 * DAY_MS + 1)
+    [run] = passed(service)
+    assert run.due_at == FIRST + 30 * DAY_MS
+    assert passed(service) == []
+
+
+def test_an_orchestrator_without_a_schedule_has_no_runs(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    service.paths(orc.name).config_file.write_text("[memory.schedule]\ndecay = ''\n")
+    moved(clock, FIRST + DAY_MS)
+    assert passed(service) == []
+    plan = next(each for each in orc.job_plans() if each.job is JobName.DECAY)
+    assert (plan.schedule, plan.next_due_at, plan.overdue_since) == ("", None, None)
+
+
+def test_a_failed_run_is_tried_again_later_and_then_given_up(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    moved(clock, FIRST)
+    with working_as(lambda _stop: JobReport.failed(ProviderUnavailable("no answer"))):
+        assert len(passed(service)) == 1
+        for pause in (FIRST_PAUSE_MS, 4 * FIRST_PAUSE_MS):
+            clock.advance(ms=pause - 1)
+            assert passed(service) == []
+            clock.advance(ms=1)
+            assert len(passed(service)) == 1
+        clock.advance(ms=DAY_MS // 2)
+        assert passed(service) == []
+        assert [each.due_at for each in orc.jobs()] == [FIRST] * 3
+    clock.advance(days=1)
+    [run] = passed(service)
+    assert (run.state, run.due_at) == (JobState.DONE, FIRST + DAY_MS)
+
+
+def test_a_run_that_is_asked_to_stop_is_caught_up(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    moved(clock, FIRST)
+    worker = Worker(service)
+
+    def stops(stop: Callable[[], bool]) -> JobReport:
+        worker.stop()
+        assert stop()
+        return JobReport.done({"retired": 1})
+
+    with working_as(stops):
+        worker.once()
+    [run] = orc.jobs()
+    assert (run.state, run.error_code, run.counts["retired"]) == (JobState.ABANDONED, STOPPED, 1)
+    [again] = passed(service)
+    assert (again.state, again.due_at) == (JobState.DONE, FIRST)
+
+
+def test_a_lost_lease_stops_the_run(service: MemoryService, orc: Orchestrator) -> None:
+    wall = FixedClock(5_000)
+
+    def sleeps(stop: Callable[[], bool]) -> JobReport:
+        assert not stop()
+        # As after a night in which the machine slept.
+        wall.advance(days=1)
+        assert stop()
+        return JobReport.done({})
+
+    with working_as(sleeps), service.opened(orc.name) as opened:
+        run = jobs.run(opened, jobs.of_job(JobName.DECAY), jobs.Reins(wall=wall))
+    assert (run.state, run.error_code) == (JobState.ABANDONED, LEASE_LOST)
+
+
+def test_a_lease_is_renewed_while_a_job_runs(tmp_path: Path) -> None:
+    config = ONLY_DECAY | {"memory.schedule.lease_s": 1.0}
+    renewed = threading.Event()
+    with MemoryService(tmp_path, environ={}, config=config, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+
+        def works(stop: Callable[[], bool]) -> JobReport:
+            with service.opened("orc-1") as opened:
+                for _ in range(100):
+                    with opened.database.read() as connection:
+                        row = connection.exec_driver_sql(
+                            "SELECT expires_at - acquired_at FROM leases"
+                        ).one()
+                    if row[0] > 1_000:
+                        renewed.set()
+                        break
+                    threading.Event().wait(0.1)
+            return JobReport.done({})
+
+        with working_as(works):
+            assert orc.run("decay").state is JobState.DONE
+    assert renewed.is_set()
+
+
+def test_health_tells_of_a_failing_job_until_it_succeeds(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    assert service.health(orc.name)["degraded"] == []
+    with working_as(lambda _stop: JobReport.failed(ProviderUnavailable("no answer"))):
+        orc.run("decay")
+    assert service.health(orc.name)["degraded"] == ["jobs.failing"]
+    clock.advance(ms=1)
+    with working_as(lambda _stop: JobReport.skipped("nothing to do")):
+        orc.run("decay")
+    assert service.health(orc.name)["degraded"] == ["jobs.failing"]
+    clock.advance(ms=1)
+    orc.run("decay")
+    assert service.health(orc.name)["degraded"] == []
+
+
+def test_health_tells_of_a_worker_that_is_gone_but_not_of_one_that_never_was(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    clock.advance(days=20)
+    assert service.health(orc.name)["degraded"] == []
+    plan = next(each for each in orc.job_plans() if each.job is JobName.DECAY)
+    assert plan.overdue_since == FIRST + 19 * DAY_MS
+    assert plan.next_due_at == FIRST + 20 * DAY_MS
+    passed(service)
+    clock.advance(days=1)
+    assert service.health(orc.name)["degraded"] == []
+    clock.advance(days=1)
+    assert service.health(orc.name)["degraded"] == ["jobs.overdue"]
+    passed(service)
+    assert service.health(orc.name)["degraded"] == []
+
+
+def test_orchestrators_come_and_go_and_a_broken_one_holds_up_nobody(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    ran: list[str] = []
+    failed: list[tuple[str, str]] = []
+    worker = Worker(
+        service,
+        ran=lambda name, _run: ran.append(name),
+        failed=lambda name, error: failed.append((name, error.code)),
+    )
+    worker.once()
+    service.create("aa-broken")
+    service.create("zz-new")
+    service.paths("aa-broken").database.write_bytes(b"no database at all, but some bytes")
+    moved(clock, FIRST)
+    worker.once()
+    worker.once()
+    assert ran == ["orc-1", "zz-new"]
+    assert [name for name, _code in failed] == ["aa-broken"]
+    for each in service.paths("zz-new").memory.glob("**/*"):
+        if each.is_file():
+            each.unlink()
+    service.paths("zz-new").memory.rename(service.paths("zz-new").directory / "gone")
+    clock.advance(days=1)
+    worker.once()
+    assert ran == ["orc-1", "zz-new", "orc-1"]
+    assert len(failed) == 1
+
+
+def test_a_changed_schedule_is_heeded_by_a_worker_that_runs(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    with MemoryService(service.root, clock=clock, environ={}, background=False) as plain:
+        config = plain.paths(orc.name).config_file
+        off = "enrichment = ''\nconsolidation = ''\nreflection = ''\n"
+        config.write_text(f"[memory.schedule]\ndecay = ''\n{off}")
+        ran: list[JobRun] = []
+        worker = Worker(plain, ran=lambda _name, run: ran.append(run))
+        moved(clock, FIRST)
+        worker.once()
+        assert ran == []
+        config.write_text(f"[memory.schedule]\ndecay = '30 3 * * *'\n{off}")
+        worker.once()
+    assert [each.due_at for each in ran] == [FIRST - 30 * 60_000]
+
+
+def test_a_worker_lives_in_a_thread_of_its_host(tmp_path: Path) -> None:
+    config = ONLY_DECAY | {"memory.schedule.decay": "* * * * *"}
+    with MemoryService(tmp_path, environ={}, config=config, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        with service.opened("orc-1") as opened, opened.database.write() as connection:
+            connection.exec_driver_sql(
+                "UPDATE memory_metadata SET value = '1' WHERE key = 'created_at'"
+            )
+        with service.worker():
+            for _ in range(200):
+                if orc.jobs():
+                    break
+                threading.Event().wait(0.05)
+        assert orc.jobs()[-1].state is JobState.DONE

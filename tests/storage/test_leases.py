@@ -1,0 +1,82 @@
+"""Leases and the records of runs."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.jobs import LEASE_LOST, JobReport, RejectedItem
+from memgraph.storage import job_runs, leases
+
+
+def take(connection: sa.Connection, holder: str, wall_ms: int) -> str | None:
+    return leases.acquire(connection, "job:decay", holder, wall_ms=wall_ms, lease_ms=100)
+
+
+def test_a_lease_is_one_holders_until_it_expires(service: MemoryService, orc: Orchestrator) -> None:
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        assert take(connection, "a", 1_000) is None
+        assert take(connection, "b", 1_099) == "a"
+        assert leases.renew(connection, "job:decay", "a", wall_ms=1_050, lease_ms=100)
+        assert take(connection, "b", 1_149) == "a"
+        assert take(connection, "b", 1_150) is None
+        assert take(connection, "a", 1_151) == "b"
+
+
+def test_what_expired_is_not_renewed_and_anothers_is_not_released(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        take(connection, "a", 1_000)
+        assert not leases.renew(connection, "job:decay", "a", wall_ms=1_100, lease_ms=100)
+        assert not leases.renew(connection, "job:decay", "b", wall_ms=1_050, lease_ms=100)
+        leases.release(connection, "job:decay", "b")
+        assert take(connection, "b", 1_050) == "a"
+        leases.release(connection, "job:decay", "a")
+        assert take(connection, "b", 1_050) is None
+
+
+def begin(connection: sa.Connection, run_id: str, at: int, **fields: object) -> None:
+    given = {"trigger": "schedule", "due_at": at, "holder": f"holder of {run_id}"} | fields
+    job_runs.begin(connection, run_id, JobName.DECAY, started_at=at, **given)  # type: ignore[arg-type]  # plain values, as a row has them
+
+
+def test_a_run_is_told_as_it_was(service: MemoryService, orc: Orchestrator) -> None:
+    report = JobReport.done({"retired": 2}, [RejectedItem(code="input.invalid", where="item 3")])
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        begin(connection, "run_1", 10)
+        assert job_runs.get(connection, "run_1").state is JobState.RUNNING
+        assert job_runs.end(connection, "run_1", report, ended_at=15)
+        assert not job_runs.end(connection, "run_1", JobReport.skipped("late"), ended_at=16)
+        told = job_runs.get(connection, "run_1")
+        assert job_runs.latest_due_at(connection, JobName.DECAY) == 10
+        assert job_runs.latest_due_at(connection, JobName.REFLECTION) is None
+    assert (told.state, told.due_at, told.ended_at) == (JobState.DONE, 10, 15)
+    assert told.counts == {"rejected": 1, "retired": 2}
+    assert told.rejected == report.rejected
+
+
+def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchestrator) -> None:
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        begin(connection, "run_1", 10, holder="a")
+        take(connection, "a", 1_000)
+        assert not job_runs.some_left(connection, wall_ms=1_099)
+        assert job_runs.abandon_left(connection, at=20, wall_ms=1_099) == 0
+        assert job_runs.some_left(connection, wall_ms=1_100)
+        assert job_runs.abandon_left(connection, at=20, wall_ms=1_100) == 1
+        told = job_runs.get(connection, "run_1")
+    assert (told.state, told.error_code, told.ended_at) == (JobState.ABANDONED, LEASE_LOST, 20)
+
+
+def test_old_runs_go_but_those_of_the_last_moment_stay(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        for number, due_at in enumerate([10, 20, 30, 30, None, None, None]):
+            begin(connection, f"run_{number}", number, due_at=due_at)
+            job_runs.end(connection, f"run_{number}", JobReport.done({}), ended_at=number)
+        begin(connection, "run_now", 0, due_at=None)
+        job_runs.prune(connection, 2)
+        kept = [each.run_id for each in job_runs.latest(connection, 100)]
+    assert kept == ["run_6", "run_5", "run_3", "run_2", "run_now"]
