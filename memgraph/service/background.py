@@ -62,7 +62,8 @@ class Background:
         self._wake.set()
         with self._start_lock:
             thread = self._thread
-        if thread is not None:
+        # A chore may come to close what it works for.
+        if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     def _run(self) -> None:

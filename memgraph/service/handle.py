@@ -39,3 +39,8 @@ class Handle:
     def _embed_soon(self, opened: Opened) -> None:
         if self._service.embeds_in_background and opened.other_model is None:
             opened.background.wake()
+        self._tell_soon(opened)
+
+    def _tell_soon(self, opened: Opened) -> None:
+        if self._service.embeds_in_background and opened.events.wanted:
+            opened.courier.wake()

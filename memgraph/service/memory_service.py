@@ -27,6 +27,7 @@ from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
+from memgraph.service.life.events import Subscribers
 from memgraph.service.naming import find_names
 from memgraph.service.opened import Opened
 from memgraph.service.orchestrator import Orchestrator
@@ -86,6 +87,7 @@ class MemoryService:
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
         self._pool = Pool(self._open)
+        self._subscribers: dict[str, Subscribers] = {}
         self._vector_cache: VectorCache | None = None
         self._vector_cache_lock = threading.Lock()
 
@@ -158,7 +160,7 @@ class MemoryService:
         A database that is missing, damaged or foreign disables the memory of its orchestrator
         and of no other; ``code`` and ``message`` say what is wrong. ``degraded`` of a ready one:
         ``embedding.model_changed``, ``embedding.failing``, ``reranker.failing``,
-        ``receipts.dropped``.
+        ``receipts.dropped``, ``events.failing``.
         """
         try:
             with self.opened(name) as opened:
@@ -260,8 +262,11 @@ class MemoryService:
             reranker=reranker,
             find_names=find_names,
             hold_vectors=lambda: self._hold_vectors(settings),
+            subscribers=self._subscribers.setdefault(name, Subscribers()),
             find_llm=lambda: self._language_model(settings),
         )
+        if self._background and opened.events.wanted:
+            opened.courier.wake()
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened

@@ -24,9 +24,12 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service.background import Background
 from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
+from memgraph.service.life.events import EventBus, Subscribers
+from memgraph.service.life.upkeep import Upkeep
 from memgraph.service.naming import NameFinder, Naming
 from memgraph.service.receipts import ReceiptBook
 from memgraph.storage import embeddings
+from memgraph.storage import events as event_rows
 from memgraph.storage.database import Database
 
 if TYPE_CHECKING:
@@ -64,6 +67,7 @@ class Opened:
         reranker: RerankingProvider | None,
         find_names: NameFinder,
         hold_vectors: Callable[[], HeldVectors],
+        subscribers: Subscribers | None = None,
         find_llm: Callable[[], LanguageModel | None] = lambda: None,
     ) -> None:
         self.paths = paths
@@ -96,12 +100,21 @@ class Opened:
             keep_files=chosen.keep_files,
             orchestrator=paths.name,
         )
+        # Of the service: they outlive an orchestrator that is closed for being idle.
+        self.subscribers = Subscribers() if subscribers is None else subscribers
+        self.events = EventBus(database, clock, self.log, self.subscribers)
+        # A thread of its own: a subscriber may take long, and embedding need not wait for it.
+        self.courier = Background(
+            (self.events.deliver,), lambda error: self.log.failure("events", error)
+        )
+        self.upkeep = Upkeep(database, clock, self.log)
         self.receipts = ReceiptBook(database)
         self.background = Background(
             (
                 self.receipts.flush,
                 lambda _: self.board.flush(),
                 lambda stop: self.worker.drain(stop=stop),
+                self.upkeep.run,
                 lambda _: database.fold(),
             ),
             lambda error: self.log.failure("background", error),
@@ -179,19 +192,28 @@ class Opened:
                 found.append("embedding.model_changed")
             if set(embeddings.error_counts(connection)) - {NOTHING_TO_EMBED}:
                 found.append("embedding.failing")
+            events_fail = event_rows.failing(connection)
         if self.rerank_failed:
             found.append("reranker.failing")
         if self.naming.fast_failure is not None:
             found.append("entities.failing")
         if self.receipts.dropped:
             found.append("receipts.dropped")
+        if events_fail or self.events.failing:
+            found.append("events.failing")
         return found
+
+    @property
+    def busy(self) -> bool:
+        """Whether it works on something, or for somebody, between calls."""
+        return self.background.busy or self.events.wanted
 
     def close(self) -> None:
         """Write what waits and close the database, whatever goes wrong with the former."""
         try:
+            self.courier.stop()
             self.background.stop()
-            for chore in (self.board.flush, self.receipts.flush):
+            for chore in (self.board.flush, self.receipts.flush, self.upkeep.run):
                 try:
                     chore()
                 except (MemgraphError, OSError) as error:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from memgraph.service.handle_ingesting import IngestingHandle
 from memgraph.service.handle_maintaining import MaintainingHandle
 from memgraph.service.handle_reading import ReadingHandle
-from memgraph.service.handle_writing import WritingHandle
+from memgraph.service.handle_sessions import SessionsHandle
 
 
-class Orchestrator(WritingHandle, ReadingHandle, IngestingHandle, MaintainingHandle):
+class Orchestrator(SessionsHandle, ReadingHandle, IngestingHandle, MaintainingHandle):
     """What one orchestrator remembers. Made by ``MemoryService.orchestrator``; thread-safe.
 
     Attributes:

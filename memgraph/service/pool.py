@@ -117,9 +117,7 @@ class Pool:
 
     def _excess(self, allowed: int) -> list[str]:
         """Whom to close so that ``allowed`` stay: the longest idle, those last that still embed."""
-        idle = [
-            (each.background.busy, name) for name, each in self._opened.items() if not each.users
-        ]
+        idle = [(each.busy, name) for name, each in self._opened.items() if not each.users]
         # The sort is stable: within both groups the order of use stays.
         idle.sort(key=lambda one: one[0])
         return [name for _, name in idle[: max(len(self._opened) - allowed, 0)]]

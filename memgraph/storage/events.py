@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from memgraph.model.events import Event, EventFailure
+from memgraph.policy.delivery import KEEP_TAKEN_MS, KEEP_WAITING_MS, removable_through
 from memgraph.storage.encoding import compact_json
 from memgraph.storage.statements import Insert, driver
 
@@ -157,3 +158,47 @@ def forget(connection: sa.Connection, subscriber: str) -> None:
     execute = driver(connection).execute
     execute("DELETE FROM event_cursors WHERE subscriber = ?", (subscriber,))
     execute("DELETE FROM event_failures WHERE subscriber = ?", (subscriber,))
+
+
+def removable(connection: sa.Connection, now_ms: int) -> int:
+    """The number up to which stored events may go; 0: none of them."""
+    execute = driver(connection).execute
+    [(oldest, last)] = execute("SELECT min(seq), max(seq) FROM events")
+    if oldest is None:
+        return 0
+    [(behind,)] = execute("SELECT min(delivered_seq) FROM event_cursors")
+    through = removable_through(
+        last=last,
+        taken=last if behind is None else behind,
+        aged=_before(connection, now_ms - KEEP_TAKEN_MS, last),
+        expired=_before(connection, now_ms - KEEP_WAITING_MS, last),
+    )
+    return through if through >= oldest else 0
+
+
+def remove(connection: sa.Connection, through: int, limit: int) -> int:
+    """Remove events up to a number, ``limit`` at most, oldest first; gives how many."""
+    done = driver(connection).execute(
+        "DELETE FROM events WHERE seq IN"
+        " (SELECT seq FROM events WHERE seq <= ? ORDER BY seq LIMIT ?)",
+        (through, limit),
+    )
+    return int(done.rowcount)
+
+
+def skip(connection: sa.Connection, through: int) -> list[str]:
+    """Move on those who have not had events that are to go; gives their names."""
+    found = driver(connection).execute(
+        "UPDATE event_cursors SET delivered_seq = ?, attempts = 0, next_attempt_at = 0"
+        " WHERE delivered_seq < ? RETURNING subscriber",
+        (through, through),
+    )
+    return sorted(name for (name,) in found.fetchall())
+
+
+def _before(connection: sa.Connection, at: int, last: int) -> int:
+    """The number of the last event before a time, the events being in the order of time."""
+    [(first,)] = driver(connection).execute(
+        "SELECT min(seq) FROM (SELECT seq FROM events WHERE at >= ? ORDER BY seq LIMIT 1)", (at,)
+    )
+    return last if first is None else int(first) - 1

@@ -1,0 +1,255 @@
+"""The bus of one orchestrator: subscribers of this process, and the outbox behind them.
+
+An event is in the outbox before anybody hears of it. Each subscriber has a name and, under it, a
+cursor in the database: it gets every event after the cursor, in order, at least once. Whoever
+delivers takes a claim on the cursor first, so that of several processes with the same subscriber
+one gets the event; a process that dies leaves a claim that runs out.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memgraph.clock import Clock
+from memgraph.errors import Conflict, InvalidInput, MemgraphError
+from memgraph.log import EventLog
+from memgraph.model.events import EVENTS, Delivered, Handler, event_of
+from memgraph.policy.delivery import gives_up, pause_ms
+from memgraph.storage import events
+from memgraph.storage.database import Database
+from memgraph.storage.events import Cursor, StoredEvent
+
+PAGE: Final = 64
+# A handler that is quick need not have its cursor written after every event.
+SAVE_AFTER_MS: Final = 500
+INTERRUPTED: Final = "events.interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """A named subscriber of this process.
+
+    Attributes:
+        topics: what it asks for, sorted.
+        claim_ms: how long it may take over one event before another process tries it too.
+    """
+
+    name: str
+    handler: Handler
+    topics: tuple[str, ...]
+    claim_ms: int
+
+
+class Subscribers:
+    """The subscribers of one orchestrator in this process, in the order they came; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, Subscriber] = {}
+
+    def add(self, given: Subscriber) -> None:
+        """Raises Conflict: the name is taken in this process."""
+        with self._lock:
+            if given.name in self._known:
+                raise Conflict(f"{given.name!r} has subscribed already", subscriber=given.name)
+            self._known[given.name] = given
+
+    def remove(self, name: str) -> bool:
+        with self._lock:
+            return self._known.pop(name, None) is not None
+
+    def all(self) -> tuple[Subscriber, ...]:
+        with self._lock:
+            return tuple(self._known.values())
+
+
+@dataclass(slots=True)
+class Delivery:
+    """What one round of delivering did.
+
+    Attributes:
+        handled: events that a subscriber took.
+        failed: events that a subscriber did not take; they come again.
+        parked: events that were put aside after all attempts.
+    """
+
+    handled: int = 0
+    failed: int = 0
+    parked: int = 0
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One subscriber's page: its claim, and the cursor as it is to be written.
+
+    ``settled``: the cursor says all there is to say, or the claim was lost to another process.
+    """
+
+    subscriber: Subscriber
+    claimed: int
+    cursor: Cursor
+    saved_at: int
+    settled: bool = False
+
+
+class EventBus:
+    """Delivers what waits in the outbox of one database to the subscribers of this process."""
+
+    def __init__(
+        self, database: Database, clock: Clock, log: EventLog, subscribers: Subscribers
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._log = log
+        self._subscribers = subscribers
+        self._one_at_a_time = threading.Lock()
+        # Who did not take the last event it was given by this process.
+        self.failing: set[str] = set()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody in this process has subscribed."""
+        return bool(self._subscribers.all())
+
+    def deliver(self, stop: Callable[[], bool] = lambda: False) -> Delivery:
+        """Hand every subscriber what it has not had yet; no transaction is open meanwhile.
+
+        A subscriber that raises gets the event again after a pause, and holds up nobody else.
+
+        Raises:
+            StorageError: the database failed; what was not noted as taken comes again.
+        """
+        told = Delivery()
+        if not self._one_at_a_time.acquire(blocking=False):
+            # Another thread is at it, or a handler that asks for what it is part of.
+            return told
+        try:
+            for subscriber in self._subscribers.all():
+                while not stop() and self._page(subscriber, told, stop):
+                    pass
+        finally:
+            self._one_at_a_time.release()
+        return told
+
+    def retry(self, stop: Callable[[], bool] = lambda: False) -> int:
+        """Hand subscribers of this process what was put aside; gives how many they took."""
+        taken = 0
+        for subscriber in self._subscribers.all():
+            with self._database.read() as connection:
+                parked = events.parked(connection, subscriber.name, PAGE)
+            for event in parked:
+                if stop():
+                    return taken
+                if self._handle(subscriber, event) is None:
+                    taken += 1
+                    with self._database.write() as connection:
+                        events.unpark(connection, subscriber.name, event.seq)
+        return taken
+
+    def _page(self, subscriber: Subscriber, told: Delivery, stop: Callable[[], bool]) -> bool:
+        """One page of one subscriber's events; gives whether there may be more for now."""
+        now = self._clock.now_ms()
+        with self._database.read() as connection:
+            cursor = events.cursor(connection, subscriber.name)
+            if cursor is None or cursor.next_attempt_at > now:
+                return False
+            # An event that ended its process is found out when it comes alone.
+            size = 1 if cursor.attempts else PAGE
+            page = events.after(connection, cursor.delivered_seq, subscriber.topics, size)
+            if not page:
+                return False
+        until = now + subscriber.claim_ms
+        with self._database.write(durable=False) as connection:
+            if not events.claim(connection, subscriber.name, cursor, until):
+                return False
+        turn = _Turn(
+            subscriber, until, Cursor(cursor.delivered_seq, cursor.attempts + 1, until), now
+        )
+        for event in page:
+            if stop() or not self._one(turn, event, told):
+                break
+        if turn.settled:
+            return False
+        return self._save(turn, Cursor(turn.cursor.delivered_seq, 0, 0)) and len(page) == size
+
+    def _one(self, turn: _Turn, event: StoredEvent, told: Delivery) -> bool:
+        """One event; gives whether the next one may follow."""
+        subscriber, attempts = turn.subscriber, turn.cursor.attempts
+        # One that was begun so often and never came to an end has ended its process each time.
+        code = INTERRUPTED if attempts > 1 and gives_up(attempts - 1) else None
+        code = code or self._handle(subscriber, event)
+        if code is None:
+            told.handled += 1
+            return self._advance(turn, Cursor(event.seq, 1, turn.claimed))
+        if gives_up(attempts) or code == INTERRUPTED:
+            told.parked += 1
+            return self._park(turn, event, code)
+        told.failed += 1
+        again = self._clock.now_ms() + pause_ms(attempts)
+        self._save(turn, Cursor(turn.cursor.delivered_seq, attempts, again))
+        turn.settled = True
+        return False
+
+    def _handle(self, subscriber: Subscriber, stored: StoredEvent) -> str | None:
+        """The code of what the handler raised; None: it took the event."""
+        try:
+            event = event_of(stored.topic, json.loads(stored.payload))
+            subscriber.handler(Delivered(stored.seq, stored.at, event))
+        # What it raises is logged, counted and shown by health, and the event comes again; other
+        # subscribers and the rest of the background go on.
+        except Exception as error:  # noqa: BLE001 - a handler may raise anything
+            self.failing.add(subscriber.name)
+            self._log.failure(
+                "event.handler",
+                error,
+                subscriber=subscriber.name,
+                topic=stored.topic,
+                seq=stored.seq,
+            )
+            return error.code if isinstance(error, MemgraphError) else type(error).__name__
+        self.failing.discard(subscriber.name)
+        return None
+
+    def _advance(self, turn: _Turn, cursor: Cursor) -> bool:
+        """Move on, and write the cursor where the last time was a while ago."""
+        turn.cursor = cursor
+        now = self._clock.now_ms()
+        if now - turn.saved_at < SAVE_AFTER_MS:
+            return True
+        claimed = now + turn.subscriber.claim_ms
+        saved = self._save(turn, Cursor(cursor.delivered_seq, cursor.attempts, claimed))
+        turn.claimed, turn.saved_at = claimed, now
+        return saved
+
+    def _park(self, turn: _Turn, event: StoredEvent, code: str) -> bool:
+        with self._database.write() as connection:
+            cursor = Cursor(event.seq, 1, turn.claimed)
+            held = events.move(connection, turn.subscriber.name, turn.claimed, cursor)
+            if held:
+                events.park(connection, turn.subscriber.name, event, code)
+        turn.cursor, turn.settled = cursor, not held
+        return held
+
+    def _save(self, turn: _Turn, cursor: Cursor) -> bool:
+        """Write the cursor; gives whether the claim still held."""
+        # Losing the last cursor to a power failure only makes events come again.
+        with self._database.write(durable=False) as connection:
+            held = events.move(connection, turn.subscriber.name, turn.claimed, cursor)
+        turn.cursor, turn.settled = cursor, not held
+        return held
+
+
+def checked_topics(topics: Sequence[str] | None) -> tuple[str, ...]:
+    """The topics of a subscriber, sorted; None: all there are.
+
+    Raises:
+        InvalidInput: there is no such topic, or none was named.
+    """
+    wanted = tuple(sorted(set(EVENTS if topics is None else topics)))
+    if not wanted or any(each not in EVENTS for each in wanted):
+        raise InvalidInput(f"topics: some of {', '.join(sorted(EVENTS))}", field="topics")
+    return wanted
