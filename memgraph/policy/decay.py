@@ -7,8 +7,9 @@ reads would fall under 0.05 after 8 nights instead of 30 days.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from memgraph.clock import MS_PER_DAY
+from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.model.enums import MemoryKind, MemoryStatus
 
 DEFAULT_RATE = 0.1
@@ -60,3 +61,65 @@ def should_retire(
     if kind is not MemoryKind.FACT or status is not MemoryStatus.ACTIVE or decay_rate <= 0.0:
         return False
     return effective_confidence(confidence, decay_rate, days, exponent) < threshold
+
+
+def fades_at(
+    confidence: float,
+    decay_rate: float,
+    since_ms: int,
+    threshold: float = DEFAULT_THRESHOLD,
+    exponent: float = DEFAULT_EXPONENT,
+) -> int | None:
+    """The first millisecond at which the effective confidence is under the threshold.
+
+    Solved from the formula: days = (ln(confidence / threshold) / decay_rate)^(1 / exponent).
+
+    Args:
+        since_ms: of the last access, or of the creation where there was none.
+
+    Returns:
+        Milliseconds, never before ``since_ms``; None: not before the end of the calendar.
+    """
+    if decay_rate <= 0.0 or threshold <= 0.0:
+        return None
+
+    def under(at_ms: int) -> bool:
+        days = days_idle(at_ms, since_ms, None)
+        return effective_confidence(confidence, decay_rate, days, exponent) < threshold
+
+    if under(since_ms):
+        return since_ms
+    try:
+        days = (math.log(confidence / threshold) / decay_rate) ** (1.0 / exponent)
+    except OverflowError:
+        return None
+    if days * MS_PER_DAY > MAX_MS - since_ms:
+        return None
+    # The solution is right but for its last digits: the rule itself finds the millisecond.
+    about = since_ms + round(days * MS_PER_DAY)
+    step = 1 + round(days * MS_PER_DAY * 1e-12)
+    before, after = about, about
+    while before > since_ms and under(before):
+        before, step = max(before - step, since_ms), step * 2
+    while not under(after):
+        if after > MAX_MS:
+            return None
+        after, step = after + step, step * 2
+    while after - before > 1:
+        middle = (before + after) // 2
+        before, after = (before, middle) if under(middle) else (middle, after)
+    return after
+
+
+def course(
+    confidence: float,
+    decay_rate: float,
+    since_ms: int,
+    moments_ms: Sequence[int],
+    exponent: float = DEFAULT_EXPONENT,
+) -> tuple[float, ...]:
+    """The effective confidence at each moment, if nobody asks for the memory until then."""
+    return tuple(
+        effective_confidence(confidence, decay_rate, days_idle(each, since_ms, None), exponent)
+        for each in moments_ms
+    )

@@ -1,0 +1,68 @@
+"""Commands about what fades and what stays: fading, reflection."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memgraph.model.fading import FadingMemory, FadingReport
+from memgraph.surfaces.cli.building import OrchestratorName, make_command
+from memgraph.surfaces.cli.commands.shaping import as_json, day, short, summary_of
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen
+
+_LEVELS = "▁▂▃▄▅▆▇█"
+_GONE = "·"
+
+
+def fading(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    days: Annotated[float, typer.Option(help="How far to look ahead.")] = 30.0,
+    limit: Annotated[int, typer.Option(help="0 to 1000 are listed; all are counted.")] = 50,
+) -> Report:
+    """Show what will fade unless someone asks for it, the first to go first.
+
+    The curve is the effective confidence from now to the last day; a dot: it is retired by then.
+    To keep a memory, recall it, or `memgraph confirm` it for good.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.fading(days=days, limit=limit)
+    return Report(as_json(found), lambda screen: _show(screen, found))
+
+
+def _show(screen: Screen, found: FadingReport) -> None:
+    if not found.total:
+        screen.line(f"nothing fades before {day(found.until)}")
+        return
+    many = "memory fades" if found.total == 1 else "memories fade"
+    screen.heading(f"{found.total} {many} before {day(found.until)} unless asked for")
+    rows = [
+        (
+            each.memory.memory_id,
+            day(each.fades_at),
+            f"{each.confidence_now:.2f} → {each.confidence_then:.2f}",
+            curve(each, found.threshold),
+            short(summary_of(each.memory)),
+        )
+        for each in found.items
+    ]
+    if rows:
+        screen.table(("id", "fades on", "confidence", "until then", "summary"), rows)
+    if len(rows) < found.total:
+        screen.line(f"{found.total - len(rows)} more: --limit {min(found.total, 1000)}")
+
+
+def curve(one: FadingMemory, threshold: float) -> str:
+    """The course of a confidence as a line of blocks, full height being 1."""
+    return "".join(_block(each, threshold) for each in one.course)
+
+
+def _block(confidence: float, threshold: float) -> str:
+    if confidence < threshold:
+        return _GONE
+    return _LEVELS[min(int(confidence * len(_LEVELS)), len(_LEVELS) - 1)]
+
+
+COMMANDS = {"fading": make_command(fading, "fading")}
