@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from memgraph.service.handle_fading import FadingHandle
 from memgraph.service.handle_ingesting import IngestingHandle
+from memgraph.service.handle_jobs import JobsHandle
 from memgraph.service.handle_maintaining import MaintainingHandle
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_sessions import SessionsHandle
 
 
-class Orchestrator(SessionsHandle, ReadingHandle, IngestingHandle, MaintainingHandle):
+class Orchestrator(
+    SessionsHandle,
+    ReadingHandle,
+    IngestingHandle,
+    MaintainingHandle,
+    FadingHandle,
+    JobsHandle,
+):
     """What one orchestrator remembers. Made by ``MemoryService.orchestrator``; thread-safe.
 
     Attributes:
