@@ -96,7 +96,10 @@ def _calls(given: Any) -> tuple[ToolCall, ...]:
         return ()
     if not isinstance(given, list) or len(given) > MAX_TOOL_CALLS:
         raise ProviderAnswerInvalid("The model asked for too much.", reason="tool_calls")
-    return tuple(_call(each) for each in given)
+    calls = tuple(_call(each) for each in given)
+    if sum(len(call.arguments_text) for call in calls) > MAX_ANSWER_CHARACTERS:
+        raise ProviderAnswerInvalid("The model asked for too much.", reason="tool_calls")
+    return calls
 
 
 def _call(given: Any) -> ToolCall:

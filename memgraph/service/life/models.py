@@ -43,14 +43,21 @@ def configured_llm(
     if chosen.provider == "none":
         return None
     variables = os.environ if environ is None else environ
-    reach = {
-        "timeout_s": chosen.timeout_s,
-        "retries": chosen.retries,
-        "api_base": chosen.api_base or None,
-        "api_key": variables.get(chosen.api_key_env) if chosen.api_key_env else None,
-    }
+    key = variables.get(chosen.api_key_env) if chosen.api_key_env else None
     return LanguageModel(
-        tool_calling_provider(chosen.provider, **reach),
-        completion_provider(chosen.provider, **reach),
+        tool_calling_provider(
+            chosen.provider,
+            timeout_s=chosen.timeout_s,
+            retries=chosen.retries,
+            api_base=chosen.api_base or None,
+            api_key=key,
+        ),
+        completion_provider(
+            chosen.provider,
+            timeout_s=chosen.timeout_s,
+            retries=chosen.retries,
+            api_base=chosen.api_base or None,
+            api_key=key,
+        ),
         Sensitivity(chosen.max_sensitivity),
     )

@@ -1,0 +1,183 @@
+"""A language model that reads a page of turns and proposes facts through the consolidator's tools.
+
+A model that is down leaves the page for a later run. One that talks nonsense is told so in the
+record and gives its page to the rules, as do pages too sensitive to be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.consolidation.agent_schemas import SYSTEM, TOOLS
+from memgraph.consolidation.agent_tools import ConsolidatorTools
+from memgraph.consolidation.ports import PageProposal
+from memgraph.consolidation.prompting import estimated_tokens, random_mark
+from memgraph.errors import ProviderAnswerInvalid, ProviderError
+from memgraph.model.jobs import RejectedItem
+from memgraph.providers.tool_calling import as_message
+
+if TYPE_CHECKING:
+    from memgraph.consolidation.ports import Extractor, Page
+    from memgraph.model.enums import Sensitivity
+    from memgraph.providers.tool_calling import ChatTurn, ToolCallingProvider
+
+MAX_CALLS_PER_PAGE: Final = 8
+
+_TOOL_TOKENS: Final = estimated_tokens(list(TOOLS))
+
+
+class AgentExtractor:
+    """Proposes facts by a model that calls tools.
+
+    Args:
+        provider: the model.
+        rules: who takes the pages that the model can't or mustn't read.
+        max_sensitivity: pages above it are not sent.
+        max_calls: calls of the model for one page, at most.
+        mark: makes the random word that fences data in a prompt.
+    """
+
+    def __init__(
+        self,
+        provider: ToolCallingProvider,
+        rules: Extractor,
+        *,
+        max_sensitivity: Sensitivity,
+        max_calls: int = MAX_CALLS_PER_PAGE,
+        mark: Callable[[], str] = random_mark,
+    ) -> None:
+        self._provider = provider
+        self._rules = rules
+        self._max_sensitivity = max_sensitivity
+        self._max_calls = max_calls
+        self._mark = mark
+
+    @property
+    def name(self) -> str:
+        return self._provider.name
+
+    def propose(self, page: Page) -> PageProposal:
+        """See `Extractor.propose`; a page of which the model makes nonsense goes to the rules.
+
+        Raises:
+            ProviderUnavailable, ProviderRejected: the page stays for a later run.
+        """
+        if not page.turns or page.sensitivity.level > self._max_sensitivity.level:
+            return self._rules.propose(page)
+        conversation = _Conversation(self._provider, page, self._mark())
+        try:
+            finished = conversation.run(self._max_calls)
+        except ProviderAnswerInvalid as error:
+            conversation.told(error.code)
+            finished = True
+        proposal = conversation.proposal(complete=finished)
+        if not finished or conversation.usable:
+            return proposal
+        conversation.told("agent.rules_took_over")
+        by_rules = self._rules.propose(page)
+        return replace(
+            by_rules,
+            rejected=(*conversation.rejected, *by_rules.rejected),
+            calls=proposal.calls + by_rules.calls,
+            tokens=proposal.tokens + by_rules.tokens,
+        )
+
+
+class _Conversation:
+    """The exchange with the model about one page."""
+
+    def __init__(self, provider: ToolCallingProvider, page: Page, mark: str) -> None:
+        self._provider = provider
+        self._page = page
+        self._tools = ConsolidatorTools(page, model=provider.name, mark=mark)
+        self._calls = 0
+        self._tokens = 0
+        self._messages: list[dict[str, Any]] = [
+            {"role": "system", "content": SYSTEM},
+            {"role": "user", "content": self._opening()},
+        ]
+        self._size = _TOOL_TOKENS + sum(estimated_tokens(m["content"]) for m in self._messages)
+
+    @property
+    def usable(self) -> bool:
+        """Whether the model did its work: it gave a fact that can be staged, or said that there
+        is none. A model of whose facts none could be taken did not."""
+        return bool(self._tools.facts) or (self._tools.ended and not self._tools.saved)
+
+    @property
+    def rejected(self) -> tuple[RejectedItem, ...]:
+        return tuple(self._tools.rejected)
+
+    def told(self, code: str) -> None:
+        """Keep a code for the page as a whole."""
+        where = self._page.turns[0].memory_id
+        self._tools.rejected.append(RejectedItem(code=code, where=where))
+
+    def run(self, max_calls: int) -> bool:
+        """Let the model work until it is done.
+
+        Returns:
+            False: the budget was spent, or the run is to stop, before the model gave anything.
+        """
+        for _ in range(max_calls):
+            if self._page.stop():
+                return False
+            if self._page.budget.exhausted:
+                # What was given is kept: else a budget below a page's needs would never end.
+                self.told("agent.budget_spent")
+                return bool(self._tools.facts)
+            turn = self._ask()
+            if not turn.tool_calls:
+                return True
+            self._answer(turn)
+            if self._tools.ended:
+                return True
+        self.told("agent.too_many_calls")
+        return True
+
+    def proposal(self, *, complete: bool) -> PageProposal:
+        return PageProposal(
+            facts=tuple(self._tools.facts),
+            resolutions=tuple(self._tools.resolutions),
+            rejected=self.rejected,
+            calls=self._calls,
+            tokens=self._tokens,
+            complete=complete,
+        )
+
+    def _opening(self) -> str:
+        limit = self._page.max_facts
+        return (
+            f"Hand in at most {limit} facts, the ones that matter most. The session's id and the "
+            f"episodes of this page:\n{self._tools.episodes()}"
+        )
+
+    def _ask(self) -> ChatTurn:
+        try:
+            turn = self._provider.chat(self._messages, TOOLS)
+        except ProviderError:
+            # It may have read all of it before it failed.
+            self._spend(self._size)
+            raise
+        said = as_message(turn)
+        self._messages.append(said)
+        written = estimated_tokens(said)
+        self._spend(
+            (turn.tokens_in if turn.tokens_in is not None else self._size)
+            + (turn.tokens_out if turn.tokens_out is not None else written)
+        )
+        self._size += written
+        return turn
+
+    def _answer(self, turn: ChatTurn) -> None:
+        for call in turn.tool_calls:
+            content = self._tools.call(call.name, call.arguments_text)
+            self._messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+            self._size += estimated_tokens(content)
+
+    def _spend(self, tokens: int) -> None:
+        self._calls += 1
+        self._tokens += tokens
+        self._page.budget.spend(calls=1, tokens=tokens)

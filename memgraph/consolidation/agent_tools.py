@@ -1,0 +1,261 @@
+"""The six tools of the consolidator, bound to one page of one session.
+
+They change nothing. Facts and resolutions are staged for the run, which holds them against the
+store and the rules before it keeps any; there is no tool that deletes. Whatever a model gives is
+judged item by item, and what is not taken is told with a code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from memgraph.clock import iso
+from memgraph.consolidation.agent_schemas import MAX_REASON_CHARS, PARAMETERS
+from memgraph.consolidation.extracting import FactCandidate
+from memgraph.consolidation.ports import ResolutionProposal
+from memgraph.consolidation.prompting import fenced_lines
+from memgraph.errors import ProviderAnswerInvalid
+from memgraph.model.jobs import RejectedItem
+from memgraph.policy.agent_proposals import ProposedFact, Said, judge_fact
+from memgraph.policy.proposals import MAX_CONTENT_CHARS
+from memgraph.providers.completion import parsed_answer
+
+if TYPE_CHECKING:
+    from memgraph.consolidation.ports import KnownFact, Page
+    from memgraph.consolidation.turns import Turn
+
+MAX_ARGUMENTS_CHARS: Final = 200_000
+MAX_JUDGED: Final = 1_000
+"""Facts of one call that are judged each; what follows is rejected in one."""
+MAX_TOLD: Final = 50
+"""Outcomes of one call that the model is told."""
+MAX_PAGE_CHARS: Final = 200_000
+MIN_TURN_CHARS: Final = 400
+MAX_TURN_CHARS: Final = 8_000
+MAX_BEFORE_CHARS: Final = 600
+
+Answer: TypeAlias = "dict[str, Any]"
+
+
+class Refused(Exception):
+    """A call that is not carried out; holds its code. Never leaves this module's tools."""
+
+
+class ConsolidatorTools:
+    """What a model may do with a page.
+
+    Args:
+        page: the turns, and the look-ups in the store.
+        model: the name of the model, kept with each fact.
+        mark: the random word that fences data in answers.
+
+    Attributes:
+        facts, resolutions, rejected: what was staged and what was not, in order. A turn of which
+            the model sees but the beginning is told among the latter.
+        saved: whether a fact was handed in, be it taken or not.
+        ended: whether the page was marked as done.
+    """
+
+    def __init__(self, page: Page, *, model: str, mark: str) -> None:
+        self._page = page
+        self._model = model
+        self._mark = mark
+        self._said = {turn.memory_id: Said(turn.content, turn.source_role) for turn in page.turns}
+        self._turns = {turn.memory_id: turn for turn in page.turns}
+        self._shown: dict[str, dict[str, KnownFact]] = {}
+        self._calls = 0
+        share = MAX_PAGE_CHARS // max(len(page.turns), 1)
+        self._turn_chars = min(max(share, MIN_TURN_CHARS), MAX_TURN_CHARS)
+        self.facts: list[FactCandidate] = []
+        self.resolutions: list[ResolutionProposal] = []
+        self.rejected = [
+            RejectedItem(code="agent.turn_cut", where=turn.memory_id)
+            for turn in page.turns
+            if len(turn.content) > self._turn_chars
+        ]
+        self.saved = False
+        self.ended = False
+
+    def call(self, name: str, arguments_text: str) -> str:
+        """Carry out one call of a model and give the answer for it, JSON or fenced lines of it."""
+        self._calls += 1
+        tools: Mapping[str, Callable[..., Answer | str]] = {
+            "get_episodes_for_consolidation": self.get_episodes_for_consolidation,
+            "save_facts_batch": self.save_facts_batch,
+            "mark_session_consolidated": self.mark_session_consolidated,
+            "is_session_consolidated": self.is_session_consolidated,
+            "detect_conflicts": self.detect_conflicts,
+            "resolve_conflict": self.resolve_conflict,
+        }
+        try:
+            given = _arguments(name, arguments_text)
+            answer = tools[name](**given)
+        except Refused as refusal:
+            # The name is the model's own text: only known ones are told.
+            self._reject(str(refusal), name if name in tools else "tool")
+            answer = {"error": str(refusal)}
+        return answer if isinstance(answer, str) else json.dumps(answer)
+
+    def is_session_consolidated(self, session_id: str) -> Answer:
+        """Whether there is nothing left to do for the session."""
+        self._check_session(session_id)
+        return {"session_id": session_id, "consolidated": self.ended}
+
+    def get_episodes_for_consolidation(self, session_id: str) -> str:
+        """The page's turns with their ids, and some turns before it without."""
+        self._check_session(session_id)
+        return self.episodes()
+
+    def save_facts_batch(self, facts: list[Any]) -> Answer:
+        """Stage facts; gives for each a provisional ``ref`` or the code of why it was rejected."""
+        self._check_open()
+        self.saved = self.saved or bool(facts)
+        outcomes = [self._stage(item, place) for place, item in enumerate(facts[:MAX_JUDGED])]
+        if len(facts) > MAX_JUDGED:
+            self._reject("too_many_facts", "save_facts_batch", f"{MAX_JUDGED}:")
+        answer: Answer = {"results": outcomes[:MAX_TOLD]}
+        if len(facts) > MAX_TOLD:
+            answer["not_told"] = len(facts) - MAX_TOLD
+        return answer
+
+    def detect_conflicts(self, fact: str) -> str:
+        """Stored facts that may contradict a staged one, given by its ref."""
+        self._check_open()
+        place = self._place(fact)
+        if fact not in self._shown:
+            staged = self.facts[place]
+            when = staged.event_time
+            if when is None:
+                when = max(self._turns[each].at_ms for each in staged.evidence)
+            found = self._page.known.conflicting(staged.content, when)
+            self._shown[fact] = {each.memory_id: each for each in found}
+        return fenced_lines([_known(each) for each in self._shown[fact].values()], self._mark)
+
+    def resolve_conflict(self, winner: str, loser: str, reason: str) -> Answer:
+        """Propose which of a staged fact and a stored one, that contradict, is to stand."""
+        self._check_open()
+        if not reason.strip() or len(reason) > MAX_REASON_CHARS or not reason.isprintable():
+            raise Refused("reason")
+        ref, other = (winner, loser) if winner.startswith("#") else (loser, winner)
+        self._place(ref)
+        shown = self._shown.get(ref, {}).get(other)
+        if shown is None:
+            raise Refused("not_in_conflict")
+        if shown.protected and other == loser:
+            raise Refused("protected")
+        if any({each.winner, each.loser} == {winner, loser} for each in self.resolutions):
+            raise Refused("repeated")
+        self.resolutions.append(ResolutionProposal(winner, loser, reason.strip()))
+        return {"outcome": "staged"}
+
+    def mark_session_consolidated(self, session_id: str) -> Answer:
+        """End the work on this page."""
+        self._check_session(session_id)
+        self._check_open()
+        self.ended = True
+        return {"session_id": session_id, "outcome": "done"}
+
+    def episodes(self) -> str:
+        """The page as fenced lines of JSON; what is too long is cut and told so."""
+        turns, before, size = self._page.turns, self._page.before, self._turn_chars
+        lines: list[Answer] = [{"session_id": self._page.session_id}]
+        lines += [{"context_only": True, **_shown_turn(each, MAX_BEFORE_CHARS)} for each in before]
+        lines += [{"memory_id": each.memory_id, **_shown_turn(each, size)} for each in turns]
+        return fenced_lines(lines, self._mark)
+
+    def _stage(self, item: Any, place: int) -> Answer:
+        judged = judge_fact(item, self._said)
+        if isinstance(judged, ProposedFact):
+            said = {each.content for each in self.facts}
+            if judged.content in said:
+                judged = "repeated"
+            elif len(said) >= self._page.max_facts:
+                judged = "too_many_facts"
+        if isinstance(judged, str):
+            self._reject(judged, "save_facts_batch", str(place))
+            return {"outcome": "rejected", "code": judged}
+        self.facts.append(self._candidate(judged))
+        return {"outcome": "staged", "ref": f"#{len(self.facts) - 1}"}
+
+    def _candidate(self, fact: ProposedFact) -> FactCandidate:
+        return FactCandidate(
+            content=fact.content,
+            type=fact.type,
+            importance=fact.importance,
+            confidence=fact.confidence,
+            event_time=fact.event_time,
+            evidence=fact.evidence,
+            quote=fact.quote,
+            attributes={
+                "speaker": self._turns[fact.quoted].source_role,
+                "quote": fact.quote,
+                "model": self._model,
+            },
+        )
+
+    def _place(self, ref: str) -> int:
+        """The place of a staged fact by its ref."""
+        refs = [f"#{place}" for place in range(len(self.facts))]
+        if ref not in refs:
+            raise Refused("unknown_ref")
+        return refs.index(ref)
+
+    def _check_session(self, session_id: str) -> None:
+        if session_id != self._page.session_id:
+            raise Refused("unknown_session")
+
+    def _check_open(self) -> None:
+        if self.ended:
+            raise Refused("after_end")
+
+    def _reject(self, code: str, tool: str, place: str = "") -> None:
+        where = f"{self._page.turns[0].memory_id} {tool}@{self._calls}"
+        self.rejected.append(
+            RejectedItem(code=f"agent.{code}", where=f"{where}[{place}]" if place else where)
+        )
+
+
+def _arguments(name: str, text: str) -> dict[str, Any]:
+    """The arguments of a call, of the types and names that its schema has.
+
+    Raises:
+        Refused: they are not, or there is no such tool.
+    """
+    if name not in PARAMETERS:
+        raise Refused("unknown_tool")
+    if len(text) > MAX_ARGUMENTS_CHARS:
+        raise Refused("arguments_too_long")
+    try:
+        given = parsed_answer(text)
+    except ProviderAnswerInvalid as error:
+        raise Refused("arguments_not_json") from error
+    kinds = {"string": str, "array": list}
+    expected = PARAMETERS[name]["properties"]
+    if not isinstance(given, dict) or set(given) != set(expected):
+        raise Refused("arguments_shape")
+    if not all(isinstance(given[key], kinds[each["type"]]) for key, each in expected.items()):
+        raise Refused("arguments_shape")
+    return given
+
+
+def _shown_turn(turn: Turn, size: int) -> Answer:
+    shown: Answer = {
+        "said_by": turn.source_role,
+        "at": iso(turn.at_ms),
+        "content": turn.content[:size],
+    }
+    if len(turn.content) > size:
+        shown["cut"] = True
+    return shown
+
+
+def _known(fact: KnownFact) -> Answer:
+    return {
+        "memory_id": fact.memory_id,
+        "content": fact.content[:MAX_CONTENT_CHARS],
+        "type": str(fact.type),
+        "at": iso(fact.time_ms),
+        "protected": fact.protected,
+    }
