@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
 from memgraph.consolidation.turns import Turn
 from memgraph.policy import echo
 from memgraph.policy.echo import EchoReason
+from memgraph.policy.echo_format import without_own_output
+from memgraph.policy.echo_wording import MAX_TERMS, MIN_CONTENT, Words
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.policy.sentences import split_sentences
-from memgraph.storage import echo_lines
+from memgraph.retrieval.stemming import fold, stem
+from memgraph.storage import echo_lines, echo_queries
 from memgraph.storage.database import Database
+from memgraph.storage.visibility import View
+
+_WORDS = Words(lambda word: stem(fold(word)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,57 +36,150 @@ class Remainder:
 class EchoFilter:
     """Tells echoes among the turns of a page. Receipts must have been flushed before.
 
-    Reads for all given turns at once; another text that is asked for costs a short read.
+    The lines of all given turns are looked up at once; the words of an agent's other sentences
+    are looked for when they are judged, each in a short read.
     """
 
     def __init__(self, database: Database, turns: Sequence[Turn] = ()) -> None:
         self._database = database
         self._lines: dict[int, tuple[int, int] | None] = {}
+        hashes = [each for turn in turns for each in echo.line_hashes(turn.content)]
         with database.read() as connection:
-            self._load_lines(connection, (turn.content for turn in turns))
+            self._load(connection, hashes)
 
-    def is_echo(self, text: str, *, source_role: str | None, at_ms: int) -> EchoReason | None:
+    def is_echo(
+        self,
+        text: str,
+        *,
+        source_role: str | None,
+        at_ms: int,
+        viewer: Viewer = DEFAULT_VIEWER,
+    ) -> EchoReason | None:
         """Why a text as a whole is no source; None: something in it is."""
-        left = self.without_echo(text, source_role=source_role, at_ms=at_ms)
+        left = self.without_echo(text, source_role=source_role, at_ms=at_ms, viewer=viewer)
         return left.reasons[0] if left.reasons and not left.text else None
 
-    def without_echo(self, text: str, *, source_role: str | None, at_ms: int) -> Remainder:
-        """What remains of a text, judged line by line and sentence by sentence."""
-        kept: list[str] = []
-        reasons: list[EchoReason] = []
-        for unit in echo.units(text):
-            if reason := self._line(unit, source_role, at_ms):
-                reasons.append(reason)
-                continue
-            said = []
-            for sentence in split_sentences(unit):
-                reason = self._line(sentence, source_role, at_ms)
-                if reason is None:
-                    said.append(sentence)
-                else:
-                    reasons.append(reason)
-            kept.append(" ".join(said))
+    def without_echo(
+        self,
+        text: str,
+        *,
+        source_role: str | None,
+        at_ms: int,
+        viewer: Viewer = DEFAULT_VIEWER,
+    ) -> Remainder:
+        """What remains of a text, judged block by block, line by line, sentence by sentence.
+
+        Args:
+            source_role: who said it; see ``policy.echo.is_agent``.
+            at_ms: when it was said: only what was handed out before counts.
+            viewer: what the speaker could know of; memories that it may not see are not known.
+        """
+        bare, blocks = without_own_output(text)
+        judge = _Judge(self, source_role, at_ms, View(viewer))
+        reasons = [EchoReason.FORMAT] * blocks
+        kept = [judge.remains(unit) for unit in echo.units(bare)]
+        reasons += judge.reasons
         if not reasons:
             return Remainder(text)
         return Remainder("\n".join(line for line in kept if line), tuple(reasons))
 
-    def _line(self, text: str, source_role: str | None, at_ms: int) -> EchoReason | None:
+    def handed_out(self, text: str) -> tuple[int, int] | None:
+        """When a line was handed out first and last; None: never, or it is too short to tell."""
         form = echo.normal_form(text)
         if not echo.says_enough(form):
             return None
         line_hash = echo.form_hash(form)
         if line_hash not in self._lines:
             with self._database.read() as connection:
-                self._load_lines(connection, (text,))
-        found = self._lines.get(line_hash)
-        # A turn that was recalled later is not an echo of itself.
-        if found is None or found[0] >= at_ms:
-            return None
-        recent = found[1] >= at_ms - echo.WINDOW_MS
-        return EchoReason.LINE if recent or echo.is_agent(source_role) else None
+                self._load(connection, [line_hash])
+        return self._lines[line_hash]
 
-    def _load_lines(self, connection: sa.Connection, texts: Iterable[str]) -> None:
-        hashes = {each for text in texts for each in echo.line_hashes(text)} - self._lines.keys()
-        if hashes:
-            found = echo_lines.find(connection, hashes)
-            self._lines |= {each: found.get(each) for each in hashes}
+    def earlier(
+        self, terms: Sequence[str], at_ms: int, view: View
+    ) -> list[echo_queries.EarlierText]:
+        """Texts with all of the words that were known or recalled before a time."""
+        with self._database.read() as connection:
+            since = at_ms - echo.WINDOW_MS
+            return echo_queries.earlier_texts(connection, terms, at=at_ms, since=since, view=view)
+
+    def cited(self, memory_ids: Sequence[str]) -> list[str]:
+        """The texts of memories that a line names."""
+        with self._database.read() as connection:
+            return list(echo_queries.contents(connection, memory_ids).values())
+
+    def _load(self, connection: sa.Connection, hashes: Iterable[int]) -> None:
+        unknown = set(hashes) - self._lines.keys()
+        if unknown:
+            found = echo_lines.find(connection, unknown)
+            self._lines |= {each: found.get(each) for each in unknown}
+
+
+@dataclass(slots=True)
+class _Judge:
+    """The work on one text."""
+
+    filter: EchoFilter
+    source_role: str | None
+    at_ms: int
+    view: View
+    reasons: list[EchoReason] = field(default_factory=list)
+
+    def remains(self, unit: str) -> str:
+        """What is left of a line."""
+        sentences = split_sentences(unit)
+        if len(sentences) > 1 and self._told(self._line(unit)):
+            return ""
+        return " ".join(each for each in sentences if not self._told(self._sentence(each)))
+
+    def _told(self, reason: EchoReason | None) -> bool:
+        if reason is not None:
+            self.reasons.append(reason)
+        return reason is not None
+
+    def _sentence(self, text: str) -> EchoReason | None:
+        line = self._line(text)
+        if line is not None:
+            return line
+        ids = echo.cited_ids(text)
+        bare = echo.normal_marks(text)
+        if ids and any(_WORDS.says_nothing_new(bare, each) for each in self.filter.cited(ids)):
+            return EchoReason.RECEIPT
+        if not echo.is_agent(self.source_role):
+            return None
+        inner = echo.without_lead_in(bare)
+        if inner != bare and (self._line(inner) is not None):
+            return EchoReason.LINE
+        return self._covered(inner)
+
+    def _line(self, text: str) -> EchoReason | None:
+        times = self.filter.handed_out(text)
+        # A turn that was recalled later is no echo of itself.
+        if times is None or times[0] >= self.at_ms:
+            return None
+        recent = times[1] >= self.at_ms - echo.WINDOW_MS
+        return EchoReason.LINE if recent or echo.is_agent(self.source_role) else None
+
+    def _covered(self, text: str) -> EchoReason | None:
+        """Whether earlier texts say all of a sentence: one says it, or one each of its clauses."""
+        whole = self._clause(text)
+        if whole is not None:
+            return whole
+        clauses = _WORDS.clauses(text)
+        if len(clauses) < 2:
+            return None
+        found = []
+        for clause in clauses:
+            reason = self._clause(clause)
+            if reason is None:
+                return None
+            found.append(reason)
+        return found[0]
+
+    def _clause(self, text: str) -> EchoReason | None:
+        terms = _WORDS.wording(text).terms
+        if not MIN_CONTENT <= len(terms) <= MAX_TERMS:
+            return None
+        for earlier in self.filter.earlier(terms, self.at_ms, self.view):
+            if _WORDS.says_nothing_new(text, earlier.content):
+                return EchoReason.RECEIPT if earlier.recalled else EchoReason.KNOWN
+        return None

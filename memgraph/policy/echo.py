@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from memgraph.policy.sentences import split_sentences
@@ -55,6 +55,29 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0
 _WORD = re.compile(r"\w+")
 
 
+# With what an agent begins to tell what it remembers, in lower case.
+_TOLD = (
+    r"(?:yes|yeah|sure|ok|okay|right|well|so|also|certainly|absolutely|of course|great|great news"
+    r"|good question|correct|indeed|noted|got it|understood|hi|hello|in short|to sum up)",
+    r"(?:as|like) i (?:can )?(?:recall|remember|noted|mentioned|said|understand|know|see)(?: it)?",
+    r"as (?:far as i (?:know|recall|remember)|noted|mentioned|discussed)(?: (?:before|earlier))?",
+    r"(?:as )?you(?:'ve| have)? (?:already |once |also |previously )?"
+    r"(?:told me|mentioned|said|noted)(?: (?:before|earlier|to me))?(?: that)?",
+    r"as you know",
+    r"(?:if i (?:recall|remember)(?: correctly| right)?)",
+    r"i (?:also |can |do |still )?(?:recall|remember|know|see|believe|think|understand|noted|have"
+    r" noted|have it noted)(?: here| from (?:my|our) [a-z ]{1,30})?(?: that)?",
+    r"(?:my|the|your) (?:memory|memories|notes|records)(?: also)?"
+    r" (?:say|says|show|shows|tell|tells|state|states|indicate|indicates)(?: me)?(?: that)?",
+    r"(?:according to|based on|from|per|looking at) (?:my|the|your|our)"
+    r" (?:memory|memories|notes|records|bulletin|(?:earlier|previous|past) conversations?)",
+    r"from memory",
+    r"(?:here(?: is|'s)|this is) what i (?:know|remember|have|recall)(?: about you| of it)?",
+)
+_LEAD_IN = re.compile(rf"^(?:{'|'.join(_TOLD)})(?:\s*[,:;!.–—-]+\s+|\s+(?=\w))", re.IGNORECASE)
+_MAX_LEAD_INS = 4
+
+
 class EchoReason(StrEnum):
     """Why a text is no source. Stable codes.
 
@@ -74,7 +97,7 @@ def is_agent(source_role: str | None) -> bool:
     return source_role is None or source_role.casefold() in AGENT_ROLES
 
 
-def known_echo(source_roles: Iterator[str | None] | list[str | None]) -> EchoReason | None:
+def known_echo(source_roles: Iterable[str | None]) -> EchoReason | None:
     """Whether a statement that repeats a stored memory adds no support to it.
 
     An agent that says again what is remembered adds nothing, however it came to know it; so a
@@ -85,11 +108,23 @@ def known_echo(source_roles: Iterator[str | None] | list[str | None]) -> EchoRea
 
 def normal_form(line: str) -> str:
     """A line without case, markers, emphasis, quotation marks, citations, labels and end marks."""
+    return " ".join(normal_marks(line).casefold().split()).strip(_ENDS)
+
+
+def normal_marks(line: str) -> str:
+    """A line without marks, citations and labels, its case and ends as they were."""
     text = _without_marks(unicodedata.normalize("NFKC", line))
-    text = _LABEL.sub("", _SPEECH.sub("", text))
-    text = _SPEECH.sub("", text)
-    text = " ".join(_QUOTES.sub("", text).casefold().split())
-    return text.strip(_ENDS)
+    return _QUOTES.sub("", _LABEL.sub("", _SPEECH.sub("", text))).strip()
+
+
+def without_lead_in(text: str) -> str:
+    """A sentence without "as I recall", "yes, you told me that" and the like before it."""
+    for _ in range(_MAX_LEAD_INS):
+        match = _LEAD_IN.match(text)
+        if match is None or match.end() >= len(text):
+            break
+        text = text[match.end() :]
+    return text
 
 
 def says_enough(form: str) -> bool:

@@ -167,6 +167,8 @@ class ReadingHandle(Handle):
         try:
             with self._service.opened(self.name) as opened:
                 issued = opened.board.bulletin_or_fallback(self.viewer)
+                if opened.receipts.add_bulletin(issued.bulletin, opened.clock.now_ms()):
+                    self._write_receipts(opened)
                 if self._service.embeds_in_background and opened.board.waiting:
                     opened.background.wake()
                 return issued

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
 from memgraph.storage.statements import driver
 
 _RECORD = (
-    "INSERT INTO echo_lines (line_hash, first_at, last_at) VALUES (?1, ?2, ?2)"
+    "INSERT INTO echo_lines (line_hash, first_at, last_at) VALUES (?, ?, ?)"
     " ON CONFLICT (line_hash) DO UPDATE SET first_at = min(first_at, excluded.first_at),"
     " last_at = max(last_at, excluded.last_at)"
 )
@@ -21,10 +21,9 @@ _FIND = (
 _FORGET = "DELETE FROM echo_lines WHERE last_at < ?"
 
 
-def record(connection: sa.Connection, lines: Mapping[int, int]) -> None:
-    """Note when each line was handed out: hash to milliseconds."""
-    # In the order of the keys, so that neighbours share a page.
-    driver(connection).executemany(_RECORD, sorted(lines.items()))
+def record(connection: sa.Connection, lines: Sequence[tuple[int, int, int]]) -> None:
+    """Note when lines were handed out: each with its hash, the first and the last time."""
+    driver(connection).executemany(_RECORD, lines)
 
 
 def find(connection: sa.Connection, hashes: Collection[int]) -> dict[int, tuple[int, int]]:

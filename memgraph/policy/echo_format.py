@@ -1,0 +1,110 @@
+"""The memory's own output, pasted whole into a turn: fences, bulletins, recalls as JSON or text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from memgraph.policy.bulletin import Section
+from memgraph.policy.echo import MEMORY_ID
+
+_FENCE = re.compile(r"<([a-z][a-z_-]{0,30})-([0-9a-f]{8,64})>")
+_SECTIONS = "|".join(Section)
+_TITLE = re.compile(rf"^#+ Memory bulletin$|^#+ (?:{_SECTIONS}) \(\d+ of \d+\)$")
+_CITED_ITEM = re.compile(rf"^[-*•] .*\[{MEMORY_ID}\]$")
+_RECALLED = re.compile(rf"^\d+\. {MEMORY_ID}\s+[A-Z][a-z]+\b")
+_KEYS = frozenset(("receipt_id", "memory_id"))
+# A text may be full of braces; so many are tried.
+_MAX_JSON = 50
+
+
+def without_own_output(text: str) -> tuple[str, int]:
+    """A text without what only this memory writes, and how many blocks that were.
+
+    Removed are fenced blocks, the headings of a bulletin and the cited items under them, entries
+    of a recall as the command line prints them, and JSON values that hold ``receipt_id`` or
+    ``memory_id``.
+    """
+    unfenced, fences = _without_fences(text)
+    bare, values = _without_json(unfenced)
+    kept, blocks = _without_listings(bare)
+    return kept, fences + values + blocks
+
+
+def _without_fences(text: str) -> tuple[str, int]:
+    kept: list[str] = []
+    start = found = 0
+    for opening in _FENCE.finditer(text):
+        if opening.start() < start:
+            continue
+        closing = f"</{opening[1]}-{opening[2]}>"
+        end = text.find(closing, opening.end())
+        if end < 0:
+            continue
+        kept.append(text[start : opening.start()])
+        start = end + len(closing)
+        found += 1
+    kept.append(text[start:])
+    return "".join(kept), found
+
+
+def _without_json(text: str) -> tuple[str, int]:
+    if not any(f'"{key}"' in text for key in _KEYS):
+        return text, 0
+    decoder = json.JSONDecoder()
+    kept: list[str] = []
+    start = found = 0
+    place = -1
+    for _ in range(_MAX_JSON):
+        place = _next_brace(text, max(place + 1, start))
+        if place < 0:
+            break
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            continue
+        if _is_ours(value):
+            kept.append(text[start:place])
+            start = end
+            found += 1
+        else:
+            place = end - 1
+    kept.append(text[start:])
+    return "".join(kept), found
+
+
+def _next_brace(text: str, start: int) -> int:
+    places = [place for mark in "{[" if (place := text.find(mark, start)) >= 0]
+    return min(places, default=-1)
+
+
+def _is_ours(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(_is_ours(each) for each in value)
+    return isinstance(value, dict) and bool(_KEYS & value.keys())
+
+
+def _without_listings(text: str) -> tuple[str, int]:
+    """Bulletins and printed recalls, line by line."""
+    kept: list[str] = []
+    blocks = 0
+    state = ""
+    for line in text.splitlines():
+        bare = line.strip()
+        if _TITLE.match(bare):
+            blocks += state != "bulletin"
+            state = "bulletin"
+        elif _RECALLED.match(bare):
+            blocks += 1
+            state = "recall"
+        elif state and not bare:
+            continue
+        elif not (
+            (state == "bulletin" and _CITED_ITEM.match(bare))
+            # Under its heading an entry stands three columns in.
+            or (state == "recall" and line.startswith("   "))
+        ):
+            state = ""
+            kept.append(line)
+    return ("\n".join(kept), blocks) if blocks else (text, 0)

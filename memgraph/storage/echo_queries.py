@@ -1,0 +1,70 @@
+"""Which stored texts hold all words of a statement and were known, or handed out, before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.storage.statements import driver
+from memgraph.storage.visibility import View
+
+# Of texts that hold the same words the newest are looked at.
+_MOST_MATCHES = 1_000
+_MOST_TEXTS = 20
+
+# A receipt's id is made from its time: the newest before the statement comes first.
+_RECALLED = (
+    "(SELECT r.created_at FROM recall_items i JOIN recalls r ON r.recall_id = i.recall_id"
+    " WHERE i.memory_id = m.memory_id AND r.created_at < :at"
+    " ORDER BY i.recall_id DESC LIMIT 1) >= :since"
+)
+_STOOD = (
+    "EXISTS (SELECT 1 FROM memory_status h WHERE h.memory_id = m.memory_id"
+    " AND h.status = 'active' AND h.since < :at AND (h.until IS NULL OR h.until > :since))"
+)
+_BY_ID = (
+    "SELECT memory_id, content FROM memories"
+    " WHERE memory_id IN (SELECT value FROM json_each(?)) AND content <> ''"
+)
+
+
+class EarlierText(NamedTuple):
+    """A memory's text; ``stood``: it is no raw turn, and was active at or shortly before."""
+
+    content: str
+    recalled: bool
+    stood: bool
+
+
+def earlier_texts(
+    connection: sa.Connection, terms: Sequence[str], *, at: int, since: int, view: View
+) -> list[EarlierText]:
+    """Texts with all of the words, that were recalled in [since, at) or stood then, newest first.
+
+    Args:
+        terms: folded words, at least one; the index cuts them to their stems.
+        view: which standing memories count; what was recalled was seen by someone.
+    """
+    # A term holds letters and digits alone, so it cannot end its quotes.
+    match = "{content search_terms} : (" + " AND ".join(f'"{term}"' for term in terms) + ")"
+    statement = (
+        "SELECT content, recalled, stood FROM ("
+        f"SELECT m.content, coalesce({_RECALLED}, 0) AS recalled,"
+        f" (m.kind <> 'episode' AND {view.where('m')} AND {_STOOD}) AS stood"
+        " FROM (SELECT rowid AS pk FROM memory_fts WHERE memory_fts MATCH :match"
+        f" ORDER BY rowid DESC LIMIT {_MOST_MATCHES}) f"
+        " CROSS JOIN memories m ON m.pk = f.pk WHERE m.created_at < :at)"
+        f" WHERE recalled OR stood LIMIT {_MOST_TEXTS}"
+    )
+    values = view.params | {"match": match, "at": at, "since": since}
+    rows = driver(connection).execute(statement, values).fetchall()
+    return [EarlierText(content, bool(recalled), bool(stood)) for content, recalled, stood in rows]
+
+
+def contents(connection: sa.Connection, memory_ids: Collection[str]) -> dict[str, str]:
+    """The texts of these memories, by id; of one that is gone or erased there is none."""
+    rows = driver(connection).execute(_BY_ID, (json.dumps(list(memory_ids)),)).fetchall()
+    return dict(rows)

@@ -1,0 +1,121 @@
+"""Lines are known by a normal form; short ones, and other words, are not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.policy import bulletin, echo
+from memgraph.policy.echo import EchoReason
+
+ID = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+SAID = "Mira repairs clocks in Graz."
+FORM = "mira repairs clocks in graz"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        SAID,
+        SAID.upper(),
+        f"- {SAID} [{ID}]",
+        f"  * **Mira** repairs _clocks_ in Graz ({ID})",
+        f"> Fact: {SAID}",
+        f"1. “{SAID}”",
+        f"user: “{SAID}”",
+        f"Mira: “{SAID}”",
+        "- [x] `Mira` repairs clocks in Graz!!",
+        "Mira repairs\u00a0clocks in Graz…",
+        "Ｍｉｒａ repairs clocks in Graz",
+        f"{SAID} [{ID}, {ID}]",
+        "\\- Mira repairs clocks in Graz",
+    ],
+)
+def test_what_dresses_a_line_is_taken_off(line: str) -> None:
+    assert echo.normal_form(line) == FORM
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Mira repairs clocks in Linz.",
+        "Office: Mira repairs clocks in Graz.",
+        "Mira does not repair clocks in Graz.",
+        "2026-01-05 Mira repairs clocks in Graz.",
+        "Mira repairs 3 clocks in Graz.",
+    ],
+)
+def test_what_says_something_else_is_another_line(line: str) -> None:
+    assert echo.normal_form(line) != FORM
+
+
+@pytest.mark.parametrize("line", ["ok", "Yes, please!", "Thank you", "12 34 56 78 90", "", "..."])
+def test_short_lines_say_nothing(line: str) -> None:
+    assert not echo.line_hashes(line)
+
+
+def test_scripts_without_blanks_are_counted_by_characters() -> None:
+    assert echo.line_hashes("彼は時計を修理する。") == echo.line_hashes("「彼は時計を修理する」")
+    assert not echo.line_hashes("はい。")
+
+
+def test_each_sentence_counts_by_itself() -> None:
+    two = f"{SAID} She learnt it from her uncle."
+    assert echo.line_hashes(SAID) < echo.line_hashes(two)
+    assert len(echo.line_hashes(two)) == 3
+
+
+def test_a_wrapped_line_is_one() -> None:
+    assert echo.line_hashes("Mira repairs clocks\nin Graz.") == echo.line_hashes(SAID)
+
+
+def test_a_bulletin_is_known_by_the_texts_in_it() -> None:
+    rendered = [
+        bulletin.render_line(bulletin.Line(text, (ID,)))
+        for text in (
+            f"Fact: {SAID}",
+            f"2026-01-05 (accepted) {SAID}",
+            f"(until 2026-01-05) {SAID}",
+            f"Uncertain (0.31): {SAID}",
+            f'Open since 2026-01-05: "{SAID}" against "Mira paints clocks in Graz."',
+        )
+    ]
+    for line in rendered:
+        assert echo.line_hashes(SAID) <= echo.line_hashes(line)
+
+
+@given(st.text())
+def test_any_text_has_a_form_and_keeps_it(text: str) -> None:
+    form = echo.normal_form(text)
+    assert form == form.strip()
+    assert all(-(2**63) <= each < 2**63 for each in echo.line_hashes(text))
+
+
+@given(st.lists(st.sampled_from(["Mira", "mends", "old", "clocks", "7"]), min_size=4, max_size=12))
+def test_how_a_line_is_set_does_not_matter(words: list[str]) -> None:
+    line = " ".join(words)
+    rendered = bulletin.render_line(bulletin.Line(f"Fact: {line}", (ID,)))
+    assert echo.normal_form(rendered) == echo.normal_form(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "bare"),
+    [
+        ("As I recall, Mira repairs clocks.", "Mira repairs clocks."),
+        ("Yes, you told me that Mira repairs clocks.", "Mira repairs clocks."),
+        ("According to my notes, Mira repairs clocks.", "Mira repairs clocks."),
+        ("Sure! I remember that Mira repairs clocks.", "Mira repairs clocks."),
+        ("Mira repairs clocks.", "Mira repairs clocks."),
+        ("Not so: Mira repairs clocks.", "Not so: Mira repairs clocks."),
+    ],
+)
+def test_how_an_agent_begins(line: str, bare: str) -> None:
+    assert echo.without_lead_in(line) == bare
+
+
+def test_agents_alone_add_nothing_to_what_is_known() -> None:
+    assert echo.known_echo(["assistant", "Tool"]) is EchoReason.KNOWN
+    assert echo.known_echo([None]) is EchoReason.KNOWN
+    assert echo.known_echo(["assistant", "user"]) is None
+    assert echo.known_echo(["Mira"]) is None

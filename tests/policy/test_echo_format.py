@@ -1,0 +1,78 @@
+"""Output of the memory that was pasted whole is taken out; everything else stays as it is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.policy import bulletin
+from memgraph.policy.bulletin import Line, Section
+from memgraph.policy.echo_format import without_own_output
+
+ID = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+ASKED = "What of this is out of date?"
+RECALL = {"receipt_id": "rec_1", "items": [{"memory_id": ID, "content": "Mira lives in Graz."}]}
+FENCED = '<memory-0123456789abcdef>\n{"content": "Mira lives in Graz."}\n</memory-0123456789abcdef>'
+BULLETIN = bulletin.compose(
+    {
+        Section.KNOWLEDGE_SUMMARY: [Line("Fact: Mira lives in Graz.", (ID,))],
+        Section.OPEN_TODOS: [Line("Water the plants.", (ID,))],
+    }
+).markdown
+PRINTED = f"1. {ID}  Fact, 2026-01-05\n   Mira lives in Graz.\n   from manual\n"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        BULLETIN,
+        json.dumps(RECALL),
+        json.dumps(RECALL, indent=2),
+        json.dumps(RECALL["items"]),
+        FENCED,
+        PRINTED,
+    ],
+)
+def test_pasted_output_is_taken_out(output: str) -> None:
+    left, blocks = without_own_output(f"Look:\n{output}\n{ASKED}")
+    assert left.split("\n")[0] == "Look:"
+    assert left.strip().endswith(ASKED)
+    assert "Graz" not in left
+    assert "plants" not in left
+    assert blocks >= 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- Mira lives in Linz now.",
+        f"{BULLETIN}\n- And buy milk.".splitlines()[-1],
+        '{"items": [{"content": "Mira lives in Graz."}]}',
+        'The key is called "memory_id" {here}.',
+        "<memory-0123456789abcdef> was never closed",
+        "<b-tag>bold</b-tag>",
+        "## open_todos, as we call them",
+    ],
+)
+def test_other_text_stays(text: str) -> None:
+    assert without_own_output(text) == (text, 0)
+
+
+def test_what_was_added_to_a_bulletin_stays() -> None:
+    left, blocks = without_own_output(f"{BULLETIN}- Buy milk tomorrow.\n")
+    assert (left.strip(), blocks) == ("- Buy milk tomorrow.", 1)
+
+
+def test_hostile_text_costs_little() -> None:
+    for text in ("<a-0123456789abcdef>" * 1_500, '"memory_id"' + "[" * 30_000, "{" * 30_000):
+        assert without_own_output(text)[1] == 0
+
+
+@given(st.text())
+def test_any_text(text: str) -> None:
+    left, blocks = without_own_output(text)
+    assert len(left) <= len(text)
+    assert blocks or left == text
