@@ -69,9 +69,25 @@ def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Same
     words_left, words_right = word_set(left), word_set(right)
     if jaccard(words_left, words_right) < threshold:
         return Sameness.DIFFERENT
-    if any(_weighs(word) for word in words_left ^ words_right):
-        return Sameness.DIFFERENT
-    return Sameness.NEAR
+    return Sameness.NEAR if same_weights(left, right) else Sameness.DIFFERENT
+
+
+def same_weights(left: str, right: str) -> bool:
+    """Whether two texts hold the same numbers and negations, whatever else they say."""
+    return not any(_weighs(word) for word in word_set(left) ^ word_set(right))
+
+
+def same_names(left: str, right: str) -> bool:
+    """Whether every word that stands in one of two texts alone is written small in it.
+
+    "Ann met the auditors in the big hall" and "Bob met …" share nearly all their words.
+    """
+    words_left, words_right = word_set(left), word_set(right)
+    for text, others in ((left, words_right), (right, words_left)):
+        large = {word for word in _WORD.findall(text) if not word[0].islower()}
+        if any(word not in others for each in large for word in word_set(each)):
+            return False
+    return True
 
 
 def _weighs(word: str) -> bool:

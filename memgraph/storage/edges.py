@@ -42,6 +42,14 @@ def find(connection: sa.Connection, from_id: str, to_id: str, edge_type: EdgeTyp
     return edge_from_row(row) if row else None
 
 
+def get_between(connection: sa.Connection, from_id: str, to_id: str, edge_type: EdgeType) -> Edge:
+    """As ``find``. Raises NotFound: no such edge joins them."""
+    edge = find(connection, from_id, to_id, edge_type)
+    if edge is None:
+        raise NotFound(f"no {edge_type.value} edge between {from_id} and {to_id}")
+    return edge
+
+
 def get(connection: sa.Connection, edge_id: str) -> Edge:
     """Raises NotFound, the one that ``missing`` gives."""
     row = connection.execute(

@@ -1,0 +1,138 @@
+"""From a candidate to a draft: what the rules let through, and what it inherits from its turns.
+
+A turn is a text from outside: it gives a fact its content and its place, and can give it neither
+identity nor certainty, nor another scope than its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memgraph.consolidation.extracting import FactCandidate
+from memgraph.consolidation.turns import Turn
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
+from memgraph.model.jobs import RejectedItem
+from memgraph.model.values import MemoryInput, Source, validated
+from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS, MAX_IMPORTANCE
+from memgraph.storage.consolidation_queries import Place, TurnRow
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A fact that may be stored.
+
+    Attributes:
+        number: its place in the page's proposal.
+        given: ready to be written; ``key`` is ``number`` as text.
+        time: when it happened, or else was said; milliseconds.
+        place: the scope, agent and sensitivity of its turns.
+    """
+
+    number: int
+    given: MemoryInput
+    time: int
+    place: Place
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """Ids of the turns that it rests on."""
+        return self.given.derived_from
+
+    def with_evidence(self, further: Sequence[str]) -> Draft:
+        """The same fact, said by further turns too."""
+        merged = tuple(dict.fromkeys((*self.evidence, *further)))
+        return replace(self, given=self.given.model_copy(update={"derived_from": merged}))
+
+
+def turn_of(row: TurnRow) -> Turn:
+    return Turn(row.memory_id, row.content, row.source_role or "", row.at, row.sequence)
+
+
+def place_of(row: TurnRow) -> Place:
+    return Place(row.scope, row.scope_id, row.agent_id, row.sensitivity)
+
+
+def groups_of(rows: Sequence[TurnRow]) -> dict[Place, list[TurnRow]]:
+    """Turns by place, in the order of their first turns: nothing is mixed across a border."""
+    found: dict[Place, list[TurnRow]] = {}
+    for row in rows:
+        found.setdefault(place_of(row), []).append(row)
+    return found
+
+
+def draft(
+    candidate: FactCandidate, number: int, turns: Mapping[str, TurnRow], session_id: str
+) -> Draft | RejectedItem:
+    """Hold one candidate against the rules.
+
+    Args:
+        turns: the page's turns by id, all of one place; evidence lies among them.
+    """
+    code = _fault(candidate, turns)
+    if code is not None:
+        return RejectedItem(code=code, where=f"session {session_id}, fact {number}")
+    rows = [turns[each] for each in dict.fromkeys(candidate.evidence)]
+    place, time = place_of(rows[0]), candidate.event_time
+    time = max(row.at for row in rows) if time is None else time
+    fields = {
+        "key": str(number),
+        "content": " ".join(candidate.content.split()),
+        "kind": MemoryKind.FACT,
+        "type": candidate.type,
+        "importance": candidate.importance,
+        "confidence": candidate.confidence,
+        "sensitivity": place.sensitivity,
+        "scope": place.scope,
+        "scope_id": place.scope_id,
+        "agent_id": place.agent_id,
+        "session_id": session_id,
+        "event_time": time,
+        "attributes": candidate.attributes,
+        "source": source_of(rows, session_id),
+        "derived_from": tuple(row.memory_id for row in rows),
+    }
+    try:
+        return Draft(number, validated(MemoryInput, fields), time, place)
+    except InvalidInput as error:
+        return RejectedItem(code=error.code, where=f"session {session_id}, fact {number}")
+
+
+def source_of(rows: Sequence[TurnRow], session_id: str) -> Source:
+    """The conversation; with the file or run that all of the turns came from, where there is one.
+
+    No place inside a file is told: the derivations name the turns, which know theirs.
+    """
+
+    def common(values: set[str | None]) -> str | None:
+        return values.pop() if len(values) == 1 else None
+
+    return Source(
+        source_type=SourceType.CHANNEL_TRANSCRIPT,
+        source_path=common({row.source_path for row in rows}),
+        conversation_id=session_id,
+        workflow_run_id=common({row.workflow_run_id for row in rows}),
+        step_id=common({row.step_id for row in rows}),
+        captured_by=CapturedBy.EXTRACTOR,
+        content_sha256=common({row.content_sha256 for row in rows}),
+    )
+
+
+def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None:
+    """Why a candidate may not be taken; None: it may."""
+    if not candidate.evidence:
+        return "fact.no_evidence"
+    if not all(each in turns for each in candidate.evidence):
+        return "fact.foreign_evidence"
+    if candidate.type is MemoryType.IDENTITY:
+        return "fact.identity"
+    if not 0 < len(candidate.content.strip()) <= MAX_CONTENT_CHARS:
+        return "fact.content"
+    if not 0 <= candidate.importance <= MAX_IMPORTANCE:
+        return "fact.importance"
+    if not 0.0 <= candidate.confidence <= MAX_CONFIDENCE:
+        return "fact.confidence"
+    quote = " ".join(candidate.quote.split())
+    said = (" ".join(turns[each].content.split()) for each in candidate.evidence)
+    return None if quote and any(quote in text for text in said) else "fact.quote"

@@ -1,0 +1,83 @@
+"""The store as an extractor may look into it: facts of the page's place, in short reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memgraph.classification.relations import RelationGuess, Statement
+from memgraph.consolidation.comparing import Comparer, is_one_claim
+from memgraph.consolidation.matching import Read, beside
+from memgraph.consolidation.ports import KnownFact
+from memgraph.model.enums import CapturedBy, MemoryType, Relation, SourceType
+from memgraph.storage import consolidation_queries as queries
+from memgraph.storage.consolidation_queries import FactRow, Place
+
+MAX_FOUND = 50
+# Below the classifier's own threshold: an extractor that asks looks for itself.
+LIKELY = 0.25
+
+
+class StoredFacts:
+    """``KnownFacts`` of one place. Nothing of another scope or agent, or above its sensitivity."""
+
+    def __init__(self, read: Read, place: Place, comparer: Comparer, at: int) -> None:
+        self._read = read
+        self._place = place
+        self._comparer = comparer
+        self._at = at
+
+    def similar(self, text: str, limit: int = 8) -> Sequence[KnownFact]:
+        """Facts that share words with a text, the best match first."""
+        return [_known(row) for row in self._beside(text, limit)]
+
+    def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
+        """Facts that may contradict a statement of that time (None: now)."""
+        new = Statement(text, self._at if time_ms is None else time_ms)
+        rows = [row for row in self._beside(text, MAX_FOUND) if is_one_claim(row.content)]
+        said = self._comparer.relations([(Statement(row.content, row.time), new) for row in rows])
+        return [
+            _known(row)
+            for row, guess in zip(rows, said, strict=True)
+            if guess is not None and stands_against(guess)
+        ]
+
+    def get(self, memory_id: str) -> KnownFact | None:
+        """One fact; None: there is none that may be seen from here."""
+        with self._read() as connection:
+            found = queries.facts_by_id(connection, [memory_id], self._place, at=self._at)
+        return _known(found[memory_id]) if memory_id in found else None
+
+    def _beside(self, text: str, limit: int) -> list[FactRow]:
+        with self._read() as connection:
+            return beside(
+                connection,
+                [text],
+                self._place,
+                at=self._at,
+                limit=min(max(limit, 1), MAX_FOUND),
+            )[0]
+
+
+def stands_against(guess: RelationGuess) -> bool:
+    """Whether the classifier finds it likely that one of two statements replaces the other."""
+    if guess.relation in (Relation.CONTRADICTS, Relation.UPDATES):
+        return True
+    odds = guess.probabilities
+    return odds[Relation.CONTRADICTS] + odds[Relation.UPDATES] >= LIKELY
+
+
+def is_protected(row: FactRow) -> bool:
+    """Confirmed, or told by a person: no model decides against it."""
+    told = row.captured_by == CapturedBy.USER and row.source_type == SourceType.MANUAL
+    return told or row.decay_rate == 0.0 or row.confidence >= 1.0
+
+
+def _known(row: FactRow) -> KnownFact:
+    return KnownFact(
+        memory_id=row.memory_id,
+        content=row.content,
+        type=MemoryType(row.type),
+        confidence=row.confidence,
+        time_ms=row.time,
+        protected=is_protected(row),
+    )

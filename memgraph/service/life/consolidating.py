@@ -1,0 +1,290 @@
+"""Consolidation: what was said becomes what is known, session by session, page by page.
+
+Reading, thinking and writing are apart: no transaction is open while an extractor works, and one
+transaction holds all that a page writes. A run that is killed leaves a page done or not done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from memgraph.consolidation.comparing import Comparer
+from memgraph.consolidation.ports import Budget, ConflictJudge, Extractor
+from memgraph.errors import MemgraphError, NotFound, ProviderError
+from memgraph.model.consolidation import SessionReport
+from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
+from memgraph.service.classifiers import local_embedding, relation_classifier
+from memgraph.service.life.extractors import chosen_extractor
+from memgraph.service.life.page_writing import (
+    PageDone,
+    PageMoved,
+    StoreMoved,
+    preview,
+    write_page,
+)
+from memgraph.service.life.pages import PageRead, PageWork, Tools, match_all, propose, read_page
+from memgraph.service.opened import Opened
+from memgraph.storage import consolidation_queries as queries
+from memgraph.storage.consolidation_queries import SessionState
+
+ACTOR = "consolidation"
+PART = "sessions"
+# A page that memory changes under so often is left to a later run.
+MAX_ATTEMPTS = 5
+MAX_MOVES = 50
+
+BUDGET = "budget"
+STOPPED = "stopped"
+CONTENDED = "contended"
+
+
+def consolidate_session(
+    opened: Opened,
+    session_id: str,
+    *,
+    actor: str = ACTOR,
+    extractor: Extractor | None = None,
+    judge: ConflictJudge | None = None,
+    dry_run: bool = False,
+    budget: Budget | None = None,
+    now_ms: int | None = None,
+    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> SessionReport:
+    """Read the turns of a session that were not read yet, and keep the facts in them.
+
+    Args:
+        extractor, judge: None: those of the settings.
+        dry_run: do the same work and write nothing.
+        budget: of calls and tokens; None: that of the settings.
+        now_ms: the time at which the store is looked at; None: now.
+        progress: called with ``turns``, how many are done and how many there are.
+        stop: asked before each page; what was written until then stays.
+
+    Raises:
+        NotFound: no turn of such a session was ever stored.
+        StorageError: pages that were written until then stay.
+    """
+    run = _Run(opened, actor, extractor, judge, dry_run, budget, now_ms, progress, stop)
+    return run.session(session_id)
+
+
+def consolidate_pending(
+    opened: Opened,
+    *,
+    now_ms: int | None = None,
+    actor: str = ACTOR,
+    extractor: Extractor | None = None,
+    judge: ConflictJudge | None = None,
+    budget: Budget | None = None,
+    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    stop: Callable[[], bool] = lambda: False,
+    on_session: Callable[[SessionReport], None] = lambda _report: None,
+) -> JobReport:
+    """Consolidate every session that is over, or silent for ``consolidation.idle_minutes``.
+
+    Args:
+        on_session: called with the report of each; they are not kept.
+
+    Returns:
+        Counts over all sessions. When the budget is spent the rest stays pending and ``reason``
+        is ``budget``; when a model cannot be reached the run failed, and what was done stays.
+
+    Raises:
+        StorageError: sessions that were done until then stay so.
+    """
+    at = opened.clock.now_ms() if now_ms is None else now_ms
+    idle_ms = int(opened.settings.memory.consolidation.idle_minutes * 60_000)
+    with opened.database.read() as connection:
+        waiting = queries.ended_sessions(connection, at - idle_ms)
+    run = _Run(opened, actor, extractor, judge, False, budget, at, _silent, stop)
+    totals: Counter[str] = Counter(sessions=0, waiting=len(waiting))
+    rejected: list[RejectedItem] = []
+    ended: SessionReport | None = None
+    for done, session_id in enumerate(waiting):
+        if stop():
+            break
+        report = run.session(session_id)
+        on_session(report)
+        totals.update(report.counts)
+        totals["sessions"] += report.state == "consolidated"
+        rejected += report.rejected[: MAX_REJECTED_KEPT - len(rejected)]
+        progress(PART, done + 1, len(waiting))
+        if report.reason in (BUDGET, STOPPED) or report.error_code is not None:
+            ended = report
+            break
+    return _job_report(dict(totals), rejected, ended, stopped=stop())
+
+
+def _job_report(
+    counts: dict[str, int],
+    rejected: list[RejectedItem],
+    ended: SessionReport | None,
+    *,
+    stopped: bool,
+) -> JobReport:
+    if ended is not None and ended.error_code is not None:
+        error = MemgraphError(ended.reason or "")
+        failed = JobReport.failed(error, counts, rejected)
+        return failed.model_copy(update={"error_code": ended.error_code})
+    report = JobReport.done(counts, rejected)
+    if ended is not None or stopped:
+        reason = STOPPED if ended is None else ended.reason
+        return report.model_copy(update={"reason": reason})
+    return report
+
+
+def _silent(_part: str, _done: int, _total: int) -> None:
+    """Nobody is told how far a single session has come."""
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What a session's report is made of."""
+
+    pages: int = 0
+    work: Counter[str] = field(default_factory=Counter)
+    done: PageDone = field(default_factory=PageDone)
+    reason: str | None = None
+    error_code: str | None = None
+
+    def add(self, work: PageWork, done: PageDone) -> None:
+        self.pages += 1
+        self.done.facts += done.facts
+        self.done.edges += done.edges
+        self.done.resolved += done.resolved
+        self.done.rejected += done.rejected
+        self.done.last = done.last
+        self.work.update(
+            turns=work.turns,
+            echoes=work.echoes,
+            compared=sum(group.matched.compared for group in work.groups),
+        )
+
+    @property
+    def stored(self) -> int:
+        return sum(each.outcome == "stored" for each in self.done.facts)
+
+
+class _Run:
+    """One run over one or many sessions: its tools, and a budget that all pages share."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        actor: str,
+        extractor: Extractor | None,
+        judge: ConflictJudge | None,
+        dry_run: bool,
+        budget: Budget | None,
+        now_ms: int | None,
+        progress: Callable[[str, int, int], None],
+        stop: Callable[[], bool],
+    ) -> None:
+        chosen = opened.settings.memory.consolidation
+        self.opened = opened
+        self.actor = actor
+        self.dry_run = dry_run
+        self.progress = progress
+        self.stop = stop
+        self.page_turns = chosen.page_episodes
+        self.tools = Tools(
+            opened=opened,
+            extractor=extractor or chosen_extractor(opened),
+            judge=judge,
+            comparer=Comparer(relation_classifier(), local_embedding().embed),
+            budget=budget or Budget(chosen.max_calls, chosen.max_tokens),
+            now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
+            stop=stop,
+        )
+
+    def session(self, session_id: str) -> SessionReport:
+        notes = _Notes()
+        cursor: SessionState | None = None
+        moved = 0
+        while True:
+            page = self._read(session_id, cursor)
+            if not page.turns and (page.state.consolidated_at is not None or self.dry_run):
+                notes.done.last = notes.done.last or notes.pages > 0
+                break
+            if self.stop():
+                notes.reason = STOPPED
+                break
+            try:
+                done = self._page(page, notes)
+            except PageMoved:
+                moved += 1
+                if moved >= MAX_MOVES:
+                    notes.reason = CONTENDED
+                    break
+                continue
+            except ProviderError as error:
+                notes.reason, notes.error_code = error.message, error.code
+                break
+            if done is None or done.last:
+                break
+            cursor, moved = self._next(page), 0
+        return self._report(session_id, notes)
+
+    def _read(self, session_id: str, cursor: SessionState | None) -> PageRead:
+        with self.opened.database.read() as connection:
+            state = queries.session_state(connection, session_id)
+            if state is None:
+                raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
+            if cursor is not None and self.dry_run:
+                state = cursor
+            return read_page(connection, state, self.page_turns)
+
+    def _next(self, page: PageRead) -> SessionState:
+        last = page.turns[-1]
+        return page.state._replace(through=last.memory_id, through_pk=last.pk)
+
+    def _page(self, page: PageRead, notes: _Notes) -> PageDone | None:
+        """One page, matched anew as often as memory changes under it; None: it stays pending."""
+        work = propose(self.tools, page)
+        notes.work.update(calls=work.calls, tokens=work.tokens)
+        if work.incomplete:
+            notes.reason = STOPPED if self.stop() else BUDGET
+            return None
+        for _ in range(MAX_ATTEMPTS):
+            match_all(self.tools, page, work)
+            if self.dry_run:
+                done = preview(work)
+            else:
+                try:
+                    done = write_page(
+                        self.opened, page, work, actor=self.actor, facts_before=notes.stored
+                    )
+                except StoreMoved:
+                    continue
+            notes.add(work, done)
+            self.progress("turns", notes.work["turns"], notes.work["turns"])
+            return done
+        notes.reason = CONTENDED
+        return None
+
+    def _report(self, session_id: str, notes: _Notes) -> SessionReport:
+        state: Literal["consolidated", "unchanged", "pending"] = "pending"
+        if notes.reason is None:
+            state = "consolidated" if notes.pages else "unchanged"
+        return SessionReport(
+            session_id=session_id,
+            state=state,
+            dry_run=self.dry_run,
+            extractor=self.tools.extractor.name,
+            pages=notes.pages,
+            turns=notes.work["turns"],
+            echoes=notes.work["echoes"],
+            facts=tuple(notes.done.facts),
+            edges=tuple(notes.done.edges),
+            resolved=tuple(notes.done.resolved),
+            rejected=tuple(notes.done.rejected),
+            compared=notes.work["compared"],
+            calls=notes.work["calls"],
+            tokens=notes.work["tokens"],
+            reason=notes.reason,
+            error_code=notes.error_code,
+        )

@@ -1,0 +1,33 @@
+"""Who reads the pages of a consolidation: rules, or a language model where it may."""
+
+from __future__ import annotations
+
+from memgraph.consolidation.extracting import RuleExtractor
+from memgraph.consolidation.ports import Extractor, Page, PageProposal
+from memgraph.service.classifiers import classify_types
+from memgraph.service.opened import Opened
+
+RULES = "rules"
+
+
+def chosen_extractor(opened: Opened) -> Extractor:
+    """The model of ``memory.llm`` with the rules behind it, or the rules alone."""
+    model = opened.llm
+    if model is None:
+        return RulePages()
+    from memgraph.consolidation.agent import AgentExtractor
+
+    return AgentExtractor(model.tools, RulePages(), max_sensitivity=model.max_sensitivity)
+
+
+class RulePages:
+    """The rules and the local model behind the port."""
+
+    name = RULES
+
+    def __init__(self, rules: RuleExtractor | None = None) -> None:
+        self._rules = rules or RuleExtractor(classify_types)
+
+    def propose(self, page: Page) -> PageProposal:
+        found = self._rules.extract(page.turns, before=page.before, limit=page.max_facts)
+        return PageProposal(facts=tuple(found))

@@ -1,0 +1,304 @@
+"""The one transaction of a page: everything is looked at again, and written together.
+
+What no longer holds is not written over: the page is matched, or read, anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.consolidation.drafts import Draft, source_of
+from memgraph.consolidation.lookup import is_protected
+from memgraph.consolidation.matching import repeats
+from memgraph.consolidation.resolving import Decision
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.consolidation import EdgeNote, FactNote
+from memgraph.model.enums import EdgeType
+from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
+from memgraph.model.jobs import RejectedItem
+from memgraph.model.values import EdgeInput, validated
+from memgraph.policy.dedup import content_hash
+from memgraph.policy.support import independent_sources, strengthened
+from memgraph.service import changes
+from memgraph.service.joining import Written
+from memgraph.service.life.pages import GroupWork, PageRead, PageWork
+from memgraph.service.opened import Opened, Transaction
+from memgraph.service.writing import Prepared
+from memgraph.storage import consolidation_queries as queries
+from memgraph.storage import edges, events, memories, supports
+
+# Facts that came between matching and writing; more of them and the page is matched anew.
+MAX_SINCE = 200
+
+
+class PageMoved(Exception):
+    """Another process wrote the page, or a turn of it is no longer there: read it anew."""
+
+
+class StoreMoved(Exception):
+    """Facts came or went that drafts were held against: match them anew."""
+
+
+@dataclass(slots=True)
+class PageDone:
+    """What was written. ``last``: no turn of the session is left to be read."""
+
+    facts: list[FactNote] = field(default_factory=list)
+    edges: list[EdgeNote] = field(default_factory=list)
+    resolved: list[str] = field(default_factory=list)
+    rejected: list[RejectedItem] = field(default_factory=list)
+    last: bool = False
+
+
+def write_page(
+    opened: Opened, page: PageRead, work: PageWork, *, actor: str, facts_before: int
+) -> PageDone:
+    """Write a page with its journal entries and the moved cursor, or nothing of it.
+
+    Args:
+        facts_before: facts that this run stored for the session already, for its last event.
+
+    Raises:
+        PageMoved, StoreMoved: nothing was written.
+    """
+    prepared = [
+        [opened.writer.prepare(each.given) for each in group.matched.fresh] for group in work.groups
+    ]
+    with opened.transaction(actor) as transaction:
+        connection = transaction.connection
+        _require_unmoved(connection, page, work)
+        done, told = PageDone(), list[Event]()
+        for group, items in zip(work.groups, prepared, strict=True):
+            _require_unchanged_store(connection, group)
+            _write_group(opened, transaction, page.state.session_id, group, items, done, told)
+        stored = sum(each.outcome == "stored" for each in done.facts)
+        session_id, through = page.state.session_id, page.turns[-1] if page.turns else None
+        after = page.state.through_pk if through is None else through.pk
+        done.last = not queries.has_turns_after(connection, session_id, after)
+        queries.move_on(
+            connection,
+            session_id,
+            page.state.through if through is None else through.memory_id,
+            transaction.at if done.last else None,
+        )
+        if done.last:
+            told.append(SessionConsolidated(session_id=session_id, facts=facts_before + stored))
+        transaction.tell([_entry(page, work, done, stored)])
+        events.append(connection, transaction.at, told)
+    return done
+
+
+def preview(work: PageWork) -> PageDone:
+    """What would be written, for a dry run."""
+    done = PageDone(last=False)
+    for group in work.groups:
+        done.rejected += [*group.rejected, *group.undecided]
+        done.facts += [_note(each, None) for each in group.matched.fresh]
+        done.facts += [
+            _note(each, target, "strengthened") for each, target in _strengthening(group)
+        ]
+        said = {f"#{each.number}": each.given.content for each in group.drafts}
+        done.edges += [
+            _edge_note(link, said.get(link.from_id, link.from_id), said.get(link.to_id, link.to_id))
+            for link in group.matched.links
+        ]
+        done.resolved += [f"{one.winner} over {one.loser}" for one in group.decisions]
+    return done
+
+
+def _entry(page: PageRead, work: PageWork, done: PageDone, stored: int) -> Entry:
+    told = {
+        "session_id": page.state.session_id,
+        "through": page.turns[-1].memory_id if page.turns else page.state.through,
+        "turns": work.turns,
+        "facts": stored,
+        "strengthened": len(done.facts) - stored,
+        "last": done.last,
+    }
+    return Entry("consolidate", None, told)
+
+
+def _require_unmoved(connection: sa.Connection, page: PageRead, work: PageWork) -> None:
+    state = queries.session_state(connection, page.state.session_id)
+    if state is None or state.through != page.state.through:
+        raise PageMoved
+    read = {turn for group in work.groups for turn in group.turns}
+    if queries.active_ids(connection, read) != read:
+        raise PageMoved
+
+
+def _require_unchanged_store(connection: sa.Connection, group: GroupWork) -> None:
+    matched, place = group.matched, group.place
+    targets = {each for each in matched.repeats.values() if not each.startswith("#")}
+    if queries.active_ids(connection, targets) != targets:
+        raise StoreMoved
+    contents = [each.given.content for each in matched.fresh]
+    if queries.same_facts(connection, {content_hash(each) for each in contents}, place):
+        raise StoreMoved
+    since = queries.facts_since(connection, matched.since, place, MAX_SINCE)
+    if len(since) == MAX_SINCE or any(repeats(new, old) for new in contents for _, old in since):
+        raise StoreMoved
+
+
+def _write_group(
+    opened: Opened,
+    transaction: Transaction,
+    session_id: str,
+    group: GroupWork,
+    items: Sequence[Prepared],
+    done: PageDone,
+    told: list[Event],
+) -> None:
+    connection, at, actor = transaction.connection, transaction.at, transaction.actor
+    done.rejected += [*group.rejected, *group.undecided]
+    written = opened.writer.store(connection, items, [], at=at, actor=actor)
+    for each, outcome in zip(group.matched.fresh, written.memories, strict=True):
+        if outcome.outcome != "stored":
+            # All of it was looked at in this transaction: something else is wrong.
+            raise StoreMoved
+        done.facts.append(_note(each, outcome.memory_id))
+    for each, target in _strengthening(group):
+        rows = [group.turns[one] for one in each.evidence]
+        source = memories.source_id(source_of(rows, session_id))
+        memories.insert_sources(connection, {source: source_of(rows, session_id)})
+        _strengthen(transaction, target, each.evidence, source)
+        done.facts.append(_note(each, target, "strengthened"))
+    transaction.tell(written.entries)
+    open_ones = _join(opened, transaction, group.matched.links, written, done)
+    for decision in group.decisions:
+        _decide(opened, transaction, group, decision, written, done, open_ones)
+    told += open_ones.values()
+
+
+def _strengthening(group: GroupWork) -> list[tuple[Draft, str]]:
+    """Drafts that say again what is stored, each with that memory's id."""
+    found = []
+    for each in group.drafts:
+        target = group.matched.target(each.number)
+        if not target.startswith("#"):
+            found.append((each, target))
+    return found
+
+
+def _strengthen(
+    transaction: Transaction, memory_id: str, evidence: Sequence[str], source_id: str
+) -> None:
+    """Add grounds and a source to a memory; what it had already adds nothing."""
+    connection, at = transaction.connection, transaction.at
+    grounds = queries.derived_from(connection, memory_id)
+    further = [one for one in evidence if one not in grounds]
+    before = independent_sources(*supports.origins(connection, memory_id))
+    added = supports.add(connection, memory_id, source_id, at=at)
+    if not further and not added:
+        return
+    memories.insert_derivations(connection, [(memory_id, one) for one in further])
+    [memory] = memories.get_many(connection, [memory_id])
+    after = independent_sources(*supports.origins(connection, memory_id))
+    confidence = memory.confidence
+    if memory.decay_rate > 0.0:
+        confidence = round(max(strengthened(confidence, before, after), confidence), 6)
+    # Said again is as good as asked for: what people keep talking about does not fade.
+    used = max(at, memory.last_accessed_at or 0)
+    memories.update(
+        connection, memory_id, confidence=confidence, last_accessed_at=used, updated_at=at
+    )
+    told = {
+        "source_id": source_id,
+        "turns": further,
+        "sources": after,
+        "confidence": {"before": memory.confidence, "after": confidence},
+    }
+    transaction.tell([Entry("strengthen", memory_id, told)])
+
+
+def _join(
+    opened: Opened,
+    transaction: Transaction,
+    links: Sequence[EdgeInput],
+    written: Written,
+    done: PageDone,
+) -> dict[str, Event]:
+    """Write edges between active memories; gives an event for each open contradiction by edge."""
+    connection = transaction.connection
+    stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
+    active = queries.active_ids(connection, stored)
+    known = [
+        link
+        for link in links
+        if all(end[0] == "#" or end in active for end in (link.from_id, link.to_id))
+    ]
+    joined = Written(ids_by_key=written.ids_by_key)
+    outcomes = opened.writer.joiner.join_all(
+        connection, known, joined, at=transaction.at, actor=transaction.actor
+    )
+    transaction.tell(joined.entries)
+    found: dict[str, Event] = {}
+    for link, outcome in zip(known, outcomes, strict=True):
+        if outcome.outcome != "stored" or outcome.edge_id is None:
+            continue
+        from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
+        done.edges.append(_edge_note(link, from_id, to_id))
+        if link.edge_type is EdgeType.CONTRADICTS:
+            found[outcome.edge_id] = ContradictionFound(
+                edge_id=outcome.edge_id, from_id=from_id, to_id=to_id
+            )
+    return found
+
+
+def _decide(
+    opened: Opened,
+    transaction: Transaction,
+    group: GroupWork,
+    decision: Decision,
+    written: Written,
+    done: PageDone,
+    open_ones: dict[str, Event],
+) -> None:
+    """Decide one contradiction as the extractor proposed, if its sides are what they were."""
+    connection, at, actor = transaction.connection, transaction.at, transaction.actor
+    winner, loser = written.resolve(decision.winner), decision.loser
+    rows = queries.facts_by_id(connection, [winner, loser], group.place, at=at)
+    if len(rows) < 2 or is_protected(rows[loser]):
+        done.rejected.append(RejectedItem(code="resolution.changed", where=decision.where))
+        return
+    try:
+        if edges.find(connection, winner, loser, EdgeType.CONTRADICTS) is None:
+            link = validated(
+                EdgeInput,
+                {
+                    "from_id": winner,
+                    "to_id": loser,
+                    "edge_type": EdgeType.CONTRADICTS,
+                    "reason": f"proposed: {decision.reason}",
+                },
+            )
+            open_ones |= _join(opened, transaction, [link], written, done)
+        edge = edges.get_between(connection, winner, loser, EdgeType.CONTRADICTS)
+        transaction.tell(
+            changes.resolve(
+                connection, edge, winner_id=winner, reason=decision.reason, at=at, actor=actor
+            )
+        )
+    except (Conflict, InvalidInput, NotFound) as error:
+        done.rejected.append(RejectedItem(code=error.code, where=decision.where))
+        return
+    open_ones.pop(edge.edge_id, None)
+    done.resolved.append(edge.edge_id)
+
+
+def _note(each: Draft, memory_id: str | None, outcome: str = "stored") -> FactNote:
+    return FactNote.model_construct(
+        outcome=outcome,
+        memory_id=memory_id,
+        type=each.given.type,
+        content=each.given.content,
+        evidence=each.evidence,
+    )
+
+
+def _edge_note(link: EdgeInput, from_id: str, to_id: str) -> EdgeNote:
+    return EdgeNote(from_id=from_id, to_id=to_id, edge_type=link.edge_type, reason=link.reason)

@@ -1,0 +1,212 @@
+"""One page of a session: read, proposed, matched; then written in one transaction or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+import sqlalchemy as sa
+
+from memgraph.consolidation import lookup
+from memgraph.consolidation.comparing import Comparer
+from memgraph.consolidation.drafts import Draft, draft, groups_of, turn_of
+from memgraph.consolidation.matching import Matched, match
+from memgraph.consolidation.ports import (
+    Budget,
+    ConflictJudge,
+    Extractor,
+    Page,
+    PageProposal,
+    Suspicion,
+)
+from memgraph.consolidation.resolving import Decision, decide
+from memgraph.model.enums import EdgeType, Sensitivity
+from memgraph.model.jobs import RejectedItem
+from memgraph.service.life.echoes import echo_filter
+from memgraph.service.opened import Opened
+from memgraph.storage import consolidation_queries as queries
+from memgraph.storage.consolidation_queries import Place, SessionState, TurnRow
+
+# Turns before a page, for what its own ones refer to.
+CONTEXT_TURNS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the pages of one run share."""
+
+    opened: Opened
+    extractor: Extractor
+    judge: ConflictJudge | None
+    comparer: Comparer
+    budget: Budget
+    now_ms: int
+    stop: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """Turns as they were read, of any status; the cursor that they follow."""
+
+    state: SessionState
+    turns: tuple[TurnRow, ...]
+    before: tuple[TurnRow, ...]
+
+
+@dataclass(slots=True)
+class GroupWork:
+    """The turns of one place, and what became of them so far."""
+
+    place: Place
+    turns: dict[str, TurnRow]
+    proposal: PageProposal
+    drafts: list[Draft] = field(default_factory=list)
+    rejected: list[RejectedItem] = field(default_factory=list)
+    matched: Matched = field(default_factory=Matched)
+    decisions: list[Decision] = field(default_factory=list)
+    undecided: list[RejectedItem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PageWork:
+    """A page after the extractor. ``incomplete``: why nothing of it may be kept."""
+
+    groups: list[GroupWork] = field(default_factory=list)
+    turns: int = 0
+    echoes: int = 0
+    calls: int = 0
+    tokens: int = 0
+    incomplete: bool = False
+
+
+def read_page(connection: sa.Connection, state: SessionState, limit: int) -> PageRead:
+    """The next turns after the cursor of ``state``."""
+    return PageRead(
+        state,
+        tuple(queries.turns_after(connection, state.session_id, state.through_pk, limit)),
+        tuple(queries.turns_before(connection, state.session_id, state.through_pk, CONTEXT_TURNS)),
+    )
+
+
+def propose(tools: Tools, page: PageRead) -> PageWork:
+    """Ask the extractor for each place among the turns. No transaction is open meanwhile.
+
+    Raises:
+        ProviderError: the page stays for a later run.
+    """
+    work = PageWork()
+    turns, echoes = _without_echoes(tools.opened, [t for t in page.turns if _counts(t)])
+    before, _ = _without_echoes(tools.opened, page.before)
+    work.turns, work.echoes = sum(map(_counts, page.turns)), echoes
+    most = tools.opened.settings.memory.consolidation.max_facts_per_page
+    for place, rows in groups_of(turns).items():
+        share = ceil(most * len(rows) / len(turns))
+        proposal = tools.extractor.propose(_page(tools, page, place, rows, before, share))
+        work.calls += proposal.calls
+        work.tokens += proposal.tokens
+        if not proposal.complete:
+            work.incomplete = True
+            return work
+        work.groups.append(_drafted(page, place, rows, proposal, share))
+    return work
+
+
+def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:
+    """Hold all drafts and what is to be decided against the store, as it is now."""
+    read, at = tools.opened.database.read, tools.now_ms
+    for group in work.groups:
+        group.matched = match(read, group.drafts, tools.comparer, at=at)
+        if tools.judge is not None:
+            _dismiss(tools.judge, group, tools.budget)
+        group.decisions, group.undecided = decide(
+            read,
+            group.proposal.resolutions,
+            group.drafts,
+            group.matched,
+            tools.comparer,
+            at=at,
+            where=f"session {page.state.session_id}",
+        )
+
+
+def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> None:
+    """Leave out the contradictions that a second opinion takes for none."""
+    said = {f"#{each.number}": each.given.content for each in group.drafts} | group.matched.texts
+    suspected = [link for link in group.matched.links if link.edge_type is EdgeType.CONTRADICTS]
+    if not suspected:
+        return
+    words = judge.judge(
+        [Suspicion(said[link.to_id], said[link.from_id], link.weight) for link in suspected],
+        sensitivity=Sensitivity(group.place.sensitivity),
+        budget=budget,
+    )
+    dismissed = [link for link, word in zip(suspected, words, strict=True) if word is False]
+    group.matched.links = [link for link in group.matched.links if link not in dismissed]
+
+
+def _page(
+    tools: Tools,
+    page: PageRead,
+    place: Place,
+    rows: Sequence[TurnRow],
+    before: Sequence[TurnRow],
+    most: int,
+) -> Page:
+    return Page(
+        session_id=page.state.session_id,
+        turns=tuple(turn_of(row) for row in rows),
+        before=tuple(turn_of(row) for row in before if _open_to(row, place)),
+        sensitivity=Sensitivity(place.sensitivity),
+        known=lookup.StoredFacts(tools.opened.database.read, place, tools.comparer, tools.now_ms),
+        budget=tools.budget,
+        max_facts=most,
+        now_ms=tools.now_ms,
+        stop=tools.stop,
+    )
+
+
+def _drafted(
+    page: PageRead, place: Place, rows: Sequence[TurnRow], proposal: PageProposal, most: int
+) -> GroupWork:
+    turns = {row.memory_id: row for row in rows}
+    work = GroupWork(place, turns, proposal, rejected=list(proposal.rejected))
+    session_id = page.state.session_id
+    for number, candidate in enumerate(proposal.facts):
+        if len(work.drafts) == most:
+            left = len(proposal.facts) - number
+            where = f"session {session_id}, {left} facts from {number}"
+            work.rejected.append(RejectedItem(code="fact.too_many", where=where))
+            break
+        judged = draft(candidate, number, turns, session_id)
+        if isinstance(judged, Draft):
+            work.drafts.append(judged)
+        else:
+            work.rejected.append(judged)
+    return work
+
+
+def _counts(row: TurnRow) -> bool:
+    return row.status == "active" and bool(row.content.strip())
+
+
+def _open_to(row: TurnRow, place: Place) -> bool:
+    """Whether a turn may be shown to whoever sees the facts of a place."""
+    level = Sensitivity(row.sensitivity).level
+    return (
+        (row.scope, row.scope_id) == (place.scope, place.scope_id)
+        and row.agent_id in (None, place.agent_id)
+        and level <= Sensitivity(place.sensitivity).level
+    )
+
+
+def _without_echoes(opened: Opened, rows: Sequence[TurnRow]) -> tuple[list[TurnRow], int]:
+    """Turns without what the memory itself handed out; how much that was."""
+    found = echo_filter(opened, [turn_of(row) for row in rows])
+    kept, echoes = [], 0
+    for row in rows:
+        left = found.without_echo(row.content, source_role=row.source_role, at_ms=row.at)
+        echoes += len(left.reasons)
+        if left.text.strip():
+            kept.append(row._replace(content=left.text))
+    return kept, echoes
