@@ -40,8 +40,8 @@ _FUNCTION = (
     "i you he she it we they me him us them mine yours hers ours theirs myself yourself himself "
     "herself itself ourselves themselves one who whom whose which what as and or so there here "
     "am is are was were be been being has have had having do does did doing get got "
-    "also already actually basically currently indeed just really quite still very too well yes sure "
-    "recall remember mention mentioned user users please"
+    "also already actually basically currently indeed just really quite still very too well yes "
+    "sure recall remember mention mentioned user users please"
 )
 _EMPTY = _PREPOSITIONS | frozenset(_DETERMINERS.split()) | frozenset(_FUNCTION.split())
 # They turn what a sentence says: each must stand on both sides or on neither.
