@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memgraph.audit import anchor
 from memgraph.audit.journal import Head
-from memgraph.clock import Clock, SystemClock
+from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings, RerankerSettings
 from memgraph.errors import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.importing import ImportReport
     from memgraph.service.life.models import LanguageModel
+    from memgraph.service.life.worker import Worker
     from memgraph.storage.vector_cache import HeldVectors, VectorCache
 
 DEFAULT_ACTOR = "user"
@@ -160,7 +161,8 @@ class MemoryService:
         A database that is missing, damaged or foreign disables the memory of its orchestrator
         and of no other; ``code`` and ``message`` say what is wrong. ``degraded`` of a ready one:
         ``embedding.model_changed``, ``embedding.failing``, ``reranker.failing``,
-        ``receipts.dropped``, ``events.failing``.
+        ``entities.failing``, ``receipts.dropped``, ``events.failing``, ``jobs.failing``,
+        ``jobs.overdue``.
         """
         try:
             with self.opened(name) as opened:
@@ -208,6 +210,30 @@ class MemoryService:
         """The open orchestrator for the time of one call; idle ones are closed, oldest first."""
         with self._pool.use(name) as opened:
             yield opened
+
+    def at(self, now_ms: int) -> MemoryService:
+        """The same service with a clock that stands at a time; to be closed by itself."""
+        return MemoryService(
+            self.root,
+            config=self._config,
+            clock=FixedClock(now_ms),
+            ids=self.ids,
+            embedding=self._embedding,
+            completion=self.completion,
+            reranker=self._reranker,
+            environ=self.environ,
+            background=False,
+        )
+
+    def worker(self, names: Sequence[str] | None = None) -> Worker:
+        """What runs the jobs of all orchestrators, or of some.
+
+        ``with service.worker():`` works in a thread for as long as the block lasts; see
+        ``Worker.run`` for a process of its own.
+        """
+        from memgraph.service.life.worker import Worker
+
+        return Worker(self, names=names)
 
     def forget(self, name: str) -> None:
         """Close an orchestrator, so that its next use opens the file anew.

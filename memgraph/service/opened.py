@@ -67,8 +67,8 @@ class Opened:
         reranker: RerankingProvider | None,
         find_names: NameFinder,
         hold_vectors: Callable[[], HeldVectors],
-        subscribers: Subscribers | None = None,
         find_llm: Callable[[], LanguageModel | None] = lambda: None,
+        subscribers: Subscribers | None = None,
     ) -> None:
         self.paths = paths
         self.database = database
@@ -186,6 +186,8 @@ class Opened:
 
     def shortcomings(self) -> list[str]:
         """Codes of the work that does not get done. Raises StorageError."""
+        from memgraph.service.life.jobs import shortcomings
+
         found = []
         with self.database.read() as connection:
             if model_mismatch(connection, self.embedding) is not None:
@@ -201,7 +203,7 @@ class Opened:
             found.append("receipts.dropped")
         if events_fail or self.events.failing:
             found.append("events.failing")
-        return found
+        return found + shortcomings(self, self.clock.now_ms())
 
     @property
     def busy(self) -> bool:
