@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
 from memgraph.model.enums import EntityType
+from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.storage.entities import EntityName
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ NameFinder = Callable[[str], Sequence[EntityName]]
 # A lone capitalised word that nothing around it explains is no entity worth a link.
 SURE = 0.5
 _NAMES = 4_096
+MAX_KEPT_NAMES = 40
 _RULES_ALONE = ("regex",)
+_TYPES = frozenset(each.value for each in EntityType)
 
 
 def find_names(text: str) -> list[EntityName]:
@@ -73,9 +76,20 @@ class Naming:
         """The ``accurate`` strategy, without nicknames; models are asked."""
         return self.accurate.extract(texts, without=without)
 
-    def named(self, spans: Iterable[EntitySpan]) -> list[EntityName]:
-        """The names of what a strategy found, nicknames as the full names that they stand for."""
-        return self.nicknames.resolved(names_of(spans))
+    def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
+        """Names with nicknames replaced by the full names that they stand for, each once."""
+        return self.nicknames.resolved(names)
+
+    def kept(self, content: str, names: Any) -> list[EntityName]:
+        """What models once found in a text, as it is kept in ``attributes.enriched_names``.
+
+        Whatever else stands there names nothing, nor does a name that the text does not hold.
+        """
+        if not isinstance(names, list):
+            return []
+        text = _key(content)
+        found = (_kept(each) for each in names[:MAX_KEPT_NAMES])
+        return self.resolved(each for each in found if each is not None and each.key in text)
 
     def query_keys(self, text: str) -> set[str]:
         """The keys under which the entities of a question may be known; nicknames in any case."""
@@ -92,7 +106,10 @@ class Naming:
     @property
     def accurate_available(self) -> bool:
         """Whether the ``accurate`` strategy has more to ask than rules; loads no model."""
-        return set(self.accurate.names) != set(_RULES_ALONE) and bool(self.accurate.names)
+        from memgraph.entities.spacy_names import is_installed
+
+        more = set(self.accurate.names) - set(_RULES_ALONE)
+        return bool(more - {"spacy"}) or ("spacy" in more and is_installed())
 
     @property
     def signature(self) -> str:
@@ -188,6 +205,13 @@ class Nicknames:
         keys = keys | {each[0] for each in _any_of(known).finditer(asked)}
         full = keys | {self.by_key[key].key for key in keys if key in self.by_key}
         return full | {nick for nick, meant in self.by_key.items() if meant.key in full}
+
+
+def _kept(given: Any) -> EntityName | None:
+    match given:
+        case [str(name), str(kind)] if kind in _TYPES and len(name) <= MAX_NAME_CHARS:
+            return _name(name, EntityType(kind))
+    return None
 
 
 def _meant(full: str, rules: NameFinder) -> EntityName | None:

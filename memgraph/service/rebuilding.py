@@ -19,6 +19,7 @@ from memgraph.errors import InvalidInput, MemoryDisabled
 from memgraph.service.embedding import DIMENSIONS_KEY, MODEL_KEY, Drained, model_mismatch
 from memgraph.service.opened import Opened
 from memgraph.storage import derived, embeddings, metadata, text_index, vectors
+from memgraph.storage.entities import EntityName
 
 BATCH = 1_000
 
@@ -191,11 +192,11 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
         if not batch:
             break
         # Names are looked for outside of the transaction: it may take longer than writers wait.
-        found = [(pk, tuple(opened.find_names(content))) for pk, content in batch]
+        found = [(pk, _names(opened, content, kept)) for pk, content, kept in batch]
         with opened.transaction(actor) as transaction:
-            touched = derived.unlink(transaction.connection, [pk for pk, _ in batch])
+            touched = derived.unlink(transaction.connection, [pk for pk, _, _ in batch])
             opened.writer.link_entities(transaction.connection, found, transaction.at)
-            derived.recount(transaction.connection, touched, [pk for pk, _ in batch])
+            derived.recount(transaction.connection, touched, [pk for pk, _, _ in batch])
         done, after = done + len(batch), batch[-1][0]
     with opened.transaction(actor) as transaction:
         derived.recount_all(transaction.connection)
@@ -204,6 +205,12 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
         details = {"part": Part.ENTITIES, "entities": number, "removed": removed}
         transaction.tell([Entry("rebuild", None, details)])
     return {Part.ENTITIES.value: number}
+
+
+def _names(opened: Opened, content: str, kept: Any) -> tuple[EntityName, ...]:
+    """What the rules find, and what models found when the memory was enriched."""
+    names = opened.find_names(content)
+    return tuple(dict.fromkeys([*names, *opened.naming.kept(content, kept)] if kept else names))
 
 
 def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:

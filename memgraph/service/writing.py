@@ -5,7 +5,7 @@ Nothing here calls a model. What a write leaves to do (embedding) waits in the o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -304,11 +304,19 @@ class Writer:
         connection: sa.Connection,
         found: Sequence[tuple[int, tuple[EntityName, ...]]],
         at: int,
-    ) -> None:
-        """Link memories, each with the names in it, to entities; unknown ones are made."""
+        linked: Collection[tuple[int, int]] = (),
+    ) -> int:
+        """Link memories, each with the names in it, to entities; unknown ones are made.
+
+        Args:
+            linked: pairs of (entity key, memory key) that are there already.
+
+        Returns:
+            How many links are new.
+        """
         names = {name: None for _, each in found for name in each}
         if not names:
-            return
+            return 0
         known = entities.find(connection, list(names))
         keys = known.keys
         entities.add_spellings(connection, known.spellings)
@@ -324,7 +332,9 @@ class Writer:
             if name not in keys:
                 keys[name] = created[fresh[name.key, name.type]]
         pairs = {(keys[name], pk): None for pk, each in found for name in each}
-        entities.link(connection, list(pairs))
+        new = [pair for pair in pairs if pair not in linked] if linked else list(pairs)
+        entities.link(connection, new)
+        return len(new)
 
 
 def _sequence(

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from memgraph.storage.enrichment_queries import ENRICHED_NAMES
 from memgraph.storage.text_index import search_terms
 
 _RECOUNT = (
@@ -33,12 +34,21 @@ def entity_count(connection: sa.Connection) -> int:
     return int(connection.exec_driver_sql("SELECT count(*) FROM entities").scalar_one())
 
 
-def contents(connection: sa.Connection, after: int, limit: int) -> list[tuple[int, str]]:
-    """Keys and texts of the next memories; ``after``: the last key of the batch before, or 0."""
+def contents(connection: sa.Connection, after: int, limit: int) -> list[tuple[int, str, Any]]:
+    """Keys, texts and ``attributes.enriched_names`` (None: none) of the next memories.
+
+    ``after``: the last key of the batch before, or 0.
+    """
     found = connection.exec_driver_sql(
-        "SELECT pk, content FROM memories WHERE pk > ? ORDER BY pk LIMIT ?", (after, limit)
+        f"SELECT pk, content, CASE json_type(attributes, '$.{ENRICHED_NAMES}') WHEN 'array'"
+        f" THEN json_extract(attributes, '$.{ENRICHED_NAMES}') END FROM memories"
+        " WHERE pk > ? ORDER BY pk LIMIT ?",
+        (after, limit),
     )
-    return [(int(pk), str(content)) for pk, content in found]
+    return [
+        (int(pk), str(content), None if kept is None else json.loads(kept))
+        for pk, content, kept in found
+    ]
 
 
 def rewrite_search_terms(connection: sa.Connection) -> int:

@@ -1,0 +1,222 @@
+"""The nightly enrichment: names that rules alone miss, found by the ``accurate`` strategy.
+
+Each memory is looked at once. What is found is linked in small transactions after the models have
+answered; a run that was broken off goes on where it stood.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from memgraph.audit.journal import Entry
+from memgraph.errors import MemgraphError, ProviderError
+from memgraph.model.enums import Sensitivity
+from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
+from memgraph.service.naming import MAX_KEPT_NAMES, names_of
+from memgraph.service.opened import Opened
+from memgraph.storage import enrichment_queries, memories, metadata
+from memgraph.storage.enrichment_queries import ENRICHED_AT, ENRICHED_NAMES, Candidate
+from memgraph.storage.entities import EntityName
+
+PART: Final = "enrichment"
+ACTOR: Final = "enrichment"
+NO_PROVIDER: Final = "no_accurate_provider"
+CURSOR_KEY: Final = "enrichment.cursor"
+# Keys looked at in one read; of those that are taken, so many go to the providers at once.
+WINDOW: Final = 2_000
+BATCH: Final = 16
+
+
+def enrich(
+    opened: Opened,
+    *,
+    now_ms: int,
+    limit: int | None = None,
+    max_entities: int | None = None,
+    actor: str = ACTOR,
+    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> JobReport:
+    """Look for entities again, with models, in memories that name few.
+
+    Active episodes and facts, oldest first, each once (``attributes.enriched_at``). A provider
+    that is down ends the run: what the others found until then is linked, and the memories that it
+    did not see come first in the next run.
+
+    Args:
+        now_ms: what the memories are stamped with.
+        limit: memories at most; by default ``memory.entities.enrichment_limit``.
+        max_entities: those that name more are passed over; by default
+            ``memory.entities.enrichment_max_entities``.
+        stop: asked between two batches.
+
+    Returns:
+        Skipped with the reason ``no_accurate_provider`` when there is neither spaCy nor a model.
+        Counts: ``enriched``, ``links`` (new ones), ``withheld`` (too sensitive for the model, and
+        nothing else to ask), ``gone`` (changed while the models thought).
+
+    Raises:
+        StorageError: what was done until then stays so.
+    """
+    if not opened.naming.accurate_available:
+        return JobReport.skipped(NO_PROVIDER)
+    chosen = opened.settings.memory.entities
+    limit = chosen.enrichment_limit if limit is None else limit
+    most = chosen.enrichment_max_entities if max_entities is None else max_entities
+    run = _Run(opened, now_ms, actor)
+    while run.taken < limit and not stop():
+        progress(PART, run.taken, limit)
+        batch, through = run.next_batch(most, limit - run.taken)
+        if through == run.cursor and not batch:
+            break
+        if not run.work_off(batch, through):
+            break
+    progress(PART, run.taken, limit)
+    run.keep_cursor()
+    if run.error is not None:
+        return JobReport.failed(run.error, run.counts, run.rejected)
+    return JobReport.done(run.counts, run.rejected)
+
+
+@dataclass
+class _Run:
+    opened: Opened
+    now_ms: int
+    actor: str
+    taken: int = 0
+    counts: dict[str, int] = field(
+        default_factory=lambda: {"enriched": 0, "links": 0, "withheld": 0, "gone": 0, "rejected": 0}
+    )
+    rejected: list[RejectedItem] = field(default_factory=list)
+    error: MemgraphError | None = None
+    told: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.signature = self.opened.naming.signature
+        with self.opened.database.read() as connection:
+            self.cursor = _cursor(metadata.get(connection, CURSOR_KEY), self.signature)
+        self.kept = self.cursor
+
+    def next_batch(self, most: int, left: int) -> tuple[list[Candidate], int]:
+        """The next candidates, and the key through which everything has then been looked at."""
+        # A call of a model takes so long that its answer is written at once.
+        size = min(left, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
+        with self.opened.database.read() as connection:
+            through = min(self.cursor + WINDOW, enrichment_queries.last_pk(connection))
+            through = max(through, self.cursor)
+            found = enrichment_queries.candidates(connection, self.cursor, through, most, size)
+        return found, found[-1].pk if len(found) == size else through
+
+    def work_off(self, batch: Sequence[Candidate], through: int) -> bool:
+        """Ask the providers and link what they find; whether the run may go on."""
+        found: dict[int, list[EntityName]] = {}
+        for without, group in self._groups(batch):
+            self._ask(group, without, found)
+        self.taken += len(found)
+        if found:
+            self._write(found, {each.pk: each for each in batch}, through)
+        if self.error is None:
+            self.cursor = through
+        return self.error is None
+
+    def _groups(
+        self, batch: Sequence[Candidate]
+    ) -> Iterable[tuple[tuple[str, ...], list[Candidate]]]:
+        """The batch by the providers that must not see the texts."""
+        naming, model = self.opened.naming, self.opened.llm
+        if "llm" not in naming.accurate.names or model is None:
+            return [((), list(batch))] if batch else []
+        may = [one for one in batch if model.may_read(Sensitivity(one.sensitivity))]
+        may_not = [one for one in batch if one not in may]
+        if not set(naming.accurate.names) - {"llm", "regex"}:
+            self.counts["withheld"] += len(may_not)
+            may_not = []
+        return [(w, group) for w, group in (((), may), (("llm",), may_not)) if group]
+
+    def _ask(
+        self, group: Sequence[Candidate], without: Sequence[str], found: dict[int, list[EntityName]]
+    ) -> None:
+        answer = self.opened.naming.find_accurate([one.content for one in group], without=without)
+        for provider, error in answer.failures.items():
+            if isinstance(error, ProviderError):
+                self.error = error
+            elif provider not in self.told:
+                self.told.add(provider)
+                self._reject(error.code, f"provider {provider}")
+        for one, spans, codes in zip(group, answer.spans, answer.rejected, strict=True):
+            found[one.pk] = names_of(spans)
+            for code in codes:
+                self._reject(code, one.memory_id)
+
+    def _reject(self, code: str, where: str) -> None:
+        self.counts["rejected"] += 1
+        if len(self.rejected) < MAX_REJECTED_KEPT:
+            self.rejected.append(RejectedItem(code=code, where=where))
+
+    def _write(
+        self,
+        found: dict[int, list[EntityName]],
+        given: dict[int, Candidate],
+        through: int,
+    ) -> None:
+        """Link what still stands as it was read, and stamp it if every provider saw it."""
+        opened, naming = self.opened, self.opened.naming
+        with opened.transaction(self.actor) as transaction:
+            connection = transaction.connection
+            standing = [
+                one
+                for one in enrichment_queries.still_open(connection, list(found))
+                if one.content_hash == given[one.pk].content_hash
+            ]
+            linked = enrichment_queries.links_of(connection, [one.pk for one in standing])
+            names = [(one.pk, tuple(naming.resolved(found[one.pk]))) for one in standing]
+            new = opened.writer.link_entities(connection, names, transaction.at, linked)
+            if self.error is None:
+                for one in standing:
+                    memories.update(
+                        connection, one.memory_id, attributes=self._stamped(one, found[one.pk])
+                    )
+                metadata.put(connection, CURSOR_KEY, self._cursor_text(through))
+                self.kept = through
+            if standing:
+                ids = [one.memory_id for one in standing]
+                transaction.tell([Entry("enrich", None, {"memories": ids, "links": new})])
+        self.counts["links"] += new
+        self.counts["gone"] += len(found) - len(standing)
+        if self.error is None:
+            self.counts["enriched"] += len(standing)
+
+    def _stamped(self, one: Candidate, names: Sequence[EntityName]) -> dict[str, Any]:
+        """The attributes of an enriched memory. What models found is kept: it cannot be found
+        again without them."""
+        by_rules = {(each.key, each.type) for each in self.opened.find_names(one.content)}
+        beyond = [
+            [name.name, name.type.value]
+            for name in names
+            if all((each.key, each.type) not in by_rules for each in self._resolved(name))
+        ]
+        attributes = {**one.attributes, ENRICHED_AT: self.now_ms}
+        if beyond:
+            attributes[ENRICHED_NAMES] = beyond[:MAX_KEPT_NAMES]
+        return attributes
+
+    def _resolved(self, name: EntityName) -> Sequence[EntityName]:
+        return self.opened.naming.resolved([name])
+
+    def keep_cursor(self) -> None:
+        """Where nothing was to be done the place is kept, too, once."""
+        if self.cursor > self.kept:
+            with self.opened.database.write(durable=False) as connection:
+                metadata.put(connection, CURSOR_KEY, self._cursor_text(self.cursor))
+
+    def _cursor_text(self, through: int) -> str:
+        return json.dumps({"through": through, "with": self.signature})
+
+
+def _cursor(text: str | None, signature: str) -> int:
+    """Where the last run ended; other providers begin anew with what nobody enriched."""
+    kept = {} if text is None else json.loads(text)
+    return int(kept["through"]) if kept.get("with") == signature else 0

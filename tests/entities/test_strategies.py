@@ -1,0 +1,82 @@
+"""Strategies: providers in order, overlaps settled, failures told and not fatal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memgraph.entities.providers import Findings, RegexNames
+from memgraph.entities.spans import EntitySpan
+from memgraph.entities.strategies import Strategy
+from memgraph.errors import ExtraMissing, MemgraphError, ProviderUnavailable
+from memgraph.model.enums import EntityType
+
+PERSON, PLACE, OTHER = EntityType.PERSON, EntityType.LOCATION, EntityType.OTHER
+
+
+@dataclass
+class Says:
+    """A provider that finds what it is told to, or fails."""
+
+    name: str
+    spans: Sequence[tuple[str, EntityType, float]] = ()
+    error: MemgraphError | None = None
+    rejected: tuple[str, ...] = ()
+    asked: int = 0
+
+    def extract(self, text: str) -> list[EntitySpan]:
+        return self.extract_many([text])[0].spans
+
+    def extract_many(self, texts: Sequence[str]) -> list[Findings]:
+        self.asked += 1
+        if self.error is not None:
+            raise self.error
+        return [Findings(self._spans(text), self.rejected) for text in texts]
+
+    def _spans(self, text: str) -> list[EntitySpan]:
+        return [
+            EntitySpan(name, text.index(name), text.index(name) + len(name), kind, confidence)
+            for name, kind, confidence in self.spans
+            if name in text
+        ]
+
+
+TEXT = "Oswin Tarrant saw Vellmark"
+
+
+def found(*providers: Says) -> list[tuple[str, EntityType]]:
+    [spans] = Strategy(providers).extract([TEXT]).spans
+    return [(each.text, each.type) for each in spans]
+
+
+def test_the_more_confident_wins_an_overlap_then_the_longer() -> None:
+    short = Says("regex", [("Oswin", OTHER, 0.6), ("Vellmark", OTHER, 0.9)])
+    sure = Says("spacy", [("Oswin Tarrant", PERSON, 0.8), ("Vellmark", PLACE, 0.8)])
+    assert found(short, sure) == [("Oswin Tarrant", PERSON), ("Vellmark", OTHER)]
+    equal = Says("regex", [("Oswin", OTHER, 0.8)])
+    assert found(equal, sure) == [("Oswin Tarrant", PERSON), ("Vellmark", PLACE)]
+    assert found(sure, equal) == found(equal, sure)
+
+
+def test_a_provider_that_fails_is_told_and_the_others_count() -> None:
+    down = Says("llm", error=ProviderUnavailable("down"))
+    missing = Says("spacy", error=ExtraMissing("no spaCy"))
+    told = Strategy((down, missing, Says("regex", [("Vellmark", PLACE, 0.9)]))).extract([TEXT])
+    assert [[each.text for each in one] for one in told.spans] == [["Vellmark"]]
+    assert {name: error.code for name, error in told.failures.items()} == {
+        "llm": "provider.unavailable",
+        "spacy": "extra.missing",
+    }
+
+
+def test_what_was_refused_is_told_for_each_text() -> None:
+    strict = Says("llm", [("Vellmark", PLACE, 0.9)], rejected=("entity.not_in_text",))
+    told = Strategy((strict, RegexNames())).extract([TEXT, "nothing"])
+    assert told.rejected == [("entity.not_in_text",)] * 2
+    assert told.failures == {}
+
+
+def test_a_provider_that_must_not_see_a_text_does_not() -> None:
+    model = Says("llm", [("Vellmark", PLACE, 0.9)])
+    told = Strategy((model,)).extract([TEXT], without=("llm",))
+    assert (told.spans, model.asked) == ([[]], 0)
