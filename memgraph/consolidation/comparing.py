@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memgraph.classification.relations import (
     RelationClassifier,
@@ -24,6 +24,24 @@ Pair = tuple[Statement, Statement]
 # A paragraph holds several claims: what contradicts one of them does not contradict it.
 MAX_STATEMENT_CHARS = 240
 _ANOTHER_SENTENCE = re.compile(r"[.!?:]\s+\S|[。！？].|\n")
+_QUOTED = re.compile(r"(?P<speaker>[^:“”\n]{1,80}): “(?P<said>[^“”]+)”(?: \([^()]*\))?")
+
+
+class Claim(NamedTuple):
+    """What a fact says; of one that only quotes somebody, the quote, and who it was."""
+
+    text: str
+    speaker: str | None = None
+
+    def may_meet(self, other: Claim) -> bool:
+        """Whether both can speak of one thing: "I like tea" of two people does not."""
+        return self.speaker == other.speaker
+
+
+def claim_of(content: str) -> Claim:
+    """``Ann: “We chose SQLite.”`` is Ann's claim that we chose SQLite."""
+    quoted = _QUOTED.fullmatch(content)
+    return Claim(content) if quoted is None else Claim(quoted["said"], quoted["speaker"])
 
 
 def is_one_claim(text: str) -> bool:

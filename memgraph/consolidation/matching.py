@@ -14,7 +14,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from memgraph.classification.relations import RelationGuess, Statement
-from memgraph.consolidation.comparing import Comparer, Pair, is_one_claim
+from memgraph.consolidation.comparing import Claim, Comparer, Pair, claim_of, is_one_claim
 from memgraph.consolidation.drafts import Draft
 from memgraph.model.enums import EdgeType, Relation
 from memgraph.model.values import EdgeInput
@@ -65,8 +65,13 @@ class _Side(NamedTuple):
     """The other side of a comparison: a stored fact or an earlier draft."""
 
     reference: str
-    statement: Statement
+    content: str
+    time: int
     twin: bool
+
+    @property
+    def claim(self) -> Claim:
+        return claim_of(self.content)
 
 
 def match(read_store: Read, drafts: Sequence[Draft], comparer: Comparer, *, at: int) -> Matched:
@@ -145,11 +150,16 @@ def _relate(
     for place, (each, rows) in enumerate(zip(new, found, strict=True)):
         content = each.given.content
         sides = [_stored(row) for row in rows if row.content != content]
-        if not is_one_claim(content):
+        claim = claim_of(content)
+        if not is_one_claim(claim.text):
             _take_near(each, sides, matched)
             continue
         sides += [_drafted(one) for one in new[:place]]
-        pairs += [(each, side) for side in sides if is_one_claim(side.statement.text)]
+        pairs += [
+            (each, side)
+            for side in sides
+            if side.claim.may_meet(claim) and is_one_claim(side.claim.text)
+        ]
     said = comparer.relations([_pair(each, side) for each, side in pairs])
     matched.compared += sum(guess is not None for guess in said)
     links: list[tuple[Draft, _Side, RelationGuess]] = []
@@ -165,19 +175,19 @@ def _relate(
     for each, side, guess in links:
         if each.number not in matched.repeats and not _is_repeat(side.reference, matched):
             matched.links.append(_edge(each, side, guess))
-            matched.texts[side.reference] = side.statement.text
+            matched.texts[side.reference] = side.content
 
 
 def _take_near(each: Draft, sides: Sequence[_Side], matched: Matched) -> None:
     for side in sides:
-        if side.twin and repeats(each.given.content, side.statement.text):
+        if side.twin and repeats(each.given.content, side.content):
             matched.repeats[each.number] = side.reference
             return
 
 
 def _repeats_by(each: Draft, side: _Side, guess: RelationGuess | None) -> float:
     """How sure it is that a draft repeats the other side, 0..1; 0: it does not."""
-    new, old = each.given.content, side.statement.text
+    new, old = each.given.content, side.content
     if not side.twin:
         return 0.0
     if repeats(new, old):
@@ -191,7 +201,7 @@ def _repeats_by(each: Draft, side: _Side, guess: RelationGuess | None) -> float:
 
 def _edge(each: Draft, side: _Side, guess: RelationGuess) -> EdgeInput:
     later, earlier = f"#{each.number}", side.reference
-    if each.time < (side.statement.time_ms or 0):
+    if each.time < side.time:
         later, earlier = earlier, later
     return EdgeInput(
         from_id=later,
@@ -220,13 +230,16 @@ def _is_repeat(reference: str, matched: Matched) -> bool:
 
 
 def _stored(row: FactRow) -> _Side:
-    return _Side(row.memory_id, Statement(row.content, row.time), bool(row.twin))
+    return _Side(row.memory_id, row.content, row.time, bool(row.twin))
 
 
 def _drafted(draft: Draft) -> _Side:
-    return _Side(f"#{draft.number}", Statement(draft.given.content, draft.time), True)
+    return _Side(f"#{draft.number}", draft.given.content, draft.time, True)
 
 
 def _pair(each: Draft, side: _Side) -> Pair:
     # What is stored was said before, at one moment too.
-    return side.statement, Statement(each.given.content, each.time)
+    return (
+        Statement(side.claim.text, side.time),
+        Statement(claim_of(each.given.content).text, each.time),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memgraph.service.handle_consolidating import ConsolidatingHandle
 from memgraph.service.handle_fading import FadingHandle
 from memgraph.service.handle_ingesting import IngestingHandle
 from memgraph.service.handle_jobs import JobsHandle
@@ -15,6 +16,7 @@ class Orchestrator(
     ReadingHandle,
     IngestingHandle,
     MaintainingHandle,
+    ConsolidatingHandle,
     FadingHandle,
     JobsHandle,
 ):

@@ -79,6 +79,7 @@ def consolidate_pending(
     actor: str = ACTOR,
     extractor: Extractor | None = None,
     judge: ConflictJudge | None = None,
+    dry_run: bool = False,
     budget: Budget | None = None,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
@@ -100,7 +101,7 @@ def consolidate_pending(
     idle_ms = int(opened.settings.memory.consolidation.idle_minutes * 60_000)
     with opened.database.read() as connection:
         waiting = queries.ended_sessions(connection, at - idle_ms)
-    run = _Run(opened, actor, extractor, judge, False, budget, at, _silent, stop)
+    run = _Run(opened, actor, extractor, judge, dry_run, budget, at, _silent, stop)
     totals: Counter[str] = Counter(sessions=0, waiting=len(waiting))
     rejected: list[RejectedItem] = []
     ended: SessionReport | None = None
