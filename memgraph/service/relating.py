@@ -7,14 +7,14 @@ short statements from different files are compared, within one scope.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.classification.relations import RelationGuess, Statement, worth_comparing
+from memgraph.classification.relations import RelationGuess, Statement
+from memgraph.consolidation.comparing import Comparer, is_one_claim
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, Relation, Scope, Sensitivity
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import EdgeInput, MemoryInput
@@ -27,9 +27,6 @@ from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.recall_queries import Candidate
 from memgraph.storage.visibility import View
 
-# A paragraph holds several claims: what contradicts one of them does not contradict it.
-MAX_STATEMENT_CHARS = 240
-_ANOTHER_SENTENCE = re.compile(r"[.!?:]\s+\S|[。！？].|\n")
 CANDIDATES = 8
 MAX_PAIRS = 4_000
 # Below the classifier's own threshold and above this it is told in the manifest, and no more.
@@ -76,8 +73,10 @@ def find_relations(opened: Opened, given: Sequence[MemoryInput]) -> Relations:
     now = opened.clock.now_ms()
     with opened.database.read() as connection:
         pairs = list(_pairs(connection, given, now))[:MAX_PAIRS]
-    pairs = _on_one_topic(pairs)
-    guesses = relation_classifier().classify([pair.in_order for pair in pairs])
+    comparer = Comparer(relation_classifier(), local_embedding().embed)
+    worth = comparer.on_one_topic([pair.in_order for pair in pairs])
+    pairs = [pair for pair, kept in zip(pairs, worth, strict=True) if kept]
+    guesses = comparer.classifier.classify([pair.in_order for pair in pairs])
     counts = {"compared": len(pairs)} | dict.fromkeys([*map(str, _EDGES), POSSIBLE], 0)
     edges = []
     for pair, guess in zip(pairs, guesses, strict=True):
@@ -95,7 +94,7 @@ def _pairs(connection: sa.Connection, given: Sequence[MemoryInput], now: int) ->
             continue
         new = Statement(memory.content, memory.event_time or now)
         for stored in _candidates(connection, memory, now):
-            if _is_one_claim(stored.content) and stored.content != memory.content:
+            if is_one_claim(stored.content) and stored.content != memory.content:
                 yield _Pair(memory.key, new, stored)
 
 
@@ -103,12 +102,8 @@ def _is_statement(memory: MemoryInput) -> bool:
     return (
         memory.kind is MemoryKind.FACT
         and memory.status is MemoryStatus.ACTIVE
-        and _is_one_claim(memory.content)
+        and is_one_claim(memory.content)
     )
-
-
-def _is_one_claim(text: str) -> bool:
-    return len(text) <= MAX_STATEMENT_CHARS and not _ANOTHER_SENTENCE.search(text)
 
 
 def _candidates(connection: sa.Connection, memory: MemoryInput, now: int) -> list[Candidate]:
@@ -132,21 +127,6 @@ def _only(memory: MemoryInput, scope: Scope) -> frozenset[str]:
     if memory.scope is not scope or memory.scope_id is None:
         return frozenset()
     return frozenset({memory.scope_id})
-
-
-def _on_one_topic(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Leave out what has no common topic: nearly everything that shares a word."""
-    texts = sorted({text for pair in pairs for text in (pair.new.text, pair.stored.content)})
-    if not texts:
-        return []
-    vectors = local_embedding().embed(texts)
-    place = {text: at for at, text in enumerate(texts)}
-    kept = []
-    for pair in pairs:
-        cosine = float(vectors[place[pair.new.text]] @ vectors[place[pair.stored.content]])
-        if worth_comparing(pair.stored.content, pair.new.text, cosine):
-            kept.append(pair)
-    return kept
 
 
 def _said(guess: RelationGuess) -> str | None:
