@@ -1,0 +1,295 @@
+"""The nightly enrichment: what models find is linked, once each, and a run can be broken off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from model_server import KEY, ModelServer
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.ids import CountingIds
+from memgraph.model.enums import JobState
+from memgraph.model.jobs import JobReport
+from memgraph.service.life import enriching
+from memgraph.storage import integrity
+
+NOW = 1_790_000_000_000
+CANARY = "Zanzipool"
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> str:
+    made = spacy.blank("en")
+    ruler: Any = made.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "ORG", "pattern": each} for each in ("tidewater", CANARY)])
+    folder = tmp_path_factory.mktemp("pipeline")
+    made.to_disk(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    made = ModelServer()
+    yield made
+    made.close()
+
+
+def opened_with(tmp_path: Path, **config: Any) -> MemoryService:
+    given = {f"memory.{key.replace('__', '.')}": value for key, value in config.items()}
+    return MemoryService(
+        tmp_path / "root",
+        clock=FixedClock(),
+        ids=CountingIds(),
+        environ={"KEY": KEY},
+        background=False,
+        config=given,
+    )
+
+
+def asking(server: ModelServer) -> dict[str, Any]:
+    return {
+        "llm__provider": "litellm/openai/m",
+        "llm__api_base": server.url,
+        "llm__api_key_env": "KEY",
+        "llm__retries": 0,
+        "llm__timeout_s": 5.0,
+    }
+
+
+def run(service: MemoryService, **options: Any) -> JobReport:
+    with service.opened("orc-1") as opened:
+        return enriching.enrich(opened, now_ms=NOW, **options)
+
+
+def names(service: MemoryService) -> dict[str, list[str]]:
+    """Entity names by memory text."""
+    with service.opened("orc-1") as opened, integrity.snapshot(opened.database.path) as connection:
+        found: dict[str, list[str]] = {}
+        for content, name in integrity.rows(
+            connection,
+            "SELECT m.content, e.name_key FROM memories m JOIN memory_entities l"
+            " ON l.memory_pk = m.pk JOIN entities e ON e.pk = l.entity_pk ORDER BY m.pk, 2",
+        ):
+            found.setdefault(content, []).append(name)
+    return found
+
+
+def stamped(orc: Orchestrator) -> dict[str, Any]:
+    return {each.content: each.attributes for each in orc.list_memories()}
+
+
+def test_without_models_it_is_skipped_with_a_reason(orc: Orchestrator) -> None:
+    orc.remember("the tidewater people called")
+    report = run(orc._service)
+    assert (report.state, report.reason) == (JobState.SKIPPED, "no_accurate_provider")
+    assert stamped(orc) == {"the tidewater people called": {}}
+
+
+def test_a_pipeline_that_is_configured_and_not_installed_is_no_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memgraph.entities import spacy_names
+
+    monkeypatch.setattr(spacy_names, "is_installed", lambda: False)
+    with opened_with(tmp_path, entities__spacy_model="any") as service:
+        service.orchestrator("orc-1", create=True)
+        assert run(service).reason == "no_accurate_provider"
+
+
+def test_names_are_linked_once_and_survive_a_rebuild(tmp_path: Path, pipeline: str) -> None:
+    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("the tidewater people called", attributes={"mine": 1})
+        orc.remember("it rained", kind="episode", session_id="s")
+        report = run(service)
+        assert report.state is JobState.DONE
+        assert report.counts == {
+            "enriched": 2,
+            "links": 1,
+            "withheld": 0,
+            "gone": 0,
+            "rejected": 0,
+        }
+        expected = {"the tidewater people called": ["tidewater"]}
+        assert names(service) == expected
+        assert stamped(orc) == {
+            "the tidewater people called": {
+                "mine": 1,
+                "enriched_at": NOW,
+                "enriched_names": [["tidewater", "organization"]],
+            },
+            "it rained": {"enriched_at": NOW},
+        }
+        assert run(service).counts["enriched"] == 0
+        orc.rebuild(["entities"])
+        assert names(service) == expected
+        assert orc.verify().ok
+
+
+def test_the_limit_is_kept_and_the_next_run_goes_on(tmp_path: Path, pipeline: str) -> None:
+    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        for number in range(5):
+            orc.remember(f"note {number} of tidewater")
+        seen: list[tuple[str, int, int]] = []
+        report = run(service, limit=2, progress=lambda *told: seen.append(told))
+        assert report.counts["enriched"] == 2
+        assert seen[0] == ("enrichment", 0, 2)
+        assert seen[-1] == ("enrichment", 2, 2)
+        assert [bool(each.attributes) for each in orc.list_memories()][::-1] == [
+            True,
+            True,
+            False,
+            False,
+            False,
+        ]
+        assert run(service, stop=lambda: True).counts["enriched"] == 0
+        assert run(service, limit=9).counts["enriched"] == 3
+        assert orc.verify().ok
+
+
+def test_memories_that_name_many_retracted_ones_and_reflections_are_passed_over(
+    tmp_path: Path, pipeline: str
+) -> None:
+    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("tidewater wrote to a@example.org, b@example.org and c@example.org")
+        orc.remember("tidewater in a reflection", kind="reflection")
+        orc.retract(orc.remember("tidewater was wrong"), reason="wrong")
+        assert run(service).counts["enriched"] == 0
+        assert run(service, max_entities=3).counts["enriched"] == 0, "the cursor is past it"
+
+
+def test_other_providers_look_at_all_again_that_nobody_enriched(
+    tmp_path: Path, pipeline: str
+) -> None:
+    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("tidewater wrote to a@example.org, b@example.org and c@example.org")
+        assert run(service).counts["enriched"] == 0
+    with opened_with(tmp_path, entities__spacy_model=f"{pipeline}/.") as service:
+        assert run(service, max_entities=3).counts["enriched"] == 1
+
+
+def says(*entities: tuple[str, str]) -> str:
+    return json.dumps({"entities": [{"name": name, "type": kind} for name, kind in entities]})
+
+
+def test_a_model_that_is_down_stops_the_run_and_loses_nothing(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    with opened_with(tmp_path, **asking(server)) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        for word in ("one", "two", "three"):
+            orc.remember(f"tidewater {word}")
+        good = server.writes(says(("tidewater", "project")))
+        server.behave(good, server.fails(503))
+        report = run(service)
+        assert (report.state, report.error_code) == (JobState.FAILED, "provider.unavailable")
+        assert report.counts["enriched"] == 1
+        assert len(server.requests) == 2, "nobody is asked once the model is down"
+        assert [key for key, each in stamped(orc).items() if each] == ["tidewater one"]
+        server.behave(good)
+        assert run(service).counts["enriched"] == 2
+        assert set(names(service)) == {"tidewater one", "tidewater two", "tidewater three"}
+        assert orc.verify().ok
+
+
+def test_the_others_count_when_one_provider_is_down(
+    tmp_path: Path, server: ModelServer, pipeline: str
+) -> None:
+    with opened_with(tmp_path, entities__spacy_model=pipeline, **asking(server)) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("tidewater one")
+        server.behave(server.fails(500))
+        report = run(service)
+        assert report.state is JobState.FAILED
+        assert names(service) == {"tidewater one": ["tidewater"]}
+        assert stamped(orc) == {"tidewater one": {}}
+        server.behave(server.writes(says()))
+        assert run(service).counts == {
+            "enriched": 1,
+            "links": 0,
+            "withheld": 0,
+            "gone": 0,
+            "rejected": 0,
+        }
+        assert orc.verify().ok
+
+
+@pytest.mark.parametrize("answer", ["no", '{"entities": [{"na', says(("Nowhere", "location"))])
+def test_nonsense_is_rejected_by_item_and_changes_nothing_else(
+    tmp_path: Path, server: ModelServer, answer: str
+) -> None:
+    with opened_with(tmp_path, **asking(server)) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        memory_id = orc.remember("tidewater one")
+        server.behave(server.writes(answer))
+        report = run(service)
+        assert report.state is JobState.DONE
+        assert [each.where for each in report.rejected] == [memory_id]
+        assert report.counts["links"] == 0
+        assert names(service) == {}
+        assert orc.verify().ok
+
+
+def test_what_is_too_sensitive_is_never_sent(tmp_path: Path, server: ModelServer) -> None:
+    with opened_with(tmp_path, **asking(server)) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember(f"{CANARY} hired tidewater", sensitivity="Confidential")
+        orc.remember("tidewater is open")
+        server.behave(server.writes(says(("tidewater", "organization"))))
+        report = run(service)
+        assert report.counts["withheld"] == 1
+        assert report.counts["enriched"] == 1
+        assert len(server.requests) == 1
+        assert CANARY not in json.dumps(server.requests)
+
+
+def test_a_pipeline_may_read_what_a_model_may_not(
+    tmp_path: Path, server: ModelServer, pipeline: str
+) -> None:
+    with opened_with(tmp_path, entities__spacy_model=pipeline, **asking(server)) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        secret = f"the {CANARY} papers"
+        orc.remember(secret, sensitivity="Confidential")
+        server.behave(server.writes(says()))
+        assert run(service).counts["withheld"] == 0
+        assert names(service)[secret] == [CANARY.casefold()]
+        assert server.requests == []
+
+
+def test_what_was_taken_back_while_the_model_thought_stays_as_it_is(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    with opened_with(tmp_path, **asking(server)) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        memory_id = orc.remember("tidewater one")
+        answer = server.writes(says(("tidewater", "project")))
+
+        def thinking(request: dict[str, Any]) -> Any:
+            orc.retract(memory_id, reason="wrong")
+            return answer(request)
+
+        server.behave(thinking)
+        report = run(service)
+        assert (report.counts["gone"], report.counts["enriched"]) == (1, 0)
+        assert names(service) == {}
+        assert orc.get(memory_id).attributes == {}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    ["[oops", [1, 2], [["Vellmark", "location"]], [["tidewater", "wizard"]], {"a": 1}, [None] * 99],
+)
+def test_attributes_that_only_look_like_names_name_nothing(orc: Orchestrator, forged: Any) -> None:
+    orc.remember("tidewater one", attributes={"enriched_names": forged, "enriched_at": 5})
+    orc.rebuild(["entities"])
+    assert names(orc._service) == {}
+    assert orc.verify().ok
