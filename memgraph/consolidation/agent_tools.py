@@ -31,6 +31,8 @@ MAX_JUDGED: Final = 1_000
 """Facts of one call that are judged each; what follows is rejected in one."""
 MAX_TOLD: Final = 50
 """Outcomes of one call that the model is told."""
+MAX_SHOWN: Final = 10
+"""Stored facts that one look for conflicts shows."""
 MAX_PAGE_CHARS: Final = 200_000
 MIN_TURN_CHARS: Final = 400
 MAX_TURN_CHARS: Final = 8_000
@@ -129,7 +131,7 @@ class ConsolidatorTools:
             when = staged.event_time
             if when is None:
                 when = max(self._turns[each].at_ms for each in staged.evidence)
-            found = self._page.known.conflicting(staged.content, when)
+            found = self._page.known.conflicting(staged.content, when)[:MAX_SHOWN]
             self._shown[fact] = {each.memory_id: each for each in found}
         return fenced_lines([_known(each) for each in self._shown[fact].values()], self._mark)
 

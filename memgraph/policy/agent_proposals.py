@@ -109,8 +109,8 @@ def judge_fact(item: Any, turns: Mapping[str, Said]) -> ProposedFact | str:
     if not cited <= turns.keys():
         return "evidence_unknown"
     evidence = tuple(each for each in turns if each in cited)
-    quote = normalise_content(item["quote"])
-    quoted = next((e for e in evidence if quote in normalise_content(turns[e].content)), None)
+    quote = _one_line(item["quote"])
+    quoted = next((each for each in evidence if quote in _one_line(turns[each].content)), None)
     if quoted is None:
         return "quote_not_in_evidence"
     content = normalise_content(item["content"])
@@ -172,6 +172,11 @@ def _wrong_value(item: Mapping[str, Any]) -> str | None:
     if "event_time" in item and _moment(item["event_time"]) is None:
         return "event_time"
     return None
+
+
+def _one_line(text: str) -> str:
+    """A quote may break its lines elsewhere; every other character stands as it was written."""
+    return " ".join(text.split())
 
 
 def _is_text(value: Any) -> bool:

@@ -17,7 +17,7 @@ from memgraph.errors import MemgraphError, NotFound, ProviderError
 from memgraph.model.consolidation import SessionReport
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
 from memgraph.service.classifiers import local_embedding, relation_classifier
-from memgraph.service.life.extractors import chosen_extractor
+from memgraph.service.life.extractors import chosen_extractor, chosen_judge
 from memgraph.service.life.page_writing import (
     PageDone,
     PageMoved,
@@ -195,7 +195,7 @@ class _Run:
         self.tools = Tools(
             opened=opened,
             extractor=extractor or chosen_extractor(opened),
-            judge=judge,
+            judge=judge or chosen_judge(opened),
             comparer=Comparer(relation_classifier(), local_embedding().embed),
             budget=budget or Budget(chosen.max_calls, chosen.max_tokens),
             now_ms=opened.clock.now_ms() if now_ms is None else now_ms,

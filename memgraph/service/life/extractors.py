@@ -1,9 +1,9 @@
-"""Who reads the pages of a consolidation: rules, or a language model where it may."""
+"""Who reads and judges in a consolidation: rules, or a language model where it may."""
 
 from __future__ import annotations
 
 from memgraph.consolidation.extracting import RuleExtractor
-from memgraph.consolidation.ports import Extractor, Page, PageProposal
+from memgraph.consolidation.ports import ConflictJudge, Extractor, Page, PageProposal
 from memgraph.service.classifiers import classify_types
 from memgraph.service.opened import Opened
 
@@ -18,6 +18,16 @@ def chosen_extractor(opened: Opened) -> Extractor:
     from memgraph.consolidation.agent import AgentExtractor
 
     return AgentExtractor(model.tools, RulePages(), max_sensitivity=model.max_sensitivity)
+
+
+def chosen_judge(opened: Opened) -> ConflictJudge | None:
+    """The second opinion of ``memory.llm`` on contradictions; None: the rules alone decide."""
+    model = opened.llm
+    if model is None:
+        return None
+    from memgraph.consolidation.conflict_judge import ModelConflictJudge
+
+    return ModelConflictJudge(model.completion, max_sensitivity=model.max_sensitivity)
 
 
 class RulePages:
