@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memgraph.clock import parse_time
-from memgraph.errors import InvalidInput
+from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun
 from memgraph.service.handle import Handle
-from memgraph.storage import job_runs
+from memgraph.storage import job_runs, sessions
 
 if TYPE_CHECKING:
     from memgraph.service.life.jobs import Asked
+    from memgraph.service.opened import Opened
 
 MAX_RUNS = 1_000
 MAINTENANCE = (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
@@ -64,6 +66,7 @@ class JobsHandle(Handle):
         Raises:
             Conflict: another process is at this job.
             InvalidInput: no such job, or a session given to one that knows none.
+            NotFound: no such session, or none of its turns is to be seen.
         """
         from memgraph.service.life import jobs
 
@@ -95,16 +98,31 @@ class JobsHandle(Handle):
                 break
         return ended
 
+    @contextmanager
+    def _then(self, now: Time | None) -> Iterator[Opened]:
+        """The open orchestrator, with its clock at a time if one is given."""
+        if now is None:
+            with self._service.opened(self.name) as opened:
+                yield opened
+            return
+        # What is written bears that time too, so everything about it has the clock stand there.
+        with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
+            yield opened
+
     def _run(self, asked: Asked, now: Time | None, progress: Told, stop: Stop) -> JobRun:
         from memgraph.service.life import jobs
 
-        reins = jobs.Reins(progress=progress, stop=stop)
-        if now is None:
-            with self._service.opened(self.name) as opened:
-                return jobs.run(opened, asked, reins)
-        # What is written bears that time too, so everything about it has the clock stand there.
-        with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
-            return jobs.run(opened, asked, reins)
+        with self._then(now) as opened:
+            if asked.session_id is not None:
+                self._require_session(opened, asked.session_id)
+            ended = jobs.run(opened, asked, jobs.Reins(progress=progress, stop=stop))
+            self._embed_soon(opened)
+        return ended
+
+    def _require_session(self, opened: Opened, session_id: str) -> None:
+        with opened.database.read() as connection:
+            if sessions.visible(connection, self._view, session_id) is None:
+                raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
 
 
 def _job(name: JobName | str) -> JobName:

@@ -27,7 +27,6 @@ from memgraph.storage import job_runs, leases
 
 Told = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
-ACTOR = "worker"
 WALL = SystemClock()
 
 
@@ -39,6 +38,7 @@ class Asked:
         lease: the name of the lease that it works under.
         due_at: the moment of the schedule that it stands for.
         session_id: the one session that it is about.
+        actor: whom the journal names; None: the job itself.
     """
 
     job: JobName
@@ -46,7 +46,7 @@ class Asked:
     trigger: Trigger = "manual"
     due_at: int | None = None
     session_id: str | None = None
-    actor: str = ACTOR
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ OVERDUE_MS = MS_PER_DAY
 NO_REINS = Reins()
 
 
-def of_job(job: JobName, *, actor: str = ACTOR) -> Asked:
+def of_job(job: JobName, *, actor: str | None = None) -> Asked:
     """A job that someone asks for."""
     return Asked(job, f"job:{job}", actor=actor)
 
@@ -72,7 +72,7 @@ def of_moment(job: JobName, due_at: int) -> Asked:
     return Asked(job, f"job:{job}", "schedule", due_at)
 
 
-def of_session(session_id: str, trigger: Trigger = "manual", *, actor: str = ACTOR) -> Asked:
+def of_session(session_id: str, trigger: Trigger = "manual", *, actor: str | None = None) -> Asked:
     """The consolidation of one session."""
     return Asked(
         JobName.CONSOLIDATION, f"session:{session_id}", trigger, session_id=session_id, actor=actor
@@ -248,11 +248,52 @@ def _owed(
 
 
 def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport:
-    now_ms = opened.clock.now_ms()
+    now_ms, actor = opened.clock.now_ms(), asked.actor or asked.job.value
     match asked.job:
-        case JobName.ENRICHMENT | JobName.CONSOLIDATION | JobName.REFLECTION:
-            raise MemgraphError(f"{asked.job} is not there yet")
+        case JobName.ENRICHMENT:
+            from memgraph.service.life.enriching import enrich
+
+            return enrich(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
+        case JobName.CONSOLIDATION:
+            from memgraph.service.life.consolidating import consolidate_pending
+
+            if asked.session_id is not None:
+                return _one_session(opened, asked.session_id, actor, progress, stop)
+            return consolidate_pending(
+                opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop
+            )
         case JobName.DECAY:
             from memgraph.service.life.decaying import decay
 
-            return decay(opened, now_ms=now_ms, actor=asked.actor, progress=progress, stop=stop)
+            return decay(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
+        case JobName.REFLECTION:
+            raise MemgraphError(f"{asked.job} is not there yet")
+
+
+def _one_session(
+    opened: Opened, session_id: str, actor: str, progress: Told, stop: Stop
+) -> JobReport:
+    from memgraph.service.life.consolidating import consolidate_session
+
+    told = consolidate_session(
+        opened,
+        session_id,
+        actor=actor,
+        now_ms=opened.clock.now_ms(),
+        progress=progress,
+        stop=stop,
+    )
+    report = JobReport.done(told.counts, told.rejected)
+    state = JobState.DONE
+    if told.error_code is not None:
+        state = JobState.FAILED
+    elif told.state == "unchanged":
+        state = JobState.SKIPPED
+    why = told.reason or told.state
+    return report.model_copy(
+        update={
+            "state": state,
+            "error_code": told.error_code,
+            "reason": f"session {session_id}: {why}",
+        }
+    )

@@ -199,7 +199,7 @@ class Worker:
 
     def _listen(self, name: str) -> None:
         """Subscribe to the ends of sessions; the bus knows what this worker had before."""
-        handle = self._service.orchestrator(name, actor=jobs.ACTOR)
+        handle = self._service.orchestrator(name)
         with suppress(Conflict):
             # Another worker of this process listens already.
             handle.subscribe(

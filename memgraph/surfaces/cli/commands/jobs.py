@@ -1,0 +1,260 @@
+"""What keeps a memory in order by itself: worker, jobs, run."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memgraph.errors import Conflict, InvalidInput, MemgraphError
+from memgraph.surfaces.cli.building import OrchestratorName, make_command, value
+from memgraph.surfaces.cli.commands.shaping import as_json, moment, short
+from memgraph.surfaces.cli.invocation import Invocation, Report, flush, invocation, write_json
+from memgraph.surfaces.cli.screen import Screen, note, stages
+
+if TYPE_CHECKING:
+    from memgraph.model.consolidation import SessionReport
+    from memgraph.model.jobs import JobPlan, JobRun
+    from memgraph.service.life.worker import Worker
+    from memgraph.service.memory_service import MemoryService
+
+RUN_COLUMNS = ("job", "by", "state", "due", "started", "took", "counts", "error")
+
+
+class Job(StrEnum):
+    """What can be run by hand; ``consolidate`` is consolidation, decay and reflection."""
+
+    ENRICHMENT = "enrichment"
+    CONSOLIDATION = "consolidation"
+    DECAY = "decay"
+    REFLECTION = "reflection"
+    CONSOLIDATE = "consolidate"
+
+
+def worker(
+    context: typer.Context,
+    orchestrators: Annotated[
+        list[str] | None,
+        value("NAME", "Work for this one only; repeatable. [all]", "--orchestrator"),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Do what is due now and end, e.g. from cron.")
+    ] = False,
+) -> Report:
+    """Run every job when it is due, consolidate sessions that ended, embed what waits.
+
+    Prints a line per run, with --json one JSON object per line. SIGTERM and SIGINT end it after
+    the batch in hand. Several workers may run on the same root: each job has one runner.
+    """
+    given = invocation(context)
+    ran: list[str] = []
+    failed: list[MemgraphError] = []
+
+    def tell(name: str, run: JobRun) -> None:
+        ran.append(run.state.value)
+        _tell_run(given, name, run)
+
+    def complain(name: str, error: MemgraphError) -> None:
+        failed.append(error)
+        note(f"{name}: error[{error.code}]: {error.message}")
+
+    from memgraph.service.life.worker import Worker
+
+    with given.service() as service:
+        for name in orchestrators or ():
+            service.orchestrator(name)
+        working = Worker(service, names=orchestrators or None, ran=tell, failed=complain)
+        with _ended_by_signals(working):
+            if once:
+                working.once()
+                working.close()
+            else:
+                working.run()
+    data = {"runs": len(ran), "failed": sum(each in ("failed", "abandoned") for each in ran)}
+    line = f"{data['runs']} runs, {data['failed']} failed"
+    return Report(data, lambda screen: screen.line(line), failed[0] if once and failed else None)
+
+
+def jobs(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
+) -> Report:
+    """Show when each job is due next, and what ran last."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        plans, runs = handle.job_plans(), handle.jobs(limit=limit)
+
+    def show(screen: Screen) -> None:
+        columns = ("job", "schedule", "time zone", "next", "overdue since")
+        screen.table(columns, [_plan_row(each) for each in plans])
+        screen.line()
+        if runs:
+            screen.table(RUN_COLUMNS, [_run_row(each) for each in runs])
+        else:
+            screen.line("nothing ran yet")
+
+    data = {"plans": [as_json(each) for each in plans], "runs": [as_json(each) for each in runs]}
+    return Report(data, show)
+
+
+def run(
+    context: typer.Context,
+    job: Annotated[Job, typer.Argument(metavar="JOB", case_sensitive=False)],
+    orchestrator: OrchestratorName,
+    now: Annotated[
+        str | None, value("TIME", "As if this were the time, ISO 8601; what is written bears it.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Consolidation: tell what it would do, write nothing.")
+    ] = False,
+) -> Report:
+    """Run a job now, whatever its schedule says.
+
+    JOB is enrichment, consolidation, decay, reflection, or consolidate: consolidation, decay and
+    reflection in this order. With --session a consolidation is of that session alone, ended or
+    not. Ends with 1 when a run fails.
+    """
+    given = invocation(context)
+    session_id = _session(given, job)
+    if dry_run and job not in (Job.CONSOLIDATION, Job.CONSOLIDATE):
+        raise InvalidInput("--dry-run is for a consolidation", field="dry_run")
+    with _service(given, now) as service:
+        handle = given.handle(service, orchestrator)
+        with stages(job.value) as told:
+            if dry_run:
+                return _rehearsed(handle.consolidate(session_id, dry_run=True, progress=told))
+            if job is Job.CONSOLIDATE and session_id is None:
+                runs = handle.maintain(progress=told)
+            else:
+                name = Job.CONSOLIDATION if job is Job.CONSOLIDATE else job
+                runs = [handle.run(name.value, session_id=session_id, progress=told)]
+        embedding = given.after_writing(handle)
+    return _ran(runs, embedding)
+
+
+@contextmanager
+def _ended_by_signals(working: Worker) -> Iterator[None]:
+    """The first signal asks the worker to end; a second one ends the process."""
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, before[signal.Signals(number)])
+        working.stop()
+
+    for each in before:
+        signal.signal(each, ask)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _service(given: Invocation, now: str | None) -> Iterator[MemoryService]:
+    """The service, with its clock at a time if one is given."""
+    from memgraph.clock import parse_time
+
+    with given.service() as service:
+        if now is None:
+            yield service
+            return
+        with service.at(parse_time(now)) as then:
+            yield then
+
+
+def _session(given: Invocation, job: Job) -> str | None:
+    if not given.session:
+        return None
+    if job not in (Job.CONSOLIDATION, Job.CONSOLIDATE) or len(given.session) > 1:
+        raise InvalidInput("--session names the one session of a consolidation", field="session")
+    return given.session[0]
+
+
+def _tell_run(given: Invocation, name: str, run: JobRun) -> None:
+    if given.as_json:
+        data = {"orchestrator": name, **as_json(run)}
+        write_json({"ok": not run.failed, "command": "worker", "data": data})
+    else:
+        told = f"{moment(run.started_at)} {name} {run.job} {run.state} {_counts(run)}"
+        given.screen().line(" ".join([told.rstrip(), _error(run)]).rstrip())
+    flush()
+
+
+def _ran(runs: Sequence[JobRun], embedding: dict[str, Any]) -> Report:
+    refusal = None
+    last = runs[-1]
+    if last.failed:
+        refusal = Conflict(f"{last.job} {last.state}: {_error(last)}")
+    rows = [_run_row(each) for each in runs]
+    return Report(
+        {"runs": [as_json(each) for each in runs], "embedding": embedding},
+        lambda screen: screen.table(RUN_COLUMNS, rows),
+        refusal,
+    )
+
+
+def _rehearsed(reports: Sequence[SessionReport]) -> Report:
+    def show(screen: Screen) -> None:
+        if not reports:
+            screen.line("no session waits for its consolidation")
+        for each in reports:
+            screen.heading(f"session {each.session_id}: {each.turns} turns, by {each.extractor}")
+            rows = [
+                (fact.outcome, fact.type.value, short(fact.content), fact.memory_id or "")
+                for fact in each.facts
+            ]
+            if rows:
+                screen.table(("outcome", "type", "content", "id"), rows)
+            for edge in each.edges:
+                screen.line(f"{short(edge.from_id)} {edge.edge_type} {short(edge.to_id)}")
+            for item in each.rejected:
+                screen.line(f"rejected {item.code}: {item.where}")
+            if each.reason is not None:
+                screen.line(f"left pending: {each.reason}")
+
+    return Report({"sessions": [each.as_dict() for each in reports]}, show)
+
+
+def _plan_row(plan: JobPlan) -> tuple[str, ...]:
+    return (
+        plan.job.value,
+        plan.schedule or "off",
+        plan.timezone,
+        moment(plan.next_due_at),
+        moment(plan.overdue_since),
+    )
+
+
+def _run_row(run: JobRun) -> tuple[str, ...]:
+    took = "" if run.ended_at is None else f"{(run.ended_at - run.started_at) / 1000:.1f} s"
+    return (
+        run.job.value,
+        run.trigger,
+        run.state.value,
+        moment(run.due_at),
+        moment(run.started_at),
+        took,
+        _counts(run),
+        _error(run),
+    )
+
+
+def _counts(run: JobRun) -> str:
+    return ", ".join(f"{name} {count}" for name, count in run.counts.items() if count)
+
+
+def _error(run: JobRun) -> str:
+    return ": ".join(each for each in (run.error_code, run.reason) if each)
+
+
+COMMANDS: dict[str, Any] = {
+    "worker": make_command(worker, "worker"),
+    "jobs": make_command(jobs, "jobs"),
+    "run": make_command(run, "run"),
+}
