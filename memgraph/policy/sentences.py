@@ -14,7 +14,7 @@ _ABBREVIATED = (
 _ABBREVIATIONS = frozenset(_ABBREVIATED.split())
 # They end a sentence as often as not: the next word's capital decides.
 _MAYBE_LAST = frozenset(("etc", "inc", "ltd", "co", "corp", "usw", "a.m", "p.m"))
-_LAST_WORD = re.compile(r"[^\s(\[\"'“‘«]*$")
+_LAST_WORD = re.compile(r"[^\s(\[\"“«]*$")
 _MONTHS = re.compile(
     r"\s+(januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)\b",
     re.IGNORECASE,
@@ -65,4 +65,5 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
 
 def _last_word(text: str, end: int) -> str:
     match = _LAST_WORD.search(text[max(0, end - _WINDOW) : end])
-    return match.group().casefold() if match else ""
+    # An apostrophe at the head opens a quotation; inside, it belongs to the word: "didn't."
+    return match.group().lstrip("'‘’").casefold() if match else ""
