@@ -28,6 +28,7 @@ _END = (
 )
 # Whoever is at work renews a lease; a run without one has nobody who works on it.
 _LEFT = "state = 'running' AND holder NOT IN (SELECT holder FROM leases WHERE expires_at > ?)"
+_SOME_RUNNING = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE state = 'running')"
 _SOME_LEFT = f"SELECT EXISTS (SELECT 1 FROM job_runs WHERE {_LEFT})"
 _ABANDON = (
     "UPDATE job_runs SET ended_at = max(started_at, ?), state = 'abandoned', error_code = ?"
@@ -80,6 +81,11 @@ def end(connection: sa.Connection, run_id: str, report: JobReport, *, ended_at: 
         run_id,
     )
     return bool(driver(connection).execute(_END, values).rowcount)
+
+
+def some_running(connection: sa.Connection) -> bool:
+    """Whether something is at work, so far as is recorded."""
+    return bool(driver(connection).execute(_SOME_RUNNING).fetchone()[0])
 
 
 def some_left(connection: sa.Connection, *, wall_ms: int) -> bool:

@@ -24,8 +24,9 @@ from memgraph.paths import global_config_file
 from memgraph.policy import schedule
 from memgraph.service.life import jobs
 from memgraph.service.life.jobs import WALL, Asked, Reins
+from memgraph.service.life.leasing import lease_ms
 from memgraph.service.opened import Opened
-from memgraph.storage import embeddings
+from memgraph.storage import embeddings, job_runs
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
@@ -185,7 +186,7 @@ class Worker:
             waiting = self._embed(opened)
             opened.receipts.flush()
             now = opened.clock.now_ms()
-            seen.again_ms = now if waiting else min([now + REVISIT_MS, *_next(opened, now)])
+            seen.again_ms = now if waiting else min(_next(opened, now))
         seen.stamp = self._stamps(name)[1]
 
     def _run(self, name: str, opened: Opened, asked: Asked) -> JobRun | None:
@@ -253,8 +254,12 @@ def _stamp(*files: Path) -> Stamp:
 
 
 def _next(opened: Opened, now_ms: int) -> list[int]:
-    """When each job that has a schedule is next due."""
+    """When there may be something to do again: at the next due moments, among others."""
     settings = opened.settings.memory.schedule
+    with opened.database.read() as connection:
+        at_work = job_runs.some_running(connection)
+    # Whoever is at work may die, and nothing changes when a lease runs out.
+    latest = now_ms + min(REVISIT_MS, lease_ms(opened) if at_work else REVISIT_MS)
     expressions = [getattr(settings, job.value) for job in JobName]
     moments = [schedule.next_due(each, settings.timezone, now_ms) for each in expressions if each]
-    return [each for each in moments if each is not None]
+    return [latest, *(each for each in moments if each is not None)]

@@ -1,0 +1,118 @@
+"""Several workers on one root: each job has one runner, and what a dead one left is taken over."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from life_workers import ENDLESS, PATIENCE_S, QUICK, SETTINGS, WorkerProcess, wait_until
+
+from memgraph import MemoryService
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.jobs import LEASE_LOST, JobRun
+
+ORCHESTRATORS = 5
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[MemoryService]:
+    with MemoryService(tmp_path / "root", environ={}, config=SETTINGS, background=False) as made:
+        yield made
+
+
+def overdue(service: MemoryService, name: str) -> None:
+    """An orchestrator that seems to have been there for ever, and owes a run of every job."""
+    service.create(name)
+    with service.opened(name) as opened, opened.database.write() as connection:
+        connection.exec_driver_sql(
+            "UPDATE memory_metadata SET value = '1' WHERE key = 'created_at'"
+        )
+
+
+def runs(service: MemoryService, name: str) -> Sequence[JobRun]:
+    return service.orchestrator(name).jobs()
+
+
+def test_each_due_job_runs_once_though_two_workers_see_it(
+    service: MemoryService, tmp_path: Path
+) -> None:
+    names = [f"orc-{number}" for number in range(ORCHESTRATORS)]
+    for name in names:
+        overdue(service, name)
+    began = tmp_path / "began"
+
+    def all_done() -> bool:
+        return all(
+            sum(each.state is JobState.DONE for each in runs(service, name)) >= len(JobName)
+            for name in names
+        )
+
+    with (
+        WorkerProcess(service.root, began, QUICK) as first,
+        WorkerProcess(service.root, began, QUICK) as second,
+    ):
+        assert wait_until(all_done)
+        assert (first.finish(), second.finish()) == (0, 0)
+    lines = Counter(tuple(line.split()[:3]) for line in began.read_text().splitlines())
+    assert len(lines) == ORCHESTRATORS * len(JobName)
+    assert set(lines.values()) == {1}
+    for name in names:
+        assert Counter(each.job for each in runs(service, name)) == dict.fromkeys(JobName, 1)
+        assert not any(each.failed for each in runs(service, name))
+
+
+def test_a_killed_worker_loses_its_job_to_another(service: MemoryService, tmp_path: Path) -> None:
+    overdue(service, "orc-1")
+    began = tmp_path / "began"
+    with WorkerProcess(service.root, began, ENDLESS) as first:
+        assert wait_until(began.exists)
+        with WorkerProcess(service.root, began, QUICK) as second:
+            # It looks at other jobs only after this one; what is held is left alone.
+            assert wait_until(lambda: len(runs(service, "orc-1")) >= 1)
+            killed = runs(service, "orc-1")[-1]
+            assert killed.state is JobState.RUNNING
+            first.kill()
+            assert wait_until(
+                lambda: any(
+                    each.job is killed.job and each.state is JobState.DONE
+                    for each in runs(service, "orc-1")
+                )
+            )
+            assert second.finish() == 0
+    [abandoned] = [each for each in runs(service, "orc-1") if each.run_id == killed.run_id]
+    again = [
+        each
+        for each in runs(service, "orc-1")
+        if each.job is killed.job and each.run_id != killed.run_id
+    ]
+    assert (abandoned.state, abandoned.error_code) == (JobState.ABANDONED, LEASE_LOST)
+    assert [(each.state, each.due_at) for each in again] == [(JobState.DONE, killed.due_at)]
+    assert f":{first.pid}:" in abandoned.holder
+    assert f":{second.pid}:" in again[0].holder
+
+
+def test_a_signal_ends_the_command_after_what_is_in_hand(service: MemoryService) -> None:
+    overdue(service, "orc-1")
+    (service.root / "memgraph.toml").write_text('[memory.embedding]\nprovider = "none"\n')
+    start = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "worker", "--json"]
+    with subprocess.Popen(
+        [*command, "--root", str(service.root)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        assert first["command"] == "worker"
+        assert first["data"]["orchestrator"] == "orc-1"
+        assert first["data"]["trigger"] == "schedule"
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    last = json.loads(rest.splitlines()[-1])
+    assert last["ok"] is True
+    assert last["data"]["runs"] == len(rest.splitlines())
