@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memgraph.consolidation.ports import KnownFact, Page
     from memgraph.consolidation.turns import Turn
 
-MAX_ARGUMENTS_CHARS: Final = 200_000
+MAX_ARGUMENTS_CHARS: Final = 1_000_000
 MAX_JUDGED: Final = 1_000
 """Facts of one call that are judged each; what follows is rejected in one."""
 MAX_TOLD: Final = 50
