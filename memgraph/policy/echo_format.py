@@ -15,6 +15,10 @@ _TITLE = re.compile(rf"^#+ Memory bulletin$|^#+ (?:{_SECTIONS}) \(\d+ of \d+\)$"
 _CITED_ITEM = re.compile(rf"^[-*•] .*\[{MEMORY_ID}\]$")
 _RECALLED = re.compile(rf"^\d+\. {MEMORY_ID}\s+[A-Z][a-z]+\b")
 _KEYS = frozenset(("receipt_id", "memory_id"))
+_KEY = re.compile(r'[{\[,]\s*"(?:receipt_id|memory_id)"\s*:')
+_JSON_LINE = re.compile(r'^\s*(?:["{}\[\],]|-?\d|true\b|false\b|null\b)')
+# Our keys come early in what we write.
+_HEAD = 400
 # A text may be full of braces; so many are tried.
 _MAX_JSON = 50
 
@@ -62,9 +66,14 @@ def _without_json(text: str) -> tuple[str, int]:
             break
         try:
             value, end = decoder.raw_decode(text, place)
+            ours = _is_ours(value)
         except (ValueError, RecursionError):
-            continue
-        if _is_ours(value):
+            ours, end = _KEY.search(text, place, place + _HEAD) is not None, place
+            if not ours:
+                continue
+            # Cut off or changed by whoever pasted it: what looks like JSON goes.
+            end = _json_lines_end(text, place)
+        if ours:
             kept.append(text[start:place])
             start = end
             found += 1
@@ -72,6 +81,15 @@ def _without_json(text: str) -> tuple[str, int]:
             place = end - 1
     kept.append(text[start:])
     return "".join(kept), found
+
+
+def _json_lines_end(text: str, start: int) -> int:
+    end = start
+    for line in text[start:].splitlines(keepends=True):
+        if end > start and line.strip() and not _JSON_LINE.match(line):
+            break
+        end += len(line)
+    return end
 
 
 def _next_brace(text: str, start: int) -> int:

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memgraph.policy.sentences import split_sentences
 
@@ -141,15 +142,32 @@ class Words:
     def says_nothing_new(self, said: str, text: str) -> bool:
         """Whether a clause is covered by one sentence, or a clause of one, of a text."""
         wording = self.wording(said)
-        return any(covered(wording, self.wording(each)) for each in self._parts_of(text))
+        # Most sentences lack one of its words: they need not be taken apart.
+        begins = [_begin(stem) for stem in set(wording.order) if stem.isascii()]
+        return any(
+            covered(wording, self.wording(part))
+            for sentence, lowered in _sentences(text)
+            if not lowered.isascii() or all(begin in lowered for begin in begins)
+            for part in self._parts_of(sentence)
+        )
 
-    def _parts_of(self, text: str) -> Iterator[str]:
-        for line in text.splitlines():
-            for sentence in split_sentences(line):
-                yield sentence
-                parts = self.clauses(sentence)
-                if len(parts) > 1:
-                    yield from parts
+    def _parts_of(self, sentence: str) -> Iterator[str]:
+        yield sentence
+        parts = self.clauses(sentence)
+        if len(parts) > 1:
+            yield from parts
+
+
+@lru_cache(maxsize=128)
+def _sentences(text: str) -> tuple[tuple[str, str], ...]:
+    """The sentences of a text, once each, as they are and in lower case."""
+    said = dict.fromkeys(each for line in text.splitlines() for each in split_sentences(line))
+    return tuple((each, each.casefold()) for each in said)
+
+
+def _begin(stem: str) -> str:
+    """How every word with a stem begins: cutting it changes its last two letters at most."""
+    return stem[: max(len(stem) - 2, 1)]
 
 
 def covered(said: Wording, text: Wording) -> bool:

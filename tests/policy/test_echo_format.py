@@ -32,6 +32,8 @@ PRINTED = f"1. {ID}  Fact, 2026-01-05\n   Mira lives in Graz.\n   from manual\n"
         json.dumps(RECALL),
         json.dumps(RECALL, indent=2),
         json.dumps(RECALL["items"]),
+        json.dumps(RECALL, indent=2)[:-3],
+        json.dumps(RECALL)[:-3],
         FENCED,
         PRINTED,
     ],

@@ -1,0 +1,170 @@
+"""What the memory said itself comes back as conversation, and makes nothing firmer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.model.consolidation import SessionReport
+from memgraph.model.values import MAX_CONTENT_CHARS
+from memgraph.service.life.consolidating import consolidate_session
+
+NAME = "orc-1"
+ROUNDS = 50
+# Answers are turns too, and are recalled: they must not double from round to round.
+LONGEST = 1_000
+MINUTE, DAY = 60_000, 86_400_000
+SEED = (
+    ("user", "I moved to Graz in May 2025."),
+    ("assistant", "Noted, thanks for telling me!"),
+    ("user", "My sister Ida keeps two beehives behind the chapel."),
+    ("user", "I am allergic to walnuts."),
+    ("user", "We decided to rent the blue workshop for 640 euros a month."),
+)
+Say = Callable[[list[str], str, str], tuple[str, str]]
+
+
+def later(service: MemoryService, ms: int) -> None:
+    assert isinstance(service.clock, FixedClock)
+    service.clock.advance(ms=ms)
+
+
+def say(orc: Orchestrator, session_id: str, *turns: tuple[str, str]) -> None:
+    for role, content in turns:
+        later(orc._service, MINUTE)
+        orc.save_episode(content[:MAX_CONTENT_CHARS], session_id=session_id, source_role=role)
+
+
+def consolidate(service: MemoryService, session_id: str) -> SessionReport:
+    later(service, DAY // 4)
+    with service.opened(NAME) as opened:
+        return consolidate_session(opened, session_id)
+
+
+def beliefs(service: MemoryService) -> list[tuple[Any, ...]]:
+    """Every fact with its confidence and what supports it."""
+    with service.opened(NAME) as opened, opened.database.read() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT m.memory_id, m.content, m.confidence, m.status,"
+            " (SELECT count(*) FROM memory_supports p WHERE p.memory_id = m.memory_id),"
+            " (SELECT count(*) FROM memory_derivations d WHERE d.memory_id = m.memory_id)"
+            " FROM memories m WHERE m.kind <> 'episode' ORDER BY m.memory_id"
+        )
+        return [tuple(row) for row in rows]
+
+
+@pytest.fixture
+def seeded(service: MemoryService, orc: Orchestrator) -> Orchestrator:
+    say(orc, "seed", *SEED)
+    report = consolidate(service, "seed")
+    assert sum(each.outcome == "stored" for each in report.facts) >= 3
+    orc.embed_pending()
+    return orc
+
+
+def verbatim(texts: list[str], bulletin: str, dump: str) -> tuple[str, str]:
+    return "assistant", " ".join(texts)
+
+
+def listed(texts: list[str], bulletin: str, dump: str) -> tuple[str, str]:
+    return "assistant", "\n".join(f"- **{text}**" for text in texts)
+
+
+def recalled(texts: list[str], bulletin: str, dump: str) -> tuple[str, str]:
+    return "assistant", " ".join(f"As I recall, {text}" for text in texts)
+
+
+def joined(texts: list[str], bulletin: str, dump: str) -> tuple[str, str]:
+    return "assistant", "; ".join(text.rstrip(".”") for text in texts)
+
+
+def loud(texts: list[str], bulletin: str, dump: str) -> tuple[str, str]:
+    return "assistant", "\n".join(text.upper() for text in texts)
+
+
+def cited(texts: list[str], bulletin: str, dump: str) -> tuple[str, str]:
+    lines = [line for line in bulletin.splitlines() if line.startswith("- ")]
+    return "assistant", "\n".join(lines)
+
+
+def pasted_bulletin(texts: list[str], bulletin: str, dump: str) -> tuple[str, str]:
+    return "user", bulletin
+
+
+def pasted_dump(texts: list[str], bulletin: str, dump: str) -> tuple[str, str]:
+    return "user", dump
+
+
+def pasted_lines(texts: list[str], bulletin: str, dump: str) -> tuple[str, str]:
+    return "user", "\n".join(f"> {text}" for text in texts)
+
+
+FORMS: tuple[Say, ...] = (
+    verbatim,
+    listed,
+    recalled,
+    joined,
+    loud,
+    cited,
+    pasted_bulletin,
+    pasted_dump,
+    pasted_lines,
+)
+QUESTIONS = ("Where do I live?", "What does Ida keep?", "What may I not eat?", "the workshop rent")
+
+
+def test_fifty_rounds_of_echo_add_nothing(service: MemoryService, seeded: Orchestrator) -> None:
+    before = beliefs(service)
+    for number in range(ROUNDS):
+        later(service, DAY)
+        session = f"round-{number}"
+        asked = QUESTIONS[number % len(QUESTIONS)]
+        bundle = seeded.recall(asked, kinds=["fact"] if number % 2 else [])
+        texts = [i.memory.content for i in bundle.items if len(i.memory.content) < LONGEST]
+        assert texts
+        answer = FORMS[number % len(FORMS)](
+            texts,
+            seeded.bulletin().bulletin.text,
+            json.dumps(bundle.model_dump(mode="json"), indent=2),
+        )
+        say(seeded, session, ("user", asked), answer)
+        report = consolidate(service, session)
+        assert report.facts == (), (number, answer)
+        assert report.echoes >= 1
+        assert beliefs(service) == before
+
+
+def test_a_restatement_of_a_user_strengthens(service: MemoryService, seeded: Orchestrator) -> None:
+    before = {row[0]: row for row in beliefs(service)}
+    later(service, DAY)
+    seeded.recall("Where do I live?")
+    say(seeded, "later", ("user", "By the way, I moved to Graz in May 2025, as I said."))
+    consolidate(service, "later")
+    say(seeded, "much later", ("user", "I moved to Graz in May 2025."))
+    later(service, 3 * DAY)
+    consolidate(service, "much later")
+    after = beliefs(service)
+    assert any(
+        row[4] > before[row[0]][4] and row[2] > before[row[0]][2]
+        for row in after
+        if row[0] in before
+    )
+
+
+def test_what_an_agent_adds_is_not_lost(service: MemoryService, seeded: Orchestrator) -> None:
+    later(service, DAY)
+    [known] = [i.memory.content for i in seeded.recall("beehives", kinds=["fact"], top_n=1).items]
+    say(
+        seeded,
+        "new",
+        ("assistant", f"{known} Ida keeps three goats near the mill since 2026."),
+    )
+    report = consolidate(service, "new")
+    assert report.echoes == 1
+    assert [each.outcome for each in report.facts] == ["stored"]
+    assert "three goats" in report.facts[0].content
