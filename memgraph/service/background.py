@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from memgraph.errors import MemgraphError
@@ -21,8 +22,10 @@ class Background:
     """
 
     IDLE_S = 30.0
-    # What is woken for comes in bursts: to begin at once would be in the way of the next write.
+    # What is woken for comes in bursts: to begin at once would be in the way of the next write. It
+    # begins when nothing came for a while, and in the midst of a long burst.
     SETTLE_S = 0.02
+    LONGEST_SETTLE_S = 0.25
 
     def __init__(self, chores: Sequence[Chore], failed: Callable[[MemgraphError], None]) -> None:
         self._chores = tuple(chores)
@@ -70,8 +73,7 @@ class Background:
         try:
             while not self._stop.is_set():
                 self._wake.wait(self.IDLE_S)
-                self._stop.wait(self.SETTLE_S)
-                self._wake.clear()
+                self._settle()
                 self._do_all()
                 with self._start_lock:
                     if not self._wake.is_set():
@@ -81,6 +83,15 @@ class Background:
             with self._start_lock:
                 self._thread = None
                 self._idle.set()
+
+    def _settle(self) -> None:
+        deadline = time.monotonic() + self.LONGEST_SETTLE_S
+        settled = False
+        while not settled:
+            self._wake.clear()
+            stopped = self._stop.wait(self.SETTLE_S)
+            settled = stopped or not self._wake.is_set() or time.monotonic() >= deadline
+        self._wake.clear()
 
     def _do_all(self) -> None:
         for chore in self._chores:

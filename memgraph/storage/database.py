@@ -33,7 +33,7 @@ from memgraph.storage import sqlite
 
 LOCK_TIMEOUT_S = 60.0
 # A message takes about ten pages of the WAL.
-COMMITS_BETWEEN_FOLDS = 400
+COMMITS_BETWEEN_FOLDS = 800
 FIRST_PAUSE_S = 0.0002
 LONGEST_PAUSE_S = 0.001
 READERS = 4
@@ -124,7 +124,9 @@ class Database:
         self._file_lock = FileLock(path.with_name("memory.lock"))
         self._busy_timeout_s = busy_timeout_ms / 1000
         self._synchronous = synchronous
-        self._commits = 0
+        # How many transactions this process has written.
+        self.commits = 0
+        self._folded_at = 0
         self._identity = self._file_identity()
         self._closed = False
 
@@ -163,7 +165,7 @@ class Database:
             self._require_same_file()
             with self._waiting_for_disk(connection, durable), connection.begin():
                 yield connection
-            self._commits += 1
+            self.commits += 1
             if after_commit is not None:
                 after_commit(connection)
 
@@ -200,9 +202,9 @@ class Database:
             StorageError: the disk fails.
         """
         # The WAL's own size tells nothing: it stays when what was in it is folded.
-        if self._commits < COMMITS_BETWEEN_FOLDS:
+        if self.commits - self._folded_at < COMMITS_BETWEEN_FOLDS:
             return
-        self._commits = 0
+        self._folded_at = self.commits
         self._require_open()
         with sqlite.translated_errors(), self._reader.connect() as connection:
             driver: Any = connection.connection.driver_connection

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.storage import sqlite
+from memgraph.storage.statements import driver
 
 # Han, kana, Hangul and their extensions: scripts written without blanks, or searched by syllables.
 _CJK = re.compile(
@@ -38,6 +39,18 @@ def search_terms(text: str) -> str | None:
 def rebuild(connection: sa.Connection) -> None:
     """Make the index anew from the rows of ``memories``."""
     connection.exec_driver_sql("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')")
+
+
+def merge(connection: sa.Connection, pages: int) -> bool:
+    """Merge parts of the index, about so many pages of it; gives whether there was any to merge.
+
+    Every transaction that stores texts leaves a part of its own, and a search reads all parts.
+    """
+    raw = driver(connection)
+    before = raw.total_changes
+    raw.execute("INSERT INTO memory_fts (memory_fts, rank) VALUES ('merge', ?)", (pages,))
+    # FTS5's own word for it: a command that found nothing changes one row.
+    return bool(raw.total_changes - before > 1)
 
 
 def check(connection: sa.Connection) -> bool:

@@ -130,11 +130,14 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("completed_at IS NULL AND consolidated_at IS NULL"),
     )
+    # A message does not wait until parts of the text index are merged: that is done beside it.
+    op.execute("INSERT INTO memory_fts (memory_fts, rank) VALUES ('automerge', 0)")
     # What was talked about before waits for its consolidation; a further turn opens it again.
     op.execute("UPDATE sessions SET completed_at = last_seen_at WHERE consolidated_at IS NULL")
 
 
 def downgrade() -> None:
+    op.execute("INSERT INTO memory_fts (memory_fts, rank) VALUES ('automerge', 4)")
     op.drop_index(
         "ix_sessions_open",
         table_name="sessions",
