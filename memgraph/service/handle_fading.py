@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memgraph.service.handle import Handle
+from memgraph.model.enums import MemoryKind
+from memgraph.service.handle_reading import ReadingHandle
 
 if TYPE_CHECKING:
     from memgraph.model.fading import FadingReport
+    from memgraph.model.reflection import Relevant
+    from memgraph.model.values import Memory
 
 
-class FadingHandle(Handle):
+class FadingHandle(ReadingHandle):
     """The part of ``Orchestrator`` that tells what fades and what stays."""
 
     def fading(self, *, days: float = 30.0, limit: int = 50) -> FadingReport:
@@ -26,3 +29,41 @@ class FadingHandle(Handle):
 
         with self._service.opened(self.name) as opened:
             return fading(opened, self.viewer, days=days, limit=limit)
+
+    def latest_reflection(self) -> Memory | None:
+        """The week's reflection that was saved last and that this handle may see.
+
+        Kept in memory and read anew when anything was written since, by any process. None: there
+        is none.
+        """
+        with self._service.opened(self.name) as opened:
+            found = opened.reflections.latest(self.viewer)
+            now = opened.clock.now_ms()
+            if found is not None and opened.reflections.is_news(found, now):
+                # It comes to stand in prompts, and what an answer repeats of it is no news.
+                opened.receipts.add_text(found.content, now)
+            return found
+
+    def relevant(
+        self, prompt: str, *, limit: int = 5, exclude_session_id: str | None = None
+    ) -> Relevant:
+        """What belongs before the answer to a message: facts that fit it, and the last reflection.
+
+        Args:
+            prompt: the message; an empty one gives the most important facts.
+            limit: 1..1,000 facts.
+            exclude_session_id: the conversation that the message is from: what was said in it the
+                agent has before its eyes.
+
+        Raises:
+            InvalidInput: an argument is out of range.
+        """
+        from memgraph.model.reflection import Relevant
+
+        bundle = self.recall(
+            prompt,
+            kinds=(MemoryKind.FACT,),
+            top_n=limit,
+            exclude_session_id=exclude_session_id,
+        )
+        return Relevant(bundle=bundle, reflection=self.latest_reflection())

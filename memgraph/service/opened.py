@@ -25,6 +25,7 @@ from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service.background import Background
 from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
 from memgraph.service.life.events import EventBus, Subscribers
+from memgraph.service.life.reflections import LatestReflections
 from memgraph.service.life.upkeep import Upkeep
 from memgraph.service.naming import NameFinder, Naming
 from memgraph.service.receipts import ReceiptBook
@@ -109,6 +110,7 @@ class Opened:
         )
         self.upkeep = Upkeep(database, clock, self.log)
         self.receipts = ReceiptBook(database)
+        self.reflections = LatestReflections(database)
         self.background = Background(
             (
                 self.receipts.flush,

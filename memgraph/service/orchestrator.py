@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memgraph.service.handle_consolidating import ConsolidatingHandle
+from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_fading import FadingHandle
 from memgraph.service.handle_ingesting import IngestingHandle
 from memgraph.service.handle_jobs import JobsHandle
@@ -13,11 +14,12 @@ from memgraph.service.handle_sessions import SessionsHandle
 
 class Orchestrator(
     SessionsHandle,
+    FadingHandle,
     ReadingHandle,
     IngestingHandle,
     MaintainingHandle,
     ConsolidatingHandle,
-    FadingHandle,
+    EntitiesHandle,
     JobsHandle,
 ):
     """What one orchestrator remembers. Made by ``MemoryService.orchestrator``; thread-safe.

@@ -10,6 +10,7 @@ from typing import Any
 
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import RecallRequest
+from memgraph.policy.reflection import WEEKLY
 from memgraph.storage.visibility import View
 
 
@@ -61,6 +62,9 @@ class Narrowing:
         for column, wanted in (("type", request.types), ("kind", request.kinds)):
             if wanted:
                 yield f"{alias}.{column} IN (SELECT value FROM json_each(:{column}s))"
+        if not request.kinds and not request.tags:
+            # It holds the words of a whole week and says nothing of its own: what it cites answers.
+            yield f"({alias}.kind <> 'reflection' OR instr({alias}.tags, '\"{WEEKLY}\"') = 0)"
         if request.tags:
             yield (
                 "NOT EXISTS (SELECT 1 FROM json_each(:tags) t"

@@ -1,0 +1,253 @@
+"""The weekly job of reflection: what the last days were about, with the ids it comes from.
+
+Read in one short transaction, made without one (a model may think for a while), looked at again and
+written in another. Without a language model, or when it fails, the rules make the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from memgraph.clock import iso
+from memgraph.consolidation.digest import Digest, Week, by_centrality, digest
+from memgraph.consolidation.ports import Budget
+from memgraph.errors import ProviderError
+from memgraph.model.enums import (
+    CapturedBy,
+    EdgeType,
+    MemoryKind,
+    MemoryType,
+    Sensitivity,
+    SourceType,
+)
+from memgraph.model.events import ReflectionSaved
+from memgraph.model.jobs import JobReport, RejectedItem
+from memgraph.model.values import EdgeInput, MemoryInput, Source
+from memgraph.policy import reflection as rules
+from memgraph.policy.bulletin import Line
+from memgraph.service.life.weeks import Place, is_enough, places, read_week
+from memgraph.service.opened import Opened, Transaction
+from memgraph.storage import events
+from memgraph.storage import reflection_queries as queries
+
+if TYPE_CHECKING:
+    from memgraph.providers.completion import CompletionProvider
+
+PART = "reflection"
+TOO_SOON, TOO_FEW_FACTS, UNCHANGED, SAVED = "too_soon", "too_few_facts", "unchanged", "saved"
+MODEL_FAILED = "reflection.model_failed"
+SOURCE = Source(
+    source_type=SourceType.WORKFLOW_OUTPUT, captured_by=CapturedBy.SYSTEM, step_id="reflection"
+)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run: whose it is, when, and what it has told so far."""
+
+    opened: Opened
+    now_ms: int
+    actor: str
+    force: bool
+    provider: CompletionProvider | None
+    clearance: Sensitivity
+    budget: Budget
+    during: rules.Period
+    rejected: list[RejectedItem]
+    by_model: int = 0
+    sources: int = 0
+
+
+def reflect(
+    opened: Opened,
+    *,
+    now_ms: int,
+    actor: str,
+    provider: CompletionProvider | None = None,
+    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    stop: Callable[[], bool] = lambda: False,
+    force: bool = False,
+) -> JobReport:
+    """Reflect on the last days: once on what is global, and once on every project with enough.
+
+    Args:
+        provider: the model to ask; None: that of ``memory.llm``, if there is one.
+        force: though there is one for these days; the new one replaces it.
+
+    Returns:
+        DONE with counts ``saved``, ``by_model``, ``sources`` (memories cited) and, for scopes
+        without one, ``too_soon`` and ``too_few_facts``; SKIPPED with one of these as its reason
+        when nothing was saved. A model that failed is among ``rejected``.
+
+    Raises:
+        StorageError: what was saved until then stays.
+    """
+    run = _begun(opened, now_ms, actor, provider, force)
+    settings = opened.settings.memory.reflection
+    with opened.database.read() as connection:
+        found = places(connection, run.during, settings.min_facts)
+    outcomes: list[str] = []
+    for number, place in enumerate(found):
+        if stop():
+            break
+        outcomes.append(_reflect_on(run, place))
+        progress(PART, number + 1, len(found))
+    if outcomes and SAVED not in outcomes:
+        skipped = JobReport.skipped(outcomes[0])
+        return skipped.model_copy(update={"rejected": tuple(run.rejected)})
+    counts = {"saved": outcomes.count(SAVED), "by_model": run.by_model, "sources": run.sources}
+    for reason in (TOO_SOON, TOO_FEW_FACTS, UNCHANGED):
+        if reason in outcomes:
+            counts[reason] = outcomes.count(reason)
+    return JobReport.done(counts, run.rejected)
+
+
+def _begun(
+    opened: Opened, now_ms: int, actor: str, provider: CompletionProvider | None, force: bool
+) -> _Run:
+    settings = opened.settings.memory
+    clearance = Sensitivity(settings.llm.max_sensitivity)
+    if provider is None and opened.llm is not None:
+        provider, clearance = opened.llm.completion, opened.llm.max_sensitivity
+    limits = settings.consolidation
+    return _Run(
+        opened=opened,
+        now_ms=now_ms,
+        actor=actor,
+        force=force,
+        provider=provider,
+        clearance=clearance,
+        budget=Budget(calls=limits.max_calls, tokens=limits.max_tokens),
+        during=rules.period(now_ms, settings.reflection.days),
+        rejected=[],
+    )
+
+
+def _reflect_on(run: _Run, place: Place) -> str:
+    """Gives what came of it: ``saved``, or why there is none."""
+    settings = run.opened.settings.memory.reflection
+    with run.opened.database.read() as connection:
+        if _is_too_soon(run, connection, place):
+            return TOO_SOON
+        week = read_week(connection, place, run.during, run.now_ms, settings.limit)
+    if not is_enough(week, settings.min_facts):
+        return TOO_FEW_FACTS
+    said = _said(run, place, week)
+    made = digest(week, said)
+    with run.opened.transaction(run.actor) as transaction:
+        # Another process may have been faster, and what is cited may have been taken back.
+        if _is_too_soon(run, transaction.connection, place):
+            return TOO_SOON
+        there = queries.still_there(transaction.connection, place.view, made.cited)
+        made = made.without(set(made.cited) - there)
+        if not made.cited:
+            return TOO_FEW_FACTS
+        if not _save(run, transaction, place, week, made, by_model=bool(said)):
+            return UNCHANGED
+    run.by_model += bool(said)
+    run.sources += len(made.cited)
+    return SAVED
+
+
+def _is_too_soon(run: _Run, connection: sa.Connection, place: Place) -> bool:
+    return not run.force and bool(_near(run, connection, place))
+
+
+def _near(run: _Run, connection: sa.Connection, place: Place) -> list[str]:
+    """Reflections on the same scope that leave no room for another one."""
+    pause = run.opened.settings.memory.reflection.min_days_between
+    return [
+        memory_id
+        for memory_id, at in queries.times(connection, place.scope.value, place.scope_id)
+        if rules.is_too_soon([at], run.now_ms, pause)
+    ]
+
+
+def _said(run: _Run, place: Place, week: Week) -> list[Line]:
+    """What the model makes of the week; nothing where there is none, or it fails."""
+    if run.provider is None:
+        return []
+    # Its module costs time that who has no model need not spend.
+    from memgraph.consolidation.reflection_model import Reflectable, reflect_with_model
+
+    shown = [
+        Reflectable(
+            memory_id=each.memory_id,
+            content=each.content,
+            type=each.type,
+            at_ms=each.created_at if each.event_time is None else each.event_time,
+            sensitivity=each.sensitivity,
+        )
+        for each in by_centrality(week)
+    ]
+    try:
+        found = reflect_with_model(run.provider, shown, run.budget, max_sensitivity=run.clearance)
+    except ProviderError as error:
+        where = place.scope.value if place.scope_id is None else f"project {place.scope_id}"
+        run.rejected.append(RejectedItem(code=MODEL_FAILED, where=f"{where}: {error.code}"))
+        return []
+    if found is None:
+        return []
+    run.rejected.extend(found.rejected)
+    return [Line(each.text, each.memory_ids) for each in found.sentences]
+
+
+def _save(
+    run: _Run, transaction: Transaction, place: Place, week: Week, made: Digest, *, by_model: bool
+) -> bool:
+    """Store a reflection; False: the very same one is there."""
+    connection, writer = transaction.connection, run.opened.writer
+    given = _given(run, place, week, made, by_model=by_model)
+    links = []
+    before = queries.latest(connection, place.view)
+    if before is not None and before.memory_id in _near(run, connection, place):
+        if before.content == given.content:
+            return False
+        because = "made anew for the same days"
+        links = [
+            EdgeInput(
+                from_id="#reflection",
+                to_id=before.memory_id,
+                edge_type=EdgeType.UPDATES,
+                reason=because,
+            )
+        ]
+    written = writer.store(
+        connection, [writer.prepare(given)], links, at=transaction.at, actor=run.actor
+    )
+    if written.errors:
+        raise written.errors[0]
+    transaction.tell(written.entries)
+    saved = ReflectionSaved(memory_id=written.ids_by_key["reflection"])
+    events.append(connection, transaction.at, [saved])
+    return True
+
+
+def _given(run: _Run, place: Place, week: Week, made: Digest, *, by_model: bool) -> MemoryInput:
+    # The first line counts all facts of the week, so each of them is a source of it.
+    seen = [each.sensitivity for each in week.memories]
+    cited = set(made.cited)
+    pairs = [*week.contradictions, *week.replaced, *((each, each) for each in week.tasks)]
+    seen += [one.sensitivity for pair in pairs for one in pair if one.memory_id in cited]
+    period = {"since": iso(run.during.since), "until": iso(run.now_ms)}
+    return MemoryInput(
+        key="reflection",
+        content=made.text,
+        summary=made.summary,
+        kind=MemoryKind.REFLECTION,
+        type=MemoryType.OBSERVATION,
+        importance=rules.IMPORTANCE,
+        confidence=rules.MODEL_CONFIDENCE if by_model else rules.DIGEST_CONFIDENCE,
+        sensitivity=rules.highest(seen),
+        scope=place.scope,
+        scope_id=place.scope_id,
+        decay_rate=0.0,
+        tags=(rules.WEEKLY,),
+        attributes={"period": period, "by": "model" if by_model else "digest"},
+        source=SOURCE,
+        derived_from=made.cited,
+    )

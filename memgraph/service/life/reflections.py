@@ -1,0 +1,61 @@
+"""The latest reflection of each reader, kept as long as nothing was written."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import NamedTuple
+
+from memgraph.model.values import Memory
+from memgraph.policy.scope import Viewer
+from memgraph.storage import journal
+from memgraph.storage import reflection_queries as queries
+from memgraph.storage.database import Database
+from memgraph.storage.visibility import View
+
+MAX_VIEWS = 64
+# One that stays the same is told to the book of receipts anew so often, as a bulletin is.
+AGAIN_MS = 3_600_000
+
+
+class _Kept(NamedTuple):
+    head: tuple[int, str]
+    found: Memory | None
+
+
+class LatestReflections:
+    """Of one open database. Safe from several threads, and right after what others wrote."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Viewer, _Kept] = OrderedDict()
+        self._told: OrderedDict[str, int] = OrderedDict()
+
+    def latest(self, viewer: Viewer) -> Memory | None:
+        """The reflection that was stored last, holds, and may be seen. Raises StorageError."""
+        with self._database.read() as connection:
+            head = journal.head(connection)
+            with self._lock:
+                kept = self._kept.get(viewer)
+            if kept is not None and kept.head == head:
+                return kept.found
+            found = queries.latest(connection, View(viewer))
+        with self._lock:
+            self._kept[viewer] = _Kept(head, found)
+            self._kept.move_to_end(viewer)
+            while len(self._kept) > MAX_VIEWS:
+                self._kept.popitem(last=False)
+        return found
+
+    def is_news(self, found: Memory, now_ms: int) -> bool:
+        """Whether this one was not handed out within the last hour, and is now."""
+        with self._lock:
+            told = self._told.get(found.memory_id)
+            if told is not None and 0 <= now_ms - told < AGAIN_MS:
+                return False
+            self._told[found.memory_id] = now_ms
+            self._told.move_to_end(found.memory_id)
+            while len(self._told) > MAX_VIEWS:
+                self._told.popitem(last=False)
+        return True
