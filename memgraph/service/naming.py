@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -171,9 +171,17 @@ class Nicknames:
                 self.by_key[known.key] = meant
                 self._written[nick] = meant
 
-    def of(self, key: str) -> list[str]:
-        """The nicknames of an entity, by the key of its full name."""
-        return [nick for nick, meant in self._written.items() if meant.key == key]
+    def also_called(self, key: str) -> set[str]:
+        """A key with those that mean the same by the settings."""
+        return self.widened({key}, "")
+
+    def pairs_of(self, keys: Collection[str]) -> list[tuple[str, str]]:
+        """Full names and nicknames, (key, as written), of an entity that is known by these keys."""
+        found: dict[tuple[str, str], None] = {}
+        for nick, meant in self._written.items():
+            if meant.key in keys or _key(nick) in keys:
+                found |= {(meant.key, meant.name): None, (_key(nick), nick): None}
+        return list(found)
 
     def applied(self, find: NameFinder) -> NameFinder:
         """``find`` with nicknames: as they are written in the settings they are always found."""

@@ -192,7 +192,7 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
         if not batch:
             break
         # Names are looked for outside of the transaction: it may take longer than writers wait.
-        found = [(pk, _names(opened, content, kept)) for pk, content, kept in batch]
+        found = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
         with opened.transaction(actor) as transaction:
             touched = derived.unlink(transaction.connection, [pk for pk, _, _ in batch])
             opened.writer.link_entities(transaction.connection, found, transaction.at)
@@ -207,7 +207,7 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
     return {Part.ENTITIES.value: number}
 
 
-def _names(opened: Opened, content: str, kept: Any) -> tuple[EntityName, ...]:
+def names_in(opened: Opened, content: str, kept: Any) -> tuple[EntityName, ...]:
     """What the rules find, and what models found when the memory was enriched."""
     names = opened.find_names(content)
     return tuple(dict.fromkeys([*names, *opened.naming.kept(content, kept)] if kept else names))

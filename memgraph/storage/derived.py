@@ -39,11 +39,22 @@ def contents(connection: sa.Connection, after: int, limit: int) -> list[tuple[in
 
     ``after``: the last key of the batch before, or 0.
     """
+    return _contents(connection, "pk > ? ORDER BY pk LIMIT ?", (after, limit))
+
+
+def contents_of(connection: sa.Connection, pks: Sequence[int]) -> list[tuple[int, str, Any]]:
+    """The same of the memories with these keys."""
+    of_these = "pk IN (SELECT value FROM json_each(?)) ORDER BY pk"
+    return _contents(connection, of_these, (json.dumps(list(pks)),))
+
+
+def _contents(
+    connection: sa.Connection, chosen: str, values: tuple[Any, ...]
+) -> list[tuple[int, str, Any]]:
     found = connection.exec_driver_sql(
         f"SELECT pk, content, CASE json_type(attributes, '$.{ENRICHED_NAMES}') WHEN 'array'"
-        f" THEN json_extract(attributes, '$.{ENRICHED_NAMES}') END FROM memories"
-        " WHERE pk > ? ORDER BY pk LIMIT ?",
-        (after, limit),
+        f" THEN json_extract(attributes, '$.{ENRICHED_NAMES}') END FROM memories WHERE {chosen}",
+        values,
     )
     return [
         (int(pk), str(content), None if kept is None else json.loads(kept))

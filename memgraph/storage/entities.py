@@ -23,7 +23,8 @@ _BY_NAME = (
 # Of two entities with one alias the older is meant. Another spelling of an entity's own name says
 # nothing of an entity of another type.
 _BY_ALIAS = (
-    "SELECT a.alias_key, a.entity_pk FROM entity_aliases a JOIN entities e ON e.pk = a.entity_pk"
+    "SELECT a.alias_key, coalesce(m.pk, e.pk) FROM entity_aliases a"
+    " JOIN entities e ON e.pk = a.entity_pk LEFT JOIN entities m ON m.entity_id = e.merged_into"
     " WHERE a.alias_key IN (SELECT value FROM json_each(?)) AND a.alias_key <> e.name_key"
     " ORDER BY a.entity_pk DESC"
 )

@@ -288,13 +288,17 @@ def has_pending(connection: sa.Connection) -> bool:
 
 
 def entities_named(connection: sa.Connection, keys: Collection[str]) -> dict[int, int]:
-    """Entities known by one of these canonical names or aliases, each with its mention count."""
+    """Entities known by one of these canonical names or aliases, each with its mention count.
+
+    One that was merged into another gives that one.
+    """
+    meant = " CROSS JOIN entities r ON r.entity_id = coalesce(e.merged_into, e.entity_id)"
     statement = (
-        "SELECT e.pk, e.mention_count FROM json_each(:keys) f"
-        " CROSS JOIN entities e ON e.name_key = f.value"
-        " UNION SELECT e.pk, e.mention_count FROM json_each(:keys) f"
+        "SELECT r.pk, r.mention_count FROM json_each(:keys) f"
+        f" CROSS JOIN entities e ON e.name_key = f.value{meant}"
+        " UNION SELECT r.pk, r.mention_count FROM json_each(:keys) f"
         " CROSS JOIN entity_aliases a ON a.alias_key = f.value"
-        " CROSS JOIN entities e ON e.pk = a.entity_pk ORDER BY 1"
+        f" CROSS JOIN entities e ON e.pk = a.entity_pk{meant} ORDER BY 1"
     )
     return dict(plain_rows(connection, statement, {"keys": json.dumps(sorted(keys))}))
 

@@ -1,0 +1,161 @@
+"""Saying that two entities are one, and that names of one are another's: told and traceable.
+
+Both are kept as what is known of a name, so that a rebuild of all links comes to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.entities.normalise import canonical
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.entities import EntityInfo
+from memgraph.policy.scope import Viewer
+from memgraph.service.life.profiles import Reader
+from memgraph.service.opened import Opened
+from memgraph.service.rebuilding import names_in
+from memgraph.storage import derived, entities, entity_changes, entity_queries
+from memgraph.storage.entities import EntityName
+from memgraph.storage.entity_queries import EntityRow
+
+MAX_NAMES: Final = 50
+BATCH: Final = 1_000
+
+Named = dict[int, tuple[EntityName, ...]]
+"""The names in memories, by the memories' keys."""
+
+
+def merge(
+    opened: Opened, viewer: Viewer, into: str, other: str, *, reason: str, actor: str
+) -> EntityInfo:
+    """Everything that names ``other`` names ``into`` from now on; gives what it has become.
+
+    Raises:
+        NotFound: the viewer may see no memory that names one of them.
+        Conflict: a name may mean several (``details["candidates"]``), or both are one already.
+    """
+    with opened.transaction(actor) as transaction:
+        connection = transaction.connection
+        reader = Reader(connection, viewer, opened.naming)
+        kept, gone = reader.only(into).row, reader.only(other).row
+        if kept.pk == gone.pk:
+            raise Conflict("these are one entity already", entity_id=kept.entity_id)
+        moved = entity_changes.merge(
+            connection, (kept.pk, kept.entity_id), (gone.pk, gone.entity_id)
+        )
+        told = {"other": _told(gone), "into": _told(kept), "links": moved, "reason": reason}
+        transaction.tell([Entry("merge_entities", kept.entity_id, told)])
+        return reader.only(kept.entity_id).info
+
+
+def split(
+    opened: Opened, viewer: Viewer, entity: str, names: Sequence[str], *, reason: str, actor: str
+) -> EntityInfo:
+    """Make names of an entity another one, the first of them its name; gives the new one.
+
+    Memories go over that have one of these names in their text; those that have both are linked
+    to both.
+
+    Raises:
+        InvalidInput: no name, or too many.
+        NotFound: the entity is not there for the viewer, or is not called so.
+        Conflict: a name is the entity's own one, or is told by the settings.
+    """
+    keys = list(dict.fromkeys(canonical(each) for each in names))
+    if not 1 <= len(keys) <= MAX_NAMES or not all(keys):
+        raise InvalidInput(f"1 to {MAX_NAMES} names, none of them empty", field="names")
+    with opened.database.read() as connection:
+        row = _splittable(Reader(connection, viewer, opened.naming), opened, entity, keys)
+        linked = entity_changes.linked_memories(connection, row.pk)
+    # Names are looked for outside of the transaction: it may take longer than writers wait.
+    named: Named = {}
+    for start in range(0, len(linked), BATCH):
+        with opened.database.read() as connection:
+            named |= _named(opened, connection, linked[start : start + BATCH])
+    with opened.transaction(actor) as transaction:
+        connection = transaction.connection
+        reader = Reader(connection, viewer, opened.naming)
+        row = _splittable(reader, opened, row.entity_id, keys)
+        since = [pk for pk in entity_changes.linked_memories(connection, row.pk) if pk not in named]
+        named |= _named(opened, connection, since)
+        new = _part(opened, connection, row, keys, transaction.at)
+        moved = _relink(connection, row, new, named)
+        told = {"from": _told(row), "new": _told(new), "names": keys, "links": moved}
+        transaction.tell([Entry("split_entity", row.entity_id, {**told, "reason": reason})])
+        found = reader.found(new)
+        shown = new.canonical_name if found is None else found.names.shown
+        return EntityInfo(
+            entity_id=new.entity_id,
+            canonical_name=shown,
+            type=new.type,
+            mention_count=0 if found is None else found.seen.mentions,
+        )
+
+
+def _splittable(reader: Reader, opened: Opened, entity: str, keys: Collection[str]) -> EntityRow:
+    """The entity, if all these are names of it that can be taken from it."""
+    one = reader.only(entity)
+    for key in keys:
+        if key == one.row.name_key:
+            raise Conflict(f"{key!r} is the entity's own name; split the other names off", name=key)
+        if opened.naming.nicknames.pairs_of([key]):
+            raise Conflict(f"{key!r} is told by memory.entities.nicknames", name=key)
+        if key not in one.names.keys:
+            raise NotFound(f"{one.names.shown!r} is not called {key[:80]!r}", name=key[:80])
+    return one.row
+
+
+def _named(opened: Opened, connection: sa.Connection, pks: Sequence[int]) -> Named:
+    found = derived.contents_of(connection, pks)
+    return {pk: names_in(opened, content, kept) for pk, content, kept in found}
+
+
+def _part(
+    opened: Opened, connection: sa.Connection, row: EntityRow, keys: Sequence[str], at: int
+) -> EntityRow:
+    """Give the names to an entity of their own: one that was merged, or else a new one."""
+    merged = [
+        each
+        for key in keys
+        for each in entity_queries.merged_names(connection, row.entity_id)
+        if each.name_key == key
+    ]
+    group = [row.pk, *(each.pk for each in entity_queries.merged_names(connection, row.entity_id))]
+    aliases = [each for each in entity_queries.aliases(connection, group) if each[1] in keys]
+    if merged:
+        new = merged[0]
+        entity_changes.make_own(connection, new.pk)
+        entity_changes.make_name_of(connection, [each.pk for each in merged[1:]], new.entity_id)
+    else:
+        _, key, written = min(aliases, key=lambda each: keys.index(each[1]))
+        name = EntityName(key, written, row.type)
+        entities.create(connection, {name: opened.ids.new("ent_")}, at)
+        [new] = [each for each in entity_queries.by_keys(connection, [key]) if each.name_key == key]
+    moving = {pk for pk in group if pk not in {each.pk for each in merged}}
+    entity_changes.move_aliases(
+        connection, [(pk, key) for pk, key, _ in aliases if pk in moving], new.pk
+    )
+    return new
+
+
+def _relink(connection: sa.Connection, old: EntityRow, new: EntityRow, named: Named) -> int:
+    """Links by what each text names now; gives how many the new entity has got."""
+    names = dict.fromkeys(name for each in named.values() for name in each)
+    known = entities.find(connection, list(names))
+    meant = {
+        pk: {known.keys[name] for name in names if name in known.keys}
+        for pk, names in named.items()
+    }
+    add = [(new.pk, pk) for pk, means in meant.items() if new.pk in means]
+    remove = [(old.pk, pk) for _, pk in add if old.pk not in meant[pk]]
+    entity_changes.relink(connection, add=add, remove=remove)
+    entity_changes.recount(connection, [old.pk, new.pk])
+    return len(add)
+
+
+def _told(row: EntityRow) -> dict[str, str]:
+    return {"id": row.entity_id, "name": row.canonical_name, "type": row.type.value}

@@ -1,0 +1,214 @@
+"""Who and what memories name, for one reader: an entity of hidden memories alone is not there.
+
+An entity may have several names, by merging and by nicknames. A reader is shown those that stand in
+memories the reader may see, and those that the settings tell; by others nothing is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+import sqlalchemy as sa
+
+from memgraph.entities.normalise import canonical
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.entities import EntityInfo, EntityProfile, RelatedEntity
+from memgraph.model.enums import MemoryStatus
+from memgraph.policy.scope import Viewer
+from memgraph.service.naming import Naming
+from memgraph.service.opened import Opened
+from memgraph.storage import entity_queries
+from memgraph.storage.entity_queries import EntityRow, Seen
+from memgraph.storage.visibility import STANDING, View
+
+MAX_LISTED: Final = 1_000
+MAX_MEMORIES: Final = 100
+RELATED: Final = 10
+MAX_NAME_CHARS: Final = 512
+# Of an entity with several names so many of the newest texts are looked at for each of them.
+MAX_READ: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How a reader may call an entity: the name to show, the keys to find it by, the others."""
+
+    shown: str
+    keys: frozenset[str]
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entity that is there for the reader."""
+
+    row: EntityRow
+    seen: Seen
+    names: Names
+
+    @property
+    def info(self) -> EntityInfo:
+        return EntityInfo(
+            entity_id=self.row.entity_id,
+            canonical_name=self.names.shown,
+            type=self.row.type,
+            mention_count=self.seen.mentions,
+        )
+
+
+class Reader:
+    """Looks up entities on one snapshot, as a viewer sees them."""
+
+    def __init__(self, connection: sa.Connection, viewer: Viewer, naming: Naming) -> None:
+        self._connection = connection
+        self._naming = naming
+        self.view = View(viewer, statuses=STANDING)
+        self.active = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
+
+    def meant(self, name_or_id: str) -> list[Found]:
+        """What an id, a name, an alias or a nickname may mean, the most mentioned first.
+
+        Raises:
+            InvalidInput: nothing is left of the name without punctuation, or it is too long.
+            NotFound: nothing that this reader may see is called so.
+        """
+        if len(name_or_id) > MAX_NAME_CHARS:
+            raise InvalidInput(f"a name has at most {MAX_NAME_CHARS} characters", field="name")
+        by_id = entity_queries.by_id(self._connection, name_or_id)
+        if by_id is not None and (one := self.found(by_id)) is not None:
+            return [one]
+        key = canonical(name_or_id)
+        if not key:
+            raise InvalidInput("the name of an entity has letters or digits", field="name")
+        keys = self._naming.nicknames.also_called(key)
+        rows = entity_queries.by_keys(self._connection, keys)
+        found = [one for row in rows if (one := self.found(row)) and one.names.keys & keys]
+        if not found:
+            told = name_or_id[:80]
+            raise NotFound(f"no entity {told!r} in the memories that you may see", name=told)
+        return sorted(found, key=lambda one: (-one.seen.mentions, one.row.pk))
+
+    def only(self, name_or_id: str) -> Found:
+        """The one that is meant. Raises Conflict with the candidates: it may be several."""
+        found = self.meant(name_or_id)
+        if len(found) > 1:
+            candidates = [each.info.model_dump(mode="json") for each in found]
+            raise Conflict(
+                f"{name_or_id[:80]!r} may mean {len(found)} entities; name one by its id:"
+                f" {', '.join(each.row.entity_id for each in found[:5])}",
+                candidates=candidates,
+            )
+        return found[0]
+
+    def found(self, row: EntityRow) -> Found | None:
+        """None: no memory that the reader may see names it."""
+        seen = entity_queries.seen(self._connection, row.pk, self.view)
+        names = None if seen is None else self._names(row)
+        return None if seen is None or names is None else Found(row, seen, names)
+
+    def profile(self, one: Found, *, limit: int, others: Iterable[Found]) -> EntityProfile:
+        related = []
+        for row, together in entity_queries.together(
+            self._connection, one.row.pk, self.view, RELATED
+        ):
+            other = self.found(row)
+            if other is not None:
+                related.append(RelatedEntity(**other.info.model_dump(), together=together))
+        return EntityProfile(
+            **one.info.model_dump(),
+            aliases=one.names.others,
+            first_seen=one.seen.first,
+            last_seen=one.seen.last,
+            memories=tuple(
+                entity_queries.top_memories(self._connection, one.row.pk, self.active, limit)
+            ),
+            related=tuple(related),
+            candidates=tuple(each.info for each in others),
+        )
+
+    def top(self, rows: Iterator[EntityRow], limit: int, prefix: str) -> list[Found]:
+        """The most mentioned ones. ``rows`` come by all their mentions, the most first."""
+        best: list[Found] = []
+        for row in rows:
+            # No later one can have more visible mentions than it has mentions at all.
+            if len(best) >= limit and best[limit - 1].seen.mentions >= row.mention_count:
+                break
+            one = self.found(row)
+            if one is not None and any(key.startswith(prefix) for key in one.names.keys):
+                best.append(one)
+                best.sort(key=lambda each: (-each.seen.mentions, each.row.pk))
+        return best[:limit]
+
+    def _names(self, row: EntityRow) -> Names | None:
+        """The names that the reader may know; None: there is none."""
+        merged = entity_queries.merged_names(self._connection, row.entity_id)
+        written = [(row.name_key, row.canonical_name)]
+        written += [(each.name_key, each.canonical_name) for each in merged]
+        pks = [row.pk, *(each.pk for each in merged)]
+        aliases = entity_queries.aliases(self._connection, pks)
+        written += [(key, alias) for _, key, alias in aliases]
+        told = self._naming.nicknames.pairs_of([key for key, _ in written])
+        # What has one name alone is named by it, or it would not be linked to anything.
+        if len(written) == 1:
+            said = set(written)
+        else:
+            said = self._said(row, [each for each in written if each not in told])
+        known = [*(each for each in written if each in said or each in told), *told]
+        if not known:
+            return None
+        shown = known[0][1]
+        others = sorted({name for _, name in known} - {shown})
+        return Names(shown, frozenset(key for key, _ in known), tuple(others))
+
+    def _said(self, row: EntityRow, wanted: list[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of some names, (key, as written), that stand in visible texts."""
+        open_ones, said = dict.fromkeys(wanted), set[tuple[str, str]]()
+        texts = entity_queries.contents(self._connection, row.pk, self.view)
+        for text in islice(texts, MAX_READ):
+            folded = canonical(text)
+            for key, name in list(open_ones):
+                # Another spelling of a name that is known is known only as it is written.
+                spelled = key == row.name_key and name != row.canonical_name
+                if name in text if spelled else key in folded:
+                    said.add((key, name))
+                    del open_ones[key, name]
+            if not open_ones:
+                break
+        return said
+
+
+def profile(opened: Opened, viewer: Viewer, name_or_id: str, *, limit: int) -> EntityProfile:
+    """All about the entity that is meant, or the most mentioned of several.
+
+    Raises:
+        InvalidInput: a limit outside of 0..100, or not a name.
+        NotFound: the viewer may see no memory that names it.
+    """
+    if not 0 <= limit <= MAX_MEMORIES:
+        raise InvalidInput(f"limit lies between 0 and {MAX_MEMORIES}", limit=limit)
+    with opened.database.read() as connection:
+        reader = Reader(connection, viewer, opened.naming)
+        one, *others = reader.meant(name_or_id)
+        return reader.profile(one, limit=limit, others=others)
+
+
+def listing(opened: Opened, viewer: Viewer, *, prefix: str, limit: int) -> list[EntityInfo]:
+    """Entities that the viewer may see named, the most mentioned first.
+
+    Raises:
+        InvalidInput: a limit outside of 1..1000.
+    """
+    if not 1 <= limit <= MAX_LISTED:
+        raise InvalidInput(f"limit lies between 1 and {MAX_LISTED}", limit=limit)
+    begin = canonical(prefix)
+    with opened.database.read() as connection:
+        reader = Reader(connection, viewer, opened.naming)
+        rows = (
+            entity_queries.by_prefix(connection, begin)
+            if begin
+            else entity_queries.most_mentioned(connection)
+        )
+        return [each.info for each in reader.top(rows, limit, begin)]

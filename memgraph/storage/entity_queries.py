@@ -1,0 +1,164 @@
+"""Reading entities: by id, by name, by how often they are named, as far as a view shows it.
+
+An entity that was merged into another is that other one: every function gives whom a name means.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.model.enums import EntityType
+from memgraph.model.values import Memory
+from memgraph.storage.rows import memory_from_row
+from memgraph.storage.statements import driver
+from memgraph.storage.visibility import View
+
+_FIELDS = "r.pk, r.entity_id, r.canonical_name, r.name_key, r.type, r.mention_count"
+# Of an entity its own row, of a merged one the row of what it was merged into.
+_MEANT = "JOIN entities r ON r.entity_id = coalesce(e.merged_into, e.entity_id)"
+_WHEN = "coalesce(m.event_time, m.created_at)"
+_LAST_CHARACTER = "\U0010ffff"
+
+
+class EntityRow(NamedTuple):
+    """``mention_count`` counts all memories, whoever may see them."""
+
+    pk: int
+    entity_id: str
+    canonical_name: str
+    name_key: str
+    type: EntityType
+    mention_count: int
+
+
+class Seen(NamedTuple):
+    """How many visible memories name an entity, and when the first and the last was."""
+
+    mentions: int
+    first: int
+    last: int
+
+
+def by_id(connection: sa.Connection, entity_id: str) -> EntityRow | None:
+    found = _rows(
+        connection, f"SELECT {_FIELDS} FROM entities e {_MEANT} WHERE e.entity_id = ?", (entity_id,)
+    )
+    return found[0] if found else None
+
+
+def by_keys(connection: sa.Connection, keys: Collection[str]) -> list[EntityRow]:
+    """Entities that have one of these names or aliases, the most mentioned first."""
+    return _rows(
+        connection,
+        f"SELECT DISTINCT {_FIELDS} FROM entities e {_MEANT}"
+        " WHERE e.name_key IN (SELECT value FROM json_each(?1))"
+        f" UNION SELECT {_FIELDS} FROM entity_aliases a JOIN entities e ON e.pk = a.entity_pk"
+        f" {_MEANT} WHERE a.alias_key IN (SELECT value FROM json_each(?1)) ORDER BY 6 DESC, 1",
+        (json.dumps(sorted(keys)),),
+    )
+
+
+def by_prefix(connection: sa.Connection, prefix: str) -> Iterator[EntityRow]:
+    """Entities with a name or an alias that begins so, the most mentioned first."""
+    between = (prefix, prefix + _LAST_CHARACTER)
+    yield from _rows(
+        connection,
+        f"SELECT DISTINCT {_FIELDS} FROM entities e {_MEANT}"
+        " WHERE e.name_key >= ?1 AND e.name_key < ?2"
+        f" UNION SELECT {_FIELDS} FROM entity_aliases a JOIN entities e ON e.pk = a.entity_pk"
+        f" {_MEANT} WHERE a.alias_key >= ?1 AND a.alias_key < ?2 ORDER BY 6 DESC, 1",
+        between,
+    )
+
+
+def most_mentioned(connection: sa.Connection) -> Iterator[EntityRow]:
+    """All that is named by any memory, the most mentioned first."""
+    cursor = driver(connection).execute(
+        f"SELECT {_FIELDS} FROM entities r WHERE r.mention_count > 0"
+        " ORDER BY r.mention_count DESC, r.pk"
+    )
+    return (_row(each) for each in cursor)
+
+
+def merged_names(connection: sa.Connection, entity_id: str) -> list[EntityRow]:
+    """The entities that were merged into this one, as they were."""
+    return _rows(
+        connection,
+        f"SELECT {_FIELDS} FROM entities r WHERE r.merged_into = ? ORDER BY r.pk",
+        (entity_id,),
+    )
+
+
+def aliases(connection: sa.Connection, pks: Collection[int]) -> list[tuple[int, str, str]]:
+    """(entity key, alias key, alias) of these entities."""
+    found = driver(connection).execute(
+        "SELECT entity_pk, alias_key, alias FROM entity_aliases"
+        " WHERE entity_pk IN (SELECT value FROM json_each(?)) ORDER BY entity_pk, alias_key",
+        (json.dumps(sorted(pks)),),
+    )
+    return [(int(pk), str(key), str(alias)) for pk, key, alias in found]
+
+
+def seen(connection: sa.Connection, pk: int, view: View) -> Seen | None:
+    """None: no memory of the view names it, so that it is not there."""
+    [(count, first, last)] = driver(connection).execute(
+        f"SELECT count(*), min({_WHEN}), max({_WHEN}) {_memories_of(view)}", _values(view, pk)
+    )
+    return Seen(int(count), int(first), int(last)) if count else None
+
+
+def contents(connection: sa.Connection, pk: int, view: View) -> Iterator[str]:
+    """The texts that name an entity, newest first, as they are asked for."""
+    found = driver(connection).execute(
+        f"SELECT m.content {_memories_of(view)} ORDER BY l.memory_pk DESC", _values(view, pk)
+    )
+    return (str(content) for (content,) in found)
+
+
+def top_memories(connection: sa.Connection, pk: int, view: View, limit: int) -> list[Memory]:
+    """The most important memories that name an entity, then the newest."""
+    found = driver(connection).execute(
+        f"SELECT {view.memory_columns('m')} {_memories_of(view)}"
+        f" ORDER BY m.importance DESC, {_WHEN} DESC, m.pk DESC LIMIT :limit",
+        {**_values(view, pk), "limit": limit},
+    )
+    return [memory_from_row(row) for row in found]
+
+
+def together(
+    connection: sa.Connection, pk: int, view: View, limit: int
+) -> list[tuple[EntityRow, int]]:
+    """Entities named in the same memories, each with their number, the most frequent first."""
+    found = driver(connection).execute(
+        f"SELECT {_FIELDS}, count(*) AS shared {_memories_of(view, 'JOIN memory_entities o')}"
+        " AND o.entity_pk <> l.entity_pk GROUP BY r.pk ORDER BY shared DESC, r.pk LIMIT :limit",
+        {**_values(view, pk), "limit": limit},
+    )
+    return [(_row(row[:-1]), int(row[-1])) for row in found]
+
+
+def _memories_of(view: View, beside: str = "") -> str:
+    more = (
+        f" {beside} ON o.memory_pk = m.pk JOIN entities r ON r.pk = o.entity_pk" if beside else ""
+    )
+    return (
+        "FROM memory_entities l CROSS JOIN memories m ON m.pk = l.memory_pk"
+        f"{more} WHERE l.entity_pk = :entity_pk AND {view.where('m')}"
+    )
+
+
+def _values(view: View, pk: int) -> dict[str, Any]:
+    return {**view.params, "entity_pk": pk}
+
+
+def _rows(connection: sa.Connection, statement: str, values: tuple[Any, ...]) -> list[EntityRow]:
+    return [_row(row) for row in driver(connection).execute(statement, values)]
+
+
+def _row(row: tuple[Any, ...]) -> EntityRow:
+    pk, entity_id, name, key, kind, mentions = row
+    return EntityRow(pk, entity_id, name, key, EntityType(kind), mentions)
