@@ -18,6 +18,8 @@ from memgraph.policy.sentences import split_sentences
 # A model has what it was told at hand for as long as its conversation lasts, a user what it was
 # just shown; a day later an equal sentence of a user is a statement of its own.
 WINDOW_MS = 86_400_000
+# Whole days, in any time zone.
+LATE_MS = 2 * WINDOW_MS
 # Fewer words say nothing by themselves: "ok", "yes please", "thank you".
 MIN_WORDS = 3
 MIN_CHARS = 12
@@ -104,6 +106,15 @@ def known_echo(source_roles: Iterable[str | None]) -> EchoReason | None:
     receipt that was lost lets no echo in. Any person among the speakers counts.
     """
     return EchoReason.KNOWN if all(is_agent(role) for role in source_roles) else None
+
+
+def judged_at(said_ms: int, stored_ms: int) -> int:
+    """The time before which something must have been handed out for a turn to be its echo.
+
+    When it was stored: a turn's own time may be told in whole days. A turn from long before is
+    history that came in late, and is judged by its own time.
+    """
+    return said_ms if said_ms < stored_ms - LATE_MS else stored_ms
 
 
 def normal_form(line: str) -> str:

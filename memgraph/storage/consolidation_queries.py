@@ -43,6 +43,7 @@ class TurnRow(NamedTuple):
     workflow_run_id: str | None
     step_id: str | None
     content_sha256: str | None
+    stored_at: int
 
 
 class FactRow(NamedTuple):
@@ -79,7 +80,7 @@ _STATE = (
 _TURNS = (
     "SELECT m.pk, m.memory_id, m.content, m.status, m.source_role,"
     " coalesce(m.event_time, m.created_at), m.sequence, m.scope, m.scope_id, m.agent_id,"
-    " m.sensitivity, s.source_path, s.workflow_run_id, s.step_id, s.content_sha256"
+    " m.sensitivity, s.source_path, s.workflow_run_id, s.step_id, s.content_sha256, m.created_at"
     " FROM memories m JOIN memory_sources s ON s.source_id = m.source_id"
     " WHERE m.session_id = ? AND m.kind = 'episode'"
 )

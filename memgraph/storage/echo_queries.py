@@ -50,10 +50,12 @@ def earlier_texts(
     """
     # A term holds letters and digits alone, so it cannot end its quotes.
     match = "{content search_terms} : (" + " AND ".join(f'"{term}"' for term in terms) + ")"
+    # Nobody's turn is not told by what one agent keeps to itself.
+    shared = "1" if view.viewer.agent_id is not None else "m.agent_id IS NULL"
     statement = (
         "SELECT content, recalled, stood FROM ("
         f"SELECT m.content, coalesce({_RECALLED}, 0) AS recalled,"
-        f" (m.kind <> 'episode' AND {view.where('m')} AND {_STOOD}) AS stood"
+        f" (m.kind <> 'episode' AND {view.where('m')} AND {shared} AND {_STOOD}) AS stood"
         " FROM (SELECT rowid AS pk FROM memory_fts WHERE memory_fts MATCH :match"
         f" ORDER BY rowid DESC LIMIT {_MOST_MATCHES}) f"
         " CROSS JOIN memories m ON m.pk = f.pk WHERE m.created_at < :at)"

@@ -22,6 +22,7 @@ from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput, validated
 from memgraph.policy.dedup import content_hash
+from memgraph.policy.echo import known_echo
 from memgraph.policy.support import independent_sources, strengthened
 from memgraph.service import changes
 from memgraph.service.joining import Written
@@ -175,11 +176,15 @@ def _write_group(
 
 
 def _strengthening(group: GroupWork) -> list[tuple[Draft, str]]:
-    """Drafts that say again what is stored, each with that memory's id."""
+    """Drafts that say again what is stored, each with that memory's id.
+
+    Not those that only agents said: they repeat what is known.
+    """
     found = []
     for each in group.drafts:
         target = group.matched.target(each.number)
-        if not target.startswith("#"):
+        said_by = (group.turns[one].source_role for one in each.evidence)
+        if not target.startswith("#") and known_echo(said_by) is None:
             found.append((each, target))
     return found
 

@@ -21,8 +21,10 @@ from memgraph.consolidation.ports import (
     Suspicion,
 )
 from memgraph.consolidation.resolving import Decision, decide
-from memgraph.model.enums import EdgeType, Sensitivity
+from memgraph.model.enums import EdgeType, Scope, Sensitivity
 from memgraph.model.jobs import RejectedItem
+from memgraph.policy.echo import judged_at
+from memgraph.policy.scope import Viewer
 from memgraph.service.life.echoes import echo_filter
 from memgraph.service.opened import Opened
 from memgraph.storage import consolidation_queries as queries
@@ -200,12 +202,28 @@ def _open_to(row: TurnRow, place: Place) -> bool:
     )
 
 
+def _speaker(row: TurnRow) -> Viewer:
+    """What was open to whoever spoke there."""
+    ids = frozenset() if row.scope_id is None else frozenset({row.scope_id})
+    return Viewer(
+        clearance=Sensitivity(row.sensitivity),
+        project_ids=ids if row.scope == Scope.PROJECT else frozenset(),
+        session_ids=ids if row.scope == Scope.SESSION else frozenset(),
+        agent_id=row.agent_id,
+    )
+
+
 def _without_echoes(opened: Opened, rows: Sequence[TurnRow]) -> tuple[list[TurnRow], int]:
     """Turns without what the memory itself handed out; how much that was."""
     found = echo_filter(opened, [turn_of(row) for row in rows])
     kept, echoes = [], 0
     for row in rows:
-        left = found.without_echo(row.content, source_role=row.source_role, at_ms=row.at)
+        left = found.without_echo(
+            row.content,
+            source_role=row.source_role,
+            at_ms=judged_at(row.at, row.stored_at),
+            viewer=_speaker(row),
+        )
         echoes += len(left.reasons)
         if left.text.strip():
             kept.append(row._replace(content=left.text))
