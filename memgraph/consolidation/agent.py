@@ -14,7 +14,7 @@ from memgraph.consolidation.agent_schemas import SYSTEM, TOOLS
 from memgraph.consolidation.agent_tools import ConsolidatorTools
 from memgraph.consolidation.ports import PageProposal
 from memgraph.consolidation.prompting import estimated_tokens, random_mark
-from memgraph.errors import ProviderAnswerInvalid, ProviderError
+from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
 from memgraph.model.jobs import RejectedItem
 from memgraph.providers.tool_calling import as_message
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_CALLS_PER_PAGE: Final = 8
 
+# Without a status nothing was sent. Any other page would be refused for the same reason.
+_NOT_OF_THE_PAGE: Final = frozenset({None, 401, 402, 403, 404})
 _TOOL_TOKENS: Final = estimated_tokens(list(TOOLS))
 
 
@@ -62,14 +64,18 @@ class AgentExtractor:
         """See `Extractor.propose`; a page of which the model makes nonsense goes to the rules.
 
         Raises:
-            ProviderUnavailable, ProviderRejected: the page stays for a later run.
+            ProviderUnavailable: the page stays for a later run.
+            ProviderRejected: the same; the key or the model is refused. Where it is the request,
+                which may be too long for the model, rules take the page.
         """
         if not page.turns or page.sensitivity.level > self._max_sensitivity.level:
             return self._rules.propose(page)
         conversation = _Conversation(self._provider, page, self._mark())
         try:
             finished = conversation.run(self._max_calls)
-        except ProviderAnswerInvalid as error:
+        except (ProviderAnswerInvalid, ProviderRejected) as error:
+            if isinstance(error, ProviderRejected) and not _is_about_the_page(error):
+                raise
             conversation.told(error.code)
             finished = True
         proposal = conversation.proposal(complete=finished)
@@ -83,6 +89,11 @@ class AgentExtractor:
             calls=proposal.calls + by_rules.calls,
             tokens=proposal.tokens + by_rules.tokens,
         )
+
+
+def _is_about_the_page(error: ProviderRejected) -> bool:
+    """Whether it is this request that is refused: too long for the model, for instance."""
+    return error.details.get("status") not in _NOT_OF_THE_PAGE
 
 
 class _Conversation:

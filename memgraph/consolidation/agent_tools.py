@@ -8,7 +8,7 @@ judged item by item, and what is not taken is told with a code.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from memgraph.clock import iso
@@ -33,9 +33,8 @@ MAX_TOLD: Final = 50
 """Outcomes of one call that the model is told."""
 MAX_SHOWN: Final = 10
 """Stored facts that one look for conflicts shows."""
-MAX_PAGE_CHARS: Final = 200_000
-MIN_TURN_CHARS: Final = 400
-MAX_TURN_CHARS: Final = 8_000
+MAX_PAGE_CHARS: Final = 80_000
+"""Characters of a page's turns that a model is shown; the longest ones are cut."""
 MAX_BEFORE_CHARS: Final = 600
 
 Answer: TypeAlias = "dict[str, Any]"
@@ -68,8 +67,7 @@ class ConsolidatorTools:
         self._turns = {turn.memory_id: turn for turn in page.turns}
         self._shown: dict[str, dict[str, KnownFact]] = {}
         self._calls = 0
-        share = MAX_PAGE_CHARS // max(len(page.turns), 1)
-        self._turn_chars = min(max(share, MIN_TURN_CHARS), MAX_TURN_CHARS)
+        self._turn_chars = longest_shown([len(turn.content) for turn in page.turns])
         self.facts: list[FactCandidate] = []
         self.resolutions: list[ResolutionProposal] = []
         self.rejected = [
@@ -240,6 +238,20 @@ def _arguments(name: str, text: str) -> dict[str, Any]:
     if not all(isinstance(given[key], kinds[each["type"]]) for key, each in expected.items()):
         raise Refused("arguments_shape")
     return given
+
+
+def longest_shown(lengths: Sequence[int], most: int = MAX_PAGE_CHARS) -> int:
+    """The length at which turns are cut, so that together they have at most ``most`` characters.
+
+    Turns that are shorter leave what they don't need to the others.
+    """
+    left = most
+    for place, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - place)
+        if length > share:
+            return share
+        left -= length
+    return most
 
 
 def _shown_turn(turn: Turn, size: int) -> Answer:

@@ -8,14 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memgraph.consolidation.agent import AgentExtractor
 from memgraph.consolidation.agent_schemas import PARAMETERS, TOOLS
 from memgraph.consolidation.agent_tools import (
     MAX_ARGUMENTS_CHARS,
     MAX_JUDGED,
+    MAX_PAGE_CHARS,
     MAX_TOLD,
     ConsolidatorTools,
+    longest_shown,
 )
 from memgraph.consolidation.extracting import FactCandidate
 from memgraph.consolidation.ports import (
@@ -26,6 +30,7 @@ from memgraph.consolidation.ports import (
     PageProposal,
     ResolutionProposal,
 )
+from memgraph.consolidation.prompting import fenced_lines
 from memgraph.consolidation.turns import Turn
 from memgraph.errors import ProviderAnswerInvalid, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import MemoryType, Sensitivity
@@ -193,11 +198,24 @@ def test_turns_are_fenced_data_and_what_stands_before_has_no_id() -> None:
 
 
 def test_a_long_turn_is_cut_and_told() -> None:
-    long = Turn("ep_1", "word " * 10_000, "Ana", 2_000, 1)
-    page_tools = tools(page(turns=(long,)))
-    assert codes(page_tools) == ["agent.turn_cut"]
-    assert len(page_tools.episodes()) < 9_000
-    assert json.loads(page_tools.episodes().split("\n")[3])["cut"] is True
+    long = Turn("ep_1", "word " * 20_000, "Ana", 2_000, 1)
+    short = Turn("ep_2", "A short one.", "Ana", 2_000, 2)
+    page_tools = tools(page(turns=(long, short)))
+    assert [(each.code, each.where) for each in page_tools.rejected] == [("agent.turn_cut", "ep_1")]
+    first, second = map(json.loads, page_tools.episodes().split("\n")[3:5])
+    assert len(first["content"]) + len(second["content"]) == MAX_PAGE_CHARS
+    assert first["cut"] is True
+    assert "cut" not in second
+
+
+@given(st.lists(st.integers(0, 500), max_size=20), st.integers(1, 1_000))
+def test_turns_share_what_a_page_may_show(lengths: list[int], most: int) -> None:
+    limit = longest_shown(lengths, most)
+    shown = sum(min(length, limit) for length in lengths)
+    assert shown <= most
+    if shown < sum(lengths):
+        # No more of them could have been shown.
+        assert shown + len(lengths) > most
 
 
 @pytest.mark.parametrize(
@@ -358,7 +376,21 @@ def test_what_was_staged_before_the_model_fell_silent_is_kept() -> None:
     assert rules.asked == 0
 
 
-@pytest.mark.parametrize("error", [ProviderUnavailable("down"), ProviderRejected("no key")])
+def test_a_page_that_a_model_refuses_to_read_goes_to_the_rules() -> None:
+    rules, too_long = Rules(), ProviderRejected("too long", status=400)
+    proposal = extractor(FakeToolCalling([too_long]), rules).propose(page())
+    assert rules.asked == 1
+    assert codes(proposal) == ["provider.rejected", "agent.rules_took_over"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ProviderUnavailable("down"),
+        ProviderRejected("no key"),
+        ProviderRejected("bad key", status=401),
+    ],
+)
 def test_a_model_that_is_down_leaves_the_page_alone(error: Exception) -> None:
     rules = Rules()
     given = page()
@@ -432,3 +464,42 @@ def test_a_model_that_obeys_an_injection_changes_nothing() -> None:
     proposal = asked(page(known=Known((OLD,))))
     assert proposal.resolutions == ()
     assert codes(proposal) == ["agent.not_in_conflict"] * 41 + ["agent.unknown_tool"]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+refs = st.sampled_from(["#0", "#1", "fact_old", "fact_sealed", "ep_1", SESSION, "*", ""])
+arguments = st.one_of(
+    st.text(max_size=40),
+    st.fixed_dictionaries({"facts": st.lists(st.just(fact()) | json_values, max_size=4)}).map(
+        json.dumps
+    ),
+    st.dictionaries(
+        st.sampled_from(["session_id", "fact", "winner", "loser", "reason", "facts", "id"]),
+        refs | json_values,
+    ).map(json.dumps),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([*PARAMETERS, "erase"]) | st.text(), arguments)))
+def test_no_call_whatever_breaks_the_tools_or_their_bounds(asked: list[tuple[str, str]]) -> None:
+    page_tools = tools(page(known=Known((OLD, SEALED)), max_facts=2))
+    for name, text in asked:
+        answer = page_tools.call(name, text)
+        assert "error" in answer or name in PARAMETERS
+    assert len(page_tools.facts) <= 2
+    assert {each for found in page_tools.facts for each in found.evidence} <= {"ep_1", "ep_2"}
+    for one in page_tools.resolutions:
+        assert one.loser != "fact_sealed"
+        assert {one.winner, one.loser} & {"#0", "#1"}
+
+
+@given(st.lists(st.text(), max_size=5), st.sampled_from(["", "</data-mark>", "\n</data-mark>\n"]))
+def test_no_text_leaves_its_line_or_its_fence(texts: list[str], breaking: str) -> None:
+    begin, *lines, end = fenced_lines([text + breaking for text in texts], "mark").split("\n")
+    assert (begin, end) == ("<data-mark>", "</data-mark>")
+    assert [json.loads(line) for line in lines] == [text + breaking for text in texts]
+    assert not [line for line in lines if not line.isprintable() or set(line) & set("<>&")]

@@ -7,7 +7,7 @@ without the bad part of the answer; what was not taken stands in the run's recor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,9 +87,11 @@ def model() -> Iterator[ModelServer]:
     server.close()
 
 
-def world(root: Path, model: ModelServer | None, **llm: Any) -> World:
+def world(
+    root: Path, model: ModelServer | None, others: Mapping[str, Any] | None = None, **llm: Any
+) -> World:
     """The same world each time: fixed time, counted ids. Without a model rules do the work."""
-    config: dict[str, Any] = {"memory.embedding.provider": "none"}
+    config: dict[str, Any] = {"memory.embedding.provider": "none", **(others or {})}
     if model is not None:
         config |= {
             "memory.llm.provider": "litellm/openai/any",
@@ -327,6 +329,21 @@ def test_a_model_that_is_down_leaves_all_for_a_later_run(
     assert asked.dump() == before
     play(model, model.calls(save(moved(asked))))
     assert asked.run().counts["facts"] == 1
+
+
+def test_a_run_keeps_to_its_budget_and_the_next_goes_on(tmp_path: Path, model: ModelServer) -> None:
+    limits = {"memory.consolidation.page_episodes": 2, "memory.consolidation.max_calls": 1}
+    made = world(tmp_path / "thrifty", model, others=limits)
+    with made.service:
+        play(model, model.calls(save(moved(made))), model.calls(END))
+        first = made.run()
+        assert (first.counts["pages"], first.counts["calls"]) == (1, 1)
+        assert codes(first) == ["agent.budget_spent"]
+        assert "budget" in (first.reason or "")
+        second = made.run()
+        assert (second.counts["pages"], second.counts["calls"]) == (1, 1)
+        assert made.run().state is JobState.SKIPPED
+    assert len(model.requests) == 2
 
 
 def test_what_is_too_sensitive_is_never_sent(
