@@ -100,12 +100,13 @@ def _splittable(reader: Reader, opened: Opened, entity: str, keys: Collection[st
     """The entity, if all these are names of it that can be taken from it."""
     one = reader.only(entity)
     for key in keys:
+        # First of all: whether a hidden name is the entity's own one is not told.
+        if key not in one.names.keys:
+            raise NotFound(f"{one.names.shown!r} is not called {key[:80]!r}", name=key[:80])
         if key == one.row.name_key:
             raise Conflict(f"{key!r} is the entity's own name; split the other names off", name=key)
         if opened.naming.nicknames.pairs_of([key]):
             raise Conflict(f"{key!r} is told by memory.entities.nicknames", name=key)
-        if key not in one.names.keys:
-            raise NotFound(f"{one.names.shown!r} is not called {key[:80]!r}", name=key[:80])
     return one.row
 
 

@@ -1,0 +1,432 @@
+"""Entities through a handle: profiles as far as the viewer sees, merging, splitting, nicknames."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph.clock import FixedClock
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.entities import EntityInfo
+from memgraph.storage import integrity
+
+SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED)
+LINKS = (
+    "SELECT e.name_key, e.type, m.content FROM entities e"
+    " JOIN memory_entities l ON l.entity_pk = e.pk JOIN memories m ON m.pk = l.memory_pk"
+    " ORDER BY 1, 2, m.pk"
+)
+
+
+def service_with(tmp_path: Path, **entities: Any) -> MemoryService:
+    return MemoryService(
+        tmp_path / "root",
+        clock=FixedClock(),
+        environ={},
+        background=False,
+        config={f"memory.entities.{key}": value for key, value in entities.items()},
+    )
+
+
+def rows(orc: Orchestrator, statement: str = LINKS) -> list[tuple[Any, ...]]:
+    with (
+        orc._service.opened(orc.name) as opened,
+        integrity.snapshot(opened.database.path) as connection,
+    ):
+        return list(integrity.rows(connection, statement))
+
+
+def links(orc: Orchestrator) -> dict[str, list[str]]:
+    """Texts by the name of the entity that they are linked to."""
+    found: dict[str, list[str]] = {}
+    for name, _, content in rows(orc):
+        found.setdefault(name, []).append(content)
+    return found
+
+
+def sound_after_a_rebuild(orc: Orchestrator) -> None:
+    """The audit finds nothing, and a rebuild changes no link."""
+    assert orc.verify().as_dict()["findings"] == []
+    before = rows(orc)
+    orc.rebuild(["entities"])
+    assert rows(orc) == before
+    assert orc.verify().as_dict()["findings"] == []
+
+
+def named(found: EntityInfo) -> tuple[str, str, int]:
+    return found.canonical_name, found.type.value, found.mention_count
+
+
+def all_of(orc: Orchestrator, **asked: Any) -> list[tuple[str, str, int]]:
+    return [named(each) for each in orc.entities(**asked)]
+
+
+@pytest.fixture
+def talk(orc: Orchestrator) -> Orchestrator:
+    orc.remember("Caroline Smith moved to Berlin.", importance=80)
+    orc._service.clock.advance(ms=1_000)  # type: ignore[attr-defined]  # a FixedClock
+    orc.remember("Caroline Smith paints with Melanie.", importance=40)
+    orc.remember("Caz Brown sent a note to Melanie.")
+    return orc
+
+
+def test_a_profile_tells_all_about_an_entity(talk: Orchestrator) -> None:
+    found = talk.get_entity_info("caroline smith")
+    assert named(found) == ("Caroline Smith", "person", 2)
+    assert [each.content for each in found.memories] == [
+        "Caroline Smith moved to Berlin.",
+        "Caroline Smith paints with Melanie.",
+    ]
+    assert found.last_seen - found.first_seen == 1_000
+    assert [(each.canonical_name, each.together) for each in found.related] == [
+        ("Berlin", 1),
+        ("Melanie", 1),
+    ]
+    assert (found.aliases, found.candidates) == ((), ())
+    assert talk.get_entity_info(found.entity_id) == found
+    assert len(talk.get_entity_info("Caroline Smith's", limit=1).memories) == 1
+
+
+def test_taken_back_memories_count_no_more_and_superseded_ones_are_not_shown(
+    talk: Orchestrator,
+) -> None:
+    berlin = next(each for each in talk.list_memories() if "Berlin" in each.content)
+    talk.correct(berlin.memory_id, "Caroline Smith moved to Bremen.", reason="misheard")
+    found = talk.get_entity_info("Caroline Smith")
+    assert found.mention_count == 3
+    assert all("Berlin" not in each.content for each in found.memories)
+    talk.retract(berlin.memory_id, reason="wrong")
+    assert talk.get_entity_info("Caroline Smith").mention_count == 2
+    with pytest.raises(NotFound):
+        talk.get_entity_info("Berlin")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "...", "x" * 600])
+def test_what_is_no_name_is_refused(orc: Orchestrator, name: str) -> None:
+    with pytest.raises(InvalidInput):
+        orc.get_entity_info(name)
+
+
+@pytest.mark.parametrize("limit", [-1, 101])
+def test_limits_are_kept(talk: Orchestrator, limit: int) -> None:
+    with pytest.raises(InvalidInput):
+        talk.get_entity_info("Melanie", limit=limit)
+    with pytest.raises(InvalidInput):
+        talk.entities(limit=limit * 1_000)
+
+
+def test_the_list_is_by_mentions_and_by_prefix(talk: Orchestrator) -> None:
+    assert all_of(talk)[:2] == [("Caroline Smith", "person", 2), ("Melanie", "person", 2)]
+    assert all_of(talk, limit=1) == [("Caroline Smith", "person", 2)]
+    assert [name for name, _, _ in all_of(talk, prefix="CA")] == ["Caroline Smith", "Caz Brown"]
+    assert all_of(talk, prefix="zz") == []
+
+
+def test_a_name_that_may_mean_several_tells_them_all(orc: Orchestrator) -> None:
+    orc.remember("Mr. Jordan called.")
+    orc.remember("Mr. Jordan wrote.")
+    orc.remember("We flew to Jordan in Asia.")
+    kinds = {kind for name, kind, _ in all_of(orc, prefix="jordan") if name == "Jordan"}
+    assert kinds == {"person", "location"}
+    found = orc.get_entity_info("Jordan")
+    assert named(found) == ("Jordan", "person", 2)
+    assert [named(each) for each in found.candidates] == [("Jordan", "location", 1)]
+    orc.remember("Melanie is here.")
+    with pytest.raises(Conflict) as caught:
+        orc.merge_entities("Melanie", "Jordan", reason="?")
+    assert {each["type"] for each in caught.value.details["candidates"]} == kinds
+
+
+# What a viewer may not see.
+
+
+@pytest.fixture
+def secret(service: MemoryService) -> tuple[Orchestrator, Orchestrator]:
+    """One handle that sees all, one that sees what is internal."""
+    knowing = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
+    knowing.remember("Melanie Stone met Quentin Zanzipool.", sensitivity="Restricted")
+    knowing.remember("Melanie Stone likes tea.")
+    return knowing, service.orchestrator("orc-1")
+
+
+def test_an_entity_of_hidden_memories_is_not_there(
+    secret: tuple[Orchestrator, Orchestrator],
+) -> None:
+    knowing, other = secret
+    hidden = knowing.get_entity_info("Quentin Zanzipool")
+    for name in ("Quentin Zanzipool", "quentin zanzipool", hidden.entity_id):
+        with pytest.raises(NotFound):
+            other.get_entity_info(name)
+        with pytest.raises(NotFound):
+            other.merge_entities("Melanie Stone", name, reason="guess")
+        with pytest.raises(NotFound):
+            other.split_entity(name, names=["x"], reason="guess")
+    assert all_of(other) == [("Melanie Stone", "person", 1)]
+    assert all_of(other, prefix="quentin") == []
+
+
+def test_counts_and_companions_are_of_visible_memories(
+    secret: tuple[Orchestrator, Orchestrator],
+) -> None:
+    knowing, other = secret
+    assert named(knowing.get_entity_info("Melanie Stone")) == ("Melanie Stone", "person", 2)
+    found = other.get_entity_info("Melanie Stone")
+    assert named(found) == ("Melanie Stone", "person", 1)
+    assert found.related == ()
+    assert "zanzipool" not in found.model_dump_json().casefold()
+
+
+def test_a_name_that_stands_in_hidden_memories_alone_is_neither_shown_nor_found(
+    secret: tuple[Orchestrator, Orchestrator],
+) -> None:
+    knowing, other = secret
+    knowing.merge_entities("Quentin Zanzipool", "Melanie Stone", reason="one person")
+    assert named(knowing.get_entity_info("Melanie Stone")) == ("Quentin Zanzipool", "person", 2)
+    assert knowing.get_entity_info("Melanie Stone").aliases == ("Melanie Stone",)
+    found = other.get_entity_info("Melanie Stone")
+    assert named(found) == ("Melanie Stone", "person", 1)
+    assert "zanzipool" not in found.model_dump_json().casefold()
+    assert all_of(other) == [("Melanie Stone", "person", 1)]
+    assert all_of(other, prefix="quentin") == []
+    with pytest.raises(NotFound):
+        other.get_entity_info("Quentin Zanzipool")
+    with pytest.raises(NotFound):
+        other.split_entity("Melanie Stone", names=["Quentin Zanzipool"], reason="guess")
+
+
+def test_session_and_project_scopes_are_kept(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    inside = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
+    inside.remember("Quentin Zanzipool writes.", scope="project", scope_id="p")
+    assert inside.get_entity_info("Quentin Zanzipool").mention_count == 1
+    assert orc.entities() == []
+
+
+# Merging and splitting.
+
+
+def test_a_merge_moves_links_names_and_counts_and_survives_a_rebuild(talk: Orchestrator) -> None:
+    kept = talk.get_entity_info("Caroline Smith")
+    gone = talk.get_entity_info("Caz Brown")
+    merged = talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    assert merged == EntityInfo(
+        entity_id=kept.entity_id, canonical_name="Caroline Smith", type="person", mention_count=3
+    )
+    found = talk.get_entity_info("caz brown")
+    assert (found.entity_id, found.aliases) == (kept.entity_id, ("Caz Brown",))
+    assert talk.get_entity_info(gone.entity_id).entity_id == kept.entity_id
+    assert "caz brown" not in links(talk)
+    sound_after_a_rebuild(talk)
+    talk.remember("A letter of Caz Brown came.")
+    assert talk.get_entity_info("Caroline Smith").mention_count == 4
+    with pytest.raises(Conflict):
+        talk.merge_entities("Caroline Smith", "Caz Brown", reason="again")
+    sound_after_a_rebuild(talk)
+
+
+def test_a_memory_that_names_both_is_linked_once(talk: Orchestrator) -> None:
+    talk.remember("Caroline Smith is Caz Brown to some.")
+    assert talk.merge_entities("Caroline Smith", "Caz Brown", reason="x").mention_count == 4
+    sound_after_a_rebuild(talk)
+
+
+def test_a_split_takes_back_what_a_merge_joined(talk: Orchestrator) -> None:
+    talk.remember("Caroline Smith is Caz Brown to some.")
+    before = rows(talk)
+    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.remember("Caz Brown, later.")
+    apart = talk.split_entity("Caroline Smith", names=["Caz Brown"], reason="another person")
+    assert named(apart) == ("Caz Brown", "person", 3)
+    assert named(talk.get_entity_info("Caroline Smith")) == ("Caroline Smith", "person", 3)
+    assert talk.get_entity_info("Caroline Smith").aliases == ()
+    assert [each for each in rows(talk) if "later" not in each[2]] == before
+    sound_after_a_rebuild(talk)
+
+
+def test_a_chain_of_merges_is_one_entity_and_comes_apart_by_name(talk: Orchestrator) -> None:
+    talk.merge_entities("Caz Brown", "Melanie", reason="1")
+    talk.merge_entities("Caroline Smith", "Caz Brown", reason="2")
+    assert talk.get_entity_info("Melanie").canonical_name == "Caroline Smith"
+    assert talk.get_entity_info("Melanie").aliases == ("Caz Brown", "Melanie")
+    sound_after_a_rebuild(talk)
+    apart = talk.split_entity("Melanie", names=["Caz Brown", "melanie"], reason="3")
+    assert (apart.canonical_name, apart.mention_count) == ("Caz Brown", 2)
+    assert talk.get_entity_info("Melanie").canonical_name == "Caz Brown"
+    sound_after_a_rebuild(talk)
+
+
+def test_entities_of_two_types_can_be_one(orc: Orchestrator) -> None:
+    orc.remember("Mr. Jordan called.")
+    orc.remember("We flew to Jordan in Asia.")
+    found = orc.get_entity_info("Jordan")
+    [other] = found.candidates
+    orc.merge_entities(found.entity_id, other.entity_id, reason="a place in his name")
+    assert orc.get_entity_info("Jordan").mention_count == 2
+    assert orc.get_entity_info("Jordan").candidates == ()
+    sound_after_a_rebuild(orc)
+
+
+@pytest.mark.parametrize(
+    ("names", "error"),
+    [
+        ([], InvalidInput),
+        (["..."], InvalidInput),
+        (["a"] * 3 + [f"n{number}" for number in range(51)], InvalidInput),
+        (["caroline smith"], Conflict),
+        (["Melanie"], NotFound),
+    ],
+)
+def test_only_other_names_of_the_entity_can_be_split_off(
+    talk: Orchestrator, names: list[str], error: type[Exception]
+) -> None:
+    before = rows(talk, "SELECT count(*) FROM audit_log")
+    with pytest.raises(error):
+        talk.split_entity("Caroline Smith", names=names, reason="x")
+    assert rows(talk, "SELECT count(*) FROM audit_log") == before
+
+
+def test_merging_and_splitting_are_journalled(talk: Orchestrator) -> None:
+    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.split_entity("Caroline Smith", names=["Caz Brown"], reason="after all not")
+    told = rows(
+        talk,
+        "SELECT action, subject, actor, details FROM audit_log WHERE action LIKE '%entit%'"
+        " ORDER BY seq",
+    )
+    assert [each[0] for each in told] == ["merge_entities", "split_entity"]
+    merged, parted = (json.loads(each[3]) for each in told)
+    assert (merged["reason"], merged["links"]) == ("her pen name", 1)
+    assert merged["other"]["name"] == "Caz Brown"
+    assert (parted["reason"], parted["links"]) == ("after all not", 1)
+    assert parted["new"]["id"] == merged["other"]["id"]
+    assert told[0][1] == told[1][1] == merged["into"]["id"]
+
+
+def test_a_merge_goes_with_an_export(talk: Orchestrator, tmp_path: Path) -> None:
+    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.export(tmp_path / "all.jsonl")
+    with (tmp_path / "all.jsonl").open("rb") as lines:
+        talk._service.import_lines("orc-2", lines)
+    other = talk._service.orchestrator("orc-2")
+    found, given = (
+        each.get_entity_info("Caz Brown").model_dump(exclude={"memories"}) for each in (other, talk)
+    )
+    assert found == given
+    assert given["aliases"] == ("Caz Brown",)
+    sound_after_a_rebuild(other)
+
+
+def test_another_spelling_is_an_alias_once(orc: Orchestrator) -> None:
+    orc.remember("Acme Corp is here.")
+    for _ in range(3):
+        orc.remember("ACME Corp is here.", kind="episode", session_id="s")
+    assert orc.get_entity_info("acme corp").aliases == ("ACME Corp",)
+    assert rows(orc, "SELECT alias_key, alias FROM entity_aliases") == [("acme corp", "ACME Corp")]
+    sound_after_a_rebuild(orc)
+
+
+# Nicknames.
+
+
+def test_nicknames_are_found_in_texts_and_in_questions_both_ways(tmp_path: Path) -> None:
+    with service_with(tmp_path, nicknames=["Cazza=Caroline Smith"]) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        by_nick = orc.remember("then Cazza burned the soup")
+        by_name = orc.remember("Caroline Smith bought a boat")
+        orc.remember("Melanie reads")
+        found = orc.get_entity_info("cazza")
+        assert named(found) == ("Caroline Smith", "person", 2)
+        assert found.aliases == ("Cazza",)
+        for question in ("What about Cazza?", "what about cazza?", "what about caroline smith?"):
+            shown = {
+                each.memory.memory_id
+                for each in orc.recall(question).items
+                if "entity" in each.legs
+            }
+            assert shown == {by_nick, by_name}, question
+        sound_after_a_rebuild(orc)
+
+
+def test_memories_of_before_a_nickname_are_found_by_it(tmp_path: Path) -> None:
+    with service_with(tmp_path) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        old = orc.remember("Mr. Cazza burned the soup")
+        assert [name for name, _, _ in all_of(orc)] == ["Cazza"]
+    with service_with(tmp_path, nicknames=["Cazza=Caroline Smith"]) as service:
+        orc = service.orchestrator("orc-1")
+        new = orc.remember("Caroline Smith bought a boat")
+        shown = {
+            each.memory.memory_id
+            for each in orc.recall("caroline smith").items
+            if "entity" in each.legs
+        }
+        assert shown == {old, new}
+        orc.rebuild(["entities"])
+        assert named(orc.get_entity_info("Caroline Smith")) == ("Caroline Smith", "person", 2)
+
+
+def test_a_nickname_in_a_longer_name_is_a_part_of_that(tmp_path: Path) -> None:
+    with service_with(tmp_path, nicknames=["Art=Arthur Stone"]) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("We visited the Art Institute of Chicago with Melanie.")
+        orc.remember("the art of Melanie")
+        with pytest.raises(NotFound):
+            orc.get_entity_info("Arthur Stone")
+
+
+def test_recall_finds_an_entity_by_its_merged_name(talk: Orchestrator) -> None:
+    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    shown = [
+        each.memory.content
+        for each in talk.recall("What of Caz Brown?").items
+        if "entity" in each.legs
+    ]
+    assert "Caroline Smith moved to Berlin." in shown
+    assert "Caz Brown sent a note to Melanie." in shown
+
+
+# Strategies of the write path.
+
+
+def test_a_pipeline_can_name_entities_on_every_write(tmp_path: Path) -> None:
+    import spacy
+
+    made = spacy.blank("en")
+    ruler: Any = made.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "ORG", "pattern": "tidewater"}])
+    made.to_disk(tmp_path / "pipeline")
+    chosen = {"fast": ["regex", "spacy"], "spacy_model": str(tmp_path / "pipeline")}
+    with service_with(tmp_path, **chosen) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("the tidewater people met Caroline Smith")
+        assert all_of(orc) == [
+            ("tidewater", "organization", 1),
+            ("Caroline Smith", "person", 1),
+        ]
+        assert orc.accurate_ner_available
+        assert service.health("orc-1")["degraded"] == []
+
+
+def test_a_write_goes_on_without_a_pipeline_that_fails_and_health_tells(tmp_path: Path) -> None:
+    chosen = {"fast": ["regex", "spacy"], "spacy_model": str(tmp_path / "none")}
+    with service_with(tmp_path, **chosen) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("we met Caroline Smith")
+        assert all_of(orc) == [("Caroline Smith", "person", 1)]
+        assert service.health("orc-1")["degraded"] == ["entities.failing"]
+
+
+def test_no_language_model_is_asked_while_a_write_waits(tmp_path: Path) -> None:
+    with (
+        service_with(tmp_path, fast=["regex", "llm"]) as service,
+        pytest.raises(InvalidInput, match="language model"),
+    ):
+        service.settings("orc-1")
+
+
+def test_without_models_nothing_accurate_is_there(orc: Orchestrator) -> None:
+    assert orc.accurate_ner_available is False
