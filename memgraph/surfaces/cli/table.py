@@ -18,6 +18,8 @@ COMMANDS: dict[str, Listed] = {
     "init": Listed(f"{_HERE}.setup", "Make an orchestrator."),
     "ingest": Listed(None, "Turn dropped files into memories."),
     "remember": Listed(f"{_HERE}.writing", "Store one memory."),
+    "say": Listed(f"{_HERE}.conversing", "Store what was said in a conversation."),
+    "sessions": Listed(f"{_HERE}.conversing", "List conversations and what of them waits."),
     "relate": Listed(f"{_HERE}.writing", "Join two memories by an edge."),
     "recall": Listed(f"{_HERE}.recall", "Recall what fits a question, with its sources."),
     "subgraph": Listed(f"{_HERE}.graph", "Show the graph around some memories."),
