@@ -169,9 +169,7 @@ def headline(week: Week) -> str:
     """How many memories of which type came, and from how many conversations."""
     facts = week.facts
     types = Counter(each.type.value for each in facts)
-    listed = ", ".join(
-        f"{number} {name}" for name, number in sorted(types.items(), key=_most_first)
-    )
+    listed = ", ".join(_counted(*each) for each in sorted(types.items(), key=_most_first))
     sessions = {each.session_id for each in week.memories if each.session_id is not None}
     number = max(week.total, len(facts))
     begun = _counted("new memory", number)

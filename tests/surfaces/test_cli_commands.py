@@ -57,6 +57,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "correct": ["correct", "orc-1", one, "The shop closes at 21:00.", "--reason", "asked"],
         "confirm": ["confirm", "orc-1", third],
         "retract": ["retract", "orc-1", third, "--reason", "wrong"],
+        "fading": ["fading", "orc-1"],
+        "reflection": ["reflection", "orc-1"],
         "list": ["list", "orc-1"],
         "show": ["show", "orc-1", one],
         "stats": ["stats", "orc-1"],

@@ -20,6 +20,8 @@ BAD_NAMES = ["..", "a/b", "a\nb", "", "x" * 65, "con", "-", "é", "a..b", "\x1b[
 NEEDING_A_DATABASE = [
     ("list",),
     ("stats",),
+    ("fading",),
+    ("reflection",),
     ("show", "fact_1"),
     ("recall", "question"),
     ("subgraph", "fact_1"),

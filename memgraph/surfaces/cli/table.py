@@ -31,6 +31,7 @@ COMMANDS: dict[str, Listed] = {
     "confirm": Listed(f"{_HERE}.writing", "Protect a memory: full confidence, no decay."),
     "retract": Listed(f"{_HERE}.writing", "Take a memory back, or restore it."),
     "fading": Listed(f"{_HERE}.fading", "Show what will fade unless someone asks for it."),
+    "reflection": Listed(f"{_HERE}.fading", "Print the latest reflection on the week."),
     "list": Listed(f"{_HERE}.reading", "List memories, newest first."),
     "show": Listed(f"{_HERE}.reading", "Show memories with all their fields."),
     "stats": Listed(f"{_HERE}.reading", "Count what is stored."),

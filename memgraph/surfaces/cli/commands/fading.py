@@ -32,6 +32,23 @@ def fading(
     return Report(as_json(found), lambda screen: _show(screen, found))
 
 
+def reflection(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Print the latest reflection on the week, as far as you may see.
+
+    `memgraph run reflection` makes one.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.latest_reflection()
+
+    def show(screen: Screen) -> None:
+        if found is None:
+            screen.line("there is no reflection yet")
+        else:
+            screen.block(found.content)
+
+    return Report({"reflection": None if found is None else as_json(found)}, show)
+
+
 def _show(screen: Screen, found: FadingReport) -> None:
     if not found.total:
         screen.line(f"nothing fades before {day(found.until)}")
@@ -65,4 +82,7 @@ def _block(confidence: float, threshold: float) -> str:
     return _LEVELS[min(int(confidence * len(_LEVELS)), len(_LEVELS) - 1)]
 
 
-COMMANDS = {"fading": make_command(fading, "fading")}
+COMMANDS = {
+    "fading": make_command(fading, "fading"),
+    "reflection": make_command(reflection, "reflection"),
+}
