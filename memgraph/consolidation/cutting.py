@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from memgraph.consolidation.words import is_past
+from memgraph.consolidation.phrases import phrases
+from memgraph.consolidation.words import is_past, word_list
 from memgraph.policy.sentences import split_sentences
 
 # Nobody tells a fact at such length; what lies behind is not read.
@@ -31,62 +32,9 @@ _PICTOGRAPHS: Final = re.compile(
 _SMILEYS: Final = re.compile(r"(?:(?<=\s)|^)[:;=][-']?[)(DPpO/|](?=\s|$)")
 _STAGE: Final = re.compile(r"\[[^\[\]]{0,400}\]")
 _URL_ALONE: Final = re.compile(r"^\s*\S+://\S+\s*$")
-_OPENERS: Final = (
-    "thanks|thank you(?: so much| very much)?|thx|hey(?: there)?|hi(?: there)?|hello|yo|wow|whoa|woah|oh|ooh|"
-    "ah|aw|aww|haha|ha|hah|lol|yeah|yep|yup|yes|nope|no|nah|ok|okay|well|so|sure(?: thing)?|"
-    "of course|absolutely|definitely|totally|exactly|right|indeed|true|cool|nice|great|awesome|"
-    "good|perfect|amazing|man|dude|gosh|omg|hmm|um|uh|actually|honestly|anyway|anyways|"
-    "by the way|btw|fyi|also|plus|and|but|then|besides|oh and|guess what|good morning|"
-    "good evening|good afternoon|good news|great news|bad news|big news|great question|good question|to be honest|tbh|"
-    "frankly|basically|i mean|you know|like i said|as i said|as you know|as always|in fact|for sure|"
-    "no worries|no problem|please note(?: that)?|note(?: that)?|just so you know|"
-    "for your information|for the record|remember that|please remember(?: that)?|"
-    "don't forget that|keep in mind that|let me tell you|speaking of which|sorry|"
-    "unfortunately|sadly|luckily|fortunately|thankfully|correct|update"
-)
-_OPENER: Final = re.compile(
-    rf"^(?:{_OPENERS})(?P<mark>\s*(?:[,:!.…]|\.\.\.|\s[-–—])+\s*|\s+(?=(?:i|i'm|i've|i'd|i'll|my|we|our|been|had|went|got|just|picked|started)\b))",
-    re.I,
-)
-_OPENING_WORD: Final = re.compile(_OPENERS, re.I)
-_REMEMBER: Final = re.compile(
-    r"^(?:(?:please )?(?:remember|note|keep in mind)(?: that)?|don['’]t forget(?: that)?|"
-    r"(?:i|just) (?:want(?:ed)?|wanna) (?:to )?(?:tell|let) you (?:know )?(?:that )?)\s*:?\s+"
-    r"(?=(?:i|i['’]m|i['’]ve|i['’]d|i['’]ll|my)\b)",
-    re.I,
-)
-# The first part only says that something follows.
-_ANNOUNCED: Final = re.compile(
-    r"^[^.,;:–—-]{0,60}\b(?:happened|news|guess what|update|thing)\b[^.,;:–—-]{0,30}\s*(?: [-–—]+|[:—–])\s+(?=\S{1,20}\s+\S)",
-    re.I,
-)
 _DASH: Final = re.compile(r"\s+[-–—]{1,2}\s+|\s*—\s*|;\s+")
-# What follows a fact to say how it felt.
-_FELT: Final = re.compile(
-    r"^(?:and |but )?(?:(?:it|that|this|they|which|everything)(?:['’]s|['’]re| is| was| were| are| has been"
-    r"| made| makes| really| felt| feels| looks| sounds| means)\b|so\b|such\b|super\b|really\b|very\b|"
-    r"pretty\b|what an?\b|how\b|just\b|absolutely\b|totally\b|you\b|can['’]t wait|thanks|isn['’]t|"
-    r"wish me|hope|check|look|let me|don['’]t|here['’]s|perfect|great|awesome|amazing|love)",
-    re.I,
-)
-_SPLICE: Final = re.compile(
-    r",\s+(?=(?:and |but |so )?(?:it|that|this|they)(?:['’]s|['’]re| is| was| were| are| felt| feels)\b"
-    r"[^,;]{0,80}$|i can['’]t wait|can['’]t wait)",
-    re.I,
-)
 # A name or a number in an afterthought: it tells something after all.
 _TELLS: Final = re.compile(r"\b(?!I\b|I['’])[A-Z]|\d")
-_SINCE: Final = re.compile(
-    r",?\s*\b(?:ever )?since (?:we last \w+(?: to each other)?|(?:our|the) last \w+|last time(?: we \w+)?"
-    r"|we (?:spoke|talked|chatted|met)(?: last)?)\b(?:\s*,\s*)?",
-    re.I,
-)
-_TAG: Final = re.compile(
-    r",?\s+(?:right|haha|lol|ha|though|too bad|huh|btw|by the way|if you know what i mean"
-    r"|as you know|thanks|please)(?=[.!…]*$)",
-    re.I,
-)
-_LAUGH: Final = re.compile(r"\b(?:ha){2,}\b|\blol\b", re.I)
 
 
 class Addressed:
@@ -129,7 +77,7 @@ def cut_turn(content: str, names: Addressed) -> list[Piece]:
 
     ``names``: of the speakers.
     """
-    pieces = []
+    pieces: list[Piece] = []
     for line in _lines(content[:MAX_TURN_CHARS]):
         for sentence in split_sentences(line):
             if len(sentence) <= MAX_SENTENCE_CHARS:
@@ -170,8 +118,8 @@ def _lines(content: str) -> Iterator[str]:
 
 def bare(sentence: str, names: Addressed) -> str:
     """A sentence without what only belongs to the talk around it."""
-    text = _LAUGH.sub("", _SMILEYS.sub(" ", _PICTOGRAPHS.sub(" ", sentence)))
-    text = " ".join(_SINCE.sub(" ", text).split()).strip()
+    text = _SMILEYS.sub(" ", _PICTOGRAPHS.sub(" ", sentence)).replace("’", "'")
+    text = " ".join(phrases("since").sub(_comma, text).split()).strip()
     for _ in range(6):
         shorter = _without_head(text, names)
         if shorter == text:
@@ -181,17 +129,23 @@ def bare(sentence: str, names: Addressed) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _comma(found: re.Match[str]) -> str:
+    """What is left of a stretch that is cut out: a comma, where two parts were held apart."""
+    rest = found.string[found.end() : found.end() + 1]
+    return ", " if found.start() and found[0].startswith(",") and rest.isalnum() else " "
+
+
 def _without_head(text: str, names: Addressed) -> str:
     text = text.lstrip(" ,.!…-–—:;*")
-    for pattern in (_OPENER, _REMEMBER, _ANNOUNCED):
-        match = pattern.match(text)
+    for name in ("opener", "remember", "announced", "conjunction"):
+        match = phrases(name).match(text)
         if match and match.end() < len(text):
             return text[match.end() :]
     if match := names.head.match(text):
         return text[match.end() :]
     # "Hey Ana, …", "Yeah Ana, …": no mark between the opener and the name.
     first, _, rest = text.partition(" ")
-    if names.alone.match(rest) and _OPENING_WORD.fullmatch(first):
+    if names.alone.match(rest) and phrases("opener words").fullmatch(first):
         return rest
     return text
 
@@ -201,16 +155,16 @@ def _tail_cut(text: str, names: Addressed) -> str:
     parts = _DASH.split(text)
     kept = [parts[0]]
     for part in parts[1:]:
-        if _FELT.match(part) or len(part.split()) < 3:
+        if phrases("felt").match(part) or len(part.split()) < 3:
             break
         kept.append(part)
     if len(kept) < len(parts):
         text = text[: text.index(parts[len(kept)], sum(map(len, kept)))].rstrip(" -–—;") + end
-    splice = _SPLICE.search(text)
+    splice = phrases("splice").search(text)
     if splice and not _TELLS.search(text, splice.end() + 5):
         text = text[: splice.start()] + (end or ".")
     for _ in range(2):
-        shorter = _TAG.sub("", text)
+        shorter = phrases("tag").sub("", text)
         shorter = names.tail.sub("", shorter)
         if shorter == text:
             break
@@ -229,9 +183,11 @@ def _with_subject(text: str) -> str:
     verb = following if adverb else lower
     if verb == "been":
         begin = "I have"
-    elif verb.endswith("ing") and (adverb or _PROGRESS.match(text)) and not _HAS_VERB.search(text):
-        begin = "I am"
-    elif verb == "gonna":
+    elif (
+        verb.endswith("ing")
+        and (adverb or phrases("progress").match(text))
+        and not phrases("finite").search(text)
+    ) or verb == "gonna":
         begin = "I am"
     elif is_past(verb) and verb not in _STATES and not _AFTER_PARTICIPLE.match(text):
         begin = "I"
@@ -240,18 +196,17 @@ def _with_subject(text: str) -> str:
     return f"{begin} {lower}{text[len(first) :]}"
 
 
-_PROGRESS: Final = re.compile(
-    r"(?:planning|hoping|looking|trying) to\b|(?:working|planning) on\b|looking for\b",
-    re.I,
-)
-_HAS_VERB: Final = re.compile(
-    r"\b(?:is|was|are|were|has|can|will|makes?|helps?|keeps?|gives?|\w+s (?:me|my|us|you))\b|['’]s\b",
-    re.I,
-)
+def _goes_on(verb: str, text: str, *, adverb: bool) -> bool:
+    """ "Still working on it": not "Working on it helps"."""
+    if not verb.endswith("ing") or phrases("finite").search(text):
+        return False
+    return adverb or phrases("progress").match(text) is not None
+
+
 _AFTER_PARTICIPLE: Final = re.compile(r"\S+(?: \S+)? (?:by|and)\b", re.I)
 # Participles at the head say how somebody is, or what something is like.
-_STATES: Final = frozenset(
+_STATES: Final = word_list(
     "was were inspired based surrounded excited motivated determined interested tired amazed "
     "blessed united located titled called named given known left taken used combined compared "
-    "related mixed packed filled supposed said added kept didn't wasn't hadn't weren't".split()
+    "related mixed packed filled supposed said added kept didn't wasn't hadn't weren't"
 )

@@ -131,13 +131,16 @@ def _fact(
 ) -> tuple[float, FactCandidate] | None:
     past = tense(said.words)
     dates = find_dates(said.text, said.turn.at_ms, past=past)
-    own = first_person(said.words) or we(said.words)
+    foreign = _is_foreign(said.words)
+    own = first_person(said.words) or we(said.words) or foreign
     if not own and second_person(said.words):
         return None
-    if not own and not has_verb(said.words) and not _is_foreign(said.words):
+    if not own and not has_verb(said.words):
         return None
     weighed = weigh(said.text, said.words, guess, dated=bool(dates), past=past, own=own)
-    if weighed is None or weighed.score < MIN_SCORE:
+    # Somebody asked for it.
+    least = MIN_SCORE / 2 if said.joined else MIN_SCORE
+    if weighed is None or weighed.score < least:
         return None
     content, form = _written(said, dates)
     days = [each.day for each in dates if each.day is not None]
@@ -166,7 +169,8 @@ def _written(said: _Said, dates: list[Dated]) -> tuple[str, str]:
             f"{said.text[each.start : each.end]}: {each.told}" for each in dates if not each.written
         ]
         behind = f" ({'; '.join(told)})" if told else ""
-        return f"{said.speaker.head}: “{said.text}”{behind}", "verbatim"
+        words = said.text if said.text in said.quote else said.quote
+        return f"{said.speaker.head}: “{words}”{behind}", "verbatim"
     if _is_foreign(said.words):
         return f"{said.speaker.head}: “{said.quote}”", "verbatim"
     return text, "plain"

@@ -24,14 +24,13 @@ from memgraph.consolidation.words import (
     is_past,
     is_plural,
     third_person,
+    word_list,
     words_of,
 )
 
-_FIRST: Final = frozenset("i i'm im i've ive i'd i'll me my mine myself".split())
-_SECOND: Final = frozenset(
-    "you you're you've you'd you'll your yours yourself youre u ur ya".split()
-)
-_WE: Final = frozenset("we we're we've we'd we'll us ourselves let's lets ours our".split())
+_FIRST: Final = word_list("i i'm im i've ive i'd i'll me my mine myself")
+_SECOND: Final = word_list("you you're you've you'd you'll your yours yourself youre u ur ya")
+_WE: Final = word_list("we we're we've we'd we'll us ourselves let's ours our")
 _SUBJECTS: Final = {
     "i": "",
     "i'm": "am",
@@ -72,15 +71,15 @@ _PLURAL: Final = {
     "gonna": "are going to",
     "dont": "don't",
 }
-_INVERTED: Final = frozenset(
+_INVERTED: Final = word_list(
     "do did does am have had has can could would should will was were may might must don't "
-    "didn't suggest suggested insist insisted recommend demand nor neither so".split()
+    "didn't suggest suggested insist insisted recommend demand"
 )
-_UNFINISHED: Final = MODALS | frozenset("to do don't didn't did doesn't does let help make".split())
-_NUMBERED: Final = frozenset("war type phase part level chapter act class grade stage".split())
-_MOVES: Final = frozenset(
+_UNFINISHED: Final = MODALS | word_list("to do don't didn't did doesn't does let help make")
+_NUMBERED: Final = word_list("war type phase part level chapter act class grade stage")
+_MOVES: Final = word_list(
     "moved went go going move moving travel travelled traveled flew drove came trip back "
-    "relocated relocating got been".split()
+    "relocated relocating got been"
 )
 _SLANG: Final = {"gonna": "going to", "wanna": "want to", "gotta": "got to", "'em": "them"}
 

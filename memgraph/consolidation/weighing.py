@@ -7,92 +7,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memgraph.consolidation.words import Word, is_past
+from memgraph.consolidation.phrases import phrases
+from memgraph.consolidation.words import Word, is_past, word_list
 from memgraph.model.enums import MemoryType
 
 MAX_CONFIDENCE: Final = 0.7
 MAX_AGENT_CONFIDENCE: Final = 0.5
 
-_I: Final = r"(?:i|we|my \w+ and i)"
-_ADVERBS: Final = r"(?:(?:really|also|just|still|always|finally|recently|actually|definitely|usually|even|only|all|already|have|'ve|absolutely|totally|now|both|then|do|never|eventually|\w{3,}ly) )*"
-_SUBJECT: Final = rf"(?:^|[,;:] |\b(?:and|but|so|because|since|while|then|that|think|\w+ing) )(?:{_I}(?:['’](?:ve|m|re|d|ll))?)"
-_CUES: Final = tuple(
-    (kind, re.compile(pattern, re.I))
-    for kind, pattern in (
-        (
-            MemoryType.DECISION,
-            rf"{_SUBJECT} {_ADVERBS}(?:am |are |have )?(?:decid\w+ (?:to|on|that|against|not)|chose(?:n)? (?:to|\w+ over)|settled on|agreed (?:to|on|that)|"
-            r"made up (?:my|our) mind|opted|picked|going with|(?:will|'ll) (?:go|stick) with|sticking with|ruled out)\b"
-            r"|^(?:let['’]s (?:go with|use|switch to|stick with|ship|postpone|move (?:to|the)|drop)|decision:)"
-            r"|\b(?:team|board|committee|we all|management) (?:has |have )?(?:decided|agreed|chose|approved)\b",
-        ),
-        (
-            MemoryType.TODO,
-            rf"{_SUBJECT} {_ADVERBS}(?:need to|needs? to|have to|has to|must|gotta|got to|should (?:remember|not forget|call|send|book|buy|finish|schedule|get|check)|"
-            r"mustn't forget|can't forget)\b(?! (?:say|admit|be (?:honest|careful)|know|see|think|believe|try|agree|keep going|remember that|stay|take care))"
-            r"|^(?:todo|action item|to do|follow[- ]up)\b",
-        ),
-        (
-            MemoryType.GOAL,
-            rf"{_SUBJECT} {_ADVERBS}(?:am |are |been |was )?(?:want to|wanna|would (?:love|like) to|'d (?:love|like) to|hop(?:e|ing) (?:to|for)|plan(?:ning)? (?:to|on|for)?|"
-            r"aim(?:ing)? (?:to|for)|dream(?:ing|t)? (?:of|about)|going to|gonna|intend\w* to|thinking (?:of|about)|look(?:ing)? to|working (?:on|towards?)|"
-            r"trying to|considering|saving (?:up )?for|training for|aspire)\b"
-            rf"|{_SUBJECT.replace('i|we', 'i|we')} (?:would )?(?:love|like) to (?:become|learn|start|open|visit|travel|go|get|build|write|try|see|have)\b"
-            r"|\b(?:my|our) (?:\w+ )?(?:goal|dream|plan|aim|ambition|hope|target|mission)s?\b",
-        ),
-        (
-            MemoryType.PREFERENCE,
-            rf"{_SUBJECT} {_ADVERBS}(?:am |are |'m )?(?:love|loved|like|enjoy|enjoyed|prefer|adore|hate|dislike|detest|loathe|can't stand|cannot stand|can't live without|"
-            r"(?:not )?(?:a )?(?:big |huge |great )?fan of|(?:really )?into|obsessed|fond of|crazy about|passionate about|keen on|"
-            r"don't (?:like|enjoy|eat|drink)|never (?:eat|drink))\b(?! to (?:hear|see|know))"
-            r"|\b(?:my|our) (?:\w+ )?(?:favou?rites?|go-to|passion|hobby|hobbies|pet peeve)\b"
-            r"|^(?:i )?(?:would |['’]d )rather\b",
-        ),
-        (
-            MemoryType.FACT,
-            rf"{_SUBJECT} {_ADVERBS}(?:(?:am|'m) (?:an? |allergic|vegan|vegetarian|married|single|divorced|from|\d+|in charge|responsible|based|the )|live|lived|work (?:at|as|for|in|with|from)|"
-            r"was born|grew up|have (?:an? |two|three|four|five|\d|no |been )|have had|own|study|speak|'ve (?:been|had|got)|got an? |has an? )"
-            rf"|{_SUBJECT} {_ADVERBS}(?:am |'m |are |have been )?(?:\w+ly )?(?!feeling|hoping|looking|loving|going|being)\w{{2,}}ing\b"
-            r"|^my (?:\w+ ){1,3}(?:is|are|was|lives?|works?|has)\b|\b(?:named|called|birthday|phone number|address|email)\b"
-            r"|\b(?:runs? on|costs?|port|version|budget|deadline|depends? on|consists? of|is located|belongs? to)\b",
-        ),
-    )
+# In the order in which they are asked for.
+_CUED: Final = (
+    MemoryType.DECISION,
+    MemoryType.TODO,
+    MemoryType.GOAL,
+    MemoryType.PREFERENCE,
+    MemoryType.FACT,
 )
-_HEDGE: Final = re.compile(
-    r"\b(?:maybe|perhaps|i (?:think|guess|suppose|believe|feel like)|probably|possibly|might|may (?:be|have)|not sure|"
-    r"(?:kind|sort) of|seems?|apparently|could be|as far as i know|if i remember|supposedly|i['’]m not certain|unsure|"
-    r"hopefully|roughly|i'm thinking)\b",
-    re.I,
-)
-_FEELING: Final = frozenset(
+_FEELING: Final = word_list(
     "happy glad great amazing awesome wonderful fantastic incredible beautiful lovely nice good "
-    "excited proud grateful thankful blessed inspiring inspired fun cool perfect gorgeous special "
-    "rewarding fulfilling joy happiness peace calming soothing relaxing feeling feel feels felt "
-    "love loved appreciate appreciated important huge best special lucky positive positivity vibes "
-    "journey strength courage support supportive motivated motivation determined passion heart "
-    "dreams hope believe going keep keeps keeping pushing push forward give giving stay staying "
-    "difference impact inspire inspires motivate motivates encourage encouragement goals reach "
-    "success succeed challenges blast thrilled moved touching meaningful powerful memories memorable moments "
-    "stress stressful tough hard rough overwhelming difficult amazed absolutely truly totally".split()
+    "excited proud grateful thankful blessed inspiring inspired fun cool perfect gorgeous "
+    "special rewarding fulfilling joy happiness peace calming soothing relaxing feeling feel "
+    "feels felt love loved appreciate appreciated important huge best special lucky positive "
+    "positivity vibes journey strength courage support supportive motivated motivation "
+    "determined passion heart dreams hope believe going keep keeps keeping pushing push forward "
+    "give giving stay staying difference impact inspire inspires motivate motivates encourage "
+    "encouragement goals reach success succeed challenges blast thrilled moved touching "
+    "meaningful powerful memories memorable moments stress stressful tough hard rough "
+    "overwhelming difficult amazed absolutely truly totally"
 )
-_PLAIN: Final = frozenset(
-    "a an the my our your his her their its i i'm i've i'd i'll me we we're we've us you it is am are was "
-    "were be been being have has had do does did to of in on at for with and or but so that this it's "
-    "from by as about into just really also very too some all not no will would can could should like "
-    "there here then than when what how who which one get got make made go going thing things lot "
-    "lots bit kind out up down over back more most much many really even still always never ever "
-    "time way people everyone something someone them they he she him day life".split()
+_PLAIN: Final = word_list(
+    "a an the my our your his her their its i i'm i've i'd i'll me we we're we've us you it is "
+    "am are was were be been being have has had do does did to of in on at for with and or but "
+    "so that this it's from by as about into just really also very too some all not no will "
+    "would can could should like there here then than when what how who which one get got make "
+    "made go going thing things lot lots bit kind out up down over back more most much many "
+    "really even still always never ever time way people everyone something someone them they "
+    "he she him day life monday tuesday wednesday thursday friday saturday sunday january "
+    "february march april june july august september october november december next last week "
+    "weekend month year ago yesterday today tomorrow tonight"
 )
-_NUMBER: Final = re.compile(
-    r"(?<![\w])[$€£]?\d[\d.,:]*\w{0,3}|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|hundred|thousand|dozen)\b",
-    re.I,
-)
-_KIN: Final = frozenset(
+_KIN: Final = word_list(
     "wife husband partner girlfriend boyfriend mom mum mother dad father parents sister brother "
     "son daughter kids children baby dog cat puppy kitten pet pets grandma grandpa grandmother "
     "grandfather aunt uncle cousin boss friend friends family fiancé fiancée roommate job work "
     "house home apartment car school degree college university company business store studio "
-    "office project team birthday wedding surgery hospital doctor allergy allergic trip".split()
+    "office project team birthday wedding surgery hospital doctor allergy allergic trip"
 )
 _OTHER_OWNED: Final = re.compile(r"\b(?:you|your|you['’]re)\b", re.I)
 _WEIGHT: Final = {
@@ -111,7 +69,7 @@ _WEIGHT: Final = {
 _NEEDS_A_CUE: Final = frozenset((MemoryType.DECISION, MemoryType.TODO, MemoryType.GOAL))
 _SURE: Final = 0.7
 # In the present tense they tell of what is to come.
-_SCHEDULED: Final = frozenset("expires starts begins leaves arrives departs ends due".split())
+_SCHEDULED: Final = word_list("expires starts begins leaves arrives departs ends due")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +120,8 @@ def weigh(
         own: it is in the first person.
     """
     kind, likely = guess
-    cue = next((each for each, pattern in _CUES if pattern.search(text)), None)
-    if past and own and (dated or cue in (None, MemoryType.FACT) and _acts(words)):
-        if cue in (None, MemoryType.FACT, MemoryType.PREFERENCE, MemoryType.GOAL):
-            cue = MemoryType.EVENT
-    if cue is None and dated and past:
+    cue = next((each for each in _CUED if phrases(f"cue {each.value}").search(text)), None)
+    if past and _is_event(cue, words, dated=dated, own=own):
         cue = MemoryType.EVENT
     if kind is MemoryType.IDENTITY:
         kind = MemoryType.FACT
@@ -183,9 +138,28 @@ def weigh(
     return Weighed(chosen, round(score, 6))
 
 
+def _is_event(cue: MemoryType | None, words: Sequence[Word], *, dated: bool, own: bool) -> bool:
+    """Whether a sentence in the past tense tells what happened once."""
+    if dated:
+        return cue not in (MemoryType.DECISION, MemoryType.TODO) if own else cue is None
+    return own and cue in (None, MemoryType.FACT) and _acts(words)
+
+
 def _acts(words: Sequence[Word]) -> bool:
     """Whether the first verb after "I" is a past one of doing, not of feeling or being."""
-    still = ("was", "were", "had", "felt", "thought", "knew", "loved", "wanted", "liked", "used")
+    still = (
+        "was",
+        "were",
+        "had",
+        "felt",
+        "thought",
+        "knew",
+        "loved",
+        "wanted",
+        "liked",
+        "used",
+        "wasn't",
+    )
     for at, word in enumerate(words[:-1]):
         if word.lower in ("i", "we"):
             following = [each.lower for each in words[at + 1 : at + 4]]
@@ -201,11 +175,15 @@ def salience(words: Sequence[Word], text: str, *, dated: bool, own: bool) -> flo
     felt = sum(each in _FEELING for each in content)
     solid = len(content) - felt
     names = sum(
-        word.text[:1].isupper() and at > 0 and not word.lower.startswith("i'") and word.lower != "i"
+        word.text[:1].isupper()
+        and at > 0
+        and word.lower not in _PLAIN
+        and not word.lower.startswith("i'")
+        and word.lower != "i"
         for at, word in enumerate(words)
     )
     value = 0.25 + 0.07 * min(solid, 6) - 0.06 * felt
-    value += 0.12 * min(names, 2) + (0.12 if _NUMBER.search(text) else 0.0)
+    value += 0.12 * min(names, 2) + (0.12 if phrases("number").search(text) else 0.0)
     value += 0.18 if dated else 0.0
     value += 0.1 if any(each in _KIN for each in lowers) else 0.0
     value += 0.1 if own else -0.1
@@ -232,7 +210,7 @@ def confidence_of(kind: MemoryType, text: str, *, own: bool, agent: bool, joined
     value = MAX_CONFIDENCE if own or kind is MemoryType.DECISION else 0.6
     if agent:
         value = min(value, 0.45)
-    if _HEDGE.search(text):
+    if phrases("hedge").search(text):
         value -= 0.2
     if joined:
         value -= 0.05

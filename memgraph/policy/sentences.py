@@ -14,6 +14,8 @@ _ABBREVIATED = (
 _ABBREVIATIONS = frozenset(_ABBREVIATED.split())
 # They end a sentence as often as not: the next word's capital decides.
 _MAYBE_LAST = frozenset(("etc", "inc", "ltd", "co", "corp", "usw", "a.m", "p.m"))
+# Ordinary words too, unless a number follows: "no. 5", "no. That is wrong."
+_BEFORE_NUMBERS = frozenset(("no", "art", "max", "min", "ed", "ch", "abs", "fig", "sec", "sun"))
 _LAST_WORD = re.compile(r"[^\s(\[\"“«]*$")
 _MONTHS = re.compile(
     r"\s+(januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)\b",
@@ -55,6 +57,8 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
         ordinal = match.start() == len(word) or _MONTHS.match(follows) is not None
         return not (len(word) <= 2 and ordinal)
     if word in _MAYBE_LAST:
+        return True
+    if word in _BEFORE_NUMBERS and head and not head[0].isdigit():
         return True
     if len(word) == 1 and word.isalpha():
         return False
