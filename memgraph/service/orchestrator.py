@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memgraph.service.handle_agents import AgentsHandle
 from memgraph.service.handle_consolidating import ConsolidatingHandle
 from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_fading import FadingHandle
@@ -13,6 +14,7 @@ from memgraph.service.handle_sessions import SessionsHandle
 
 
 class Orchestrator(
+    AgentsHandle,
     SessionsHandle,
     FadingHandle,
     ReadingHandle,

@@ -1,0 +1,170 @@
+"""What the tools of a language model do, and how their results are cut to fit a prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from memgraph.clock import iso
+from memgraph.model.enums import JobName, JobState
+from memgraph.policy.proposals import MAX_CONFIDENCE
+
+if TYPE_CHECKING:
+    from memgraph.model.recall import RecallItem
+    from memgraph.model.values import Memory
+    from memgraph.service.orchestrator import Orchestrator
+
+MAX_TEXT_CHARS: Final = 500
+"""Of one memory in a result; the rest is cut and marked."""
+MAX_RESULT_CHARS: Final = 8_000
+"""Of a whole result as JSON; what does not fit is left out and counted."""
+CUT: Final = " […]"
+
+Kind = Literal["episode", "fact", "reflection"]
+
+
+def search_memory(
+    handle: Orchestrator,
+    query: str,
+    kind: Kind | None = None,
+    tag: str | None = None,
+    limit: int = 10,
+) -> dict[str, Any]:
+    """Memories that answer a question, best first: ``{"memories": […], "more": bool}``."""
+    fields: dict[str, Any] = {"query": query, "top_n": limit}
+    if kind is not None:
+        fields["kinds"] = (kind,)
+    if tag is not None:
+        fields["tags"] = (tag,)
+    bundle = handle.recall(**fields)
+    _note_cut(handle, [each.memory for each in bundle.items])
+    found = [_recalled(each) for each in bundle.items]
+    return _fitting({"more": bundle.cut}, "memories", found)
+
+
+def remember_fact(
+    handle: Orchestrator,
+    content: str,
+    confidence: float = MAX_CONFIDENCE,
+    entity_names: Sequence[str] = (),
+    *,
+    session_id: str | None = None,
+) -> dict[str, Any]:
+    """Store a fact: ``{"outcome": "stored" | "duplicate", "memory_id": …}``."""
+    done = handle.propose_fact(
+        content, confidence=confidence, entity_names=entity_names, session_id=session_id
+    )
+    return {"outcome": done.outcome, "memory_id": done.memory_id}
+
+
+def correct_fact(
+    handle: Orchestrator, memory_id: str, new_content: str, *, session_id: str | None = None
+) -> dict[str, Any]:
+    """Replace what a fact says: ``{"memory_id": …, "replaced": …}``."""
+    made = handle.propose_correction(memory_id, new_content, session_id=session_id)
+    return {"memory_id": made, "replaced": memory_id}
+
+
+def confirm_fact(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
+    """Protect a fact for good: ``{"memory_id": …, "protected": true}``."""
+    handle.confirm_proposed(memory_id)
+    return {"memory_id": memory_id, "protected": True}
+
+
+def memory_stats(handle: Orchestrator) -> dict[str, Any]:
+    """How much is remembered, the latest memory, and when sessions were last consolidated."""
+    latest = handle.list_memories(limit=1)
+    done = [
+        each.ended_at
+        for each in handle.jobs(limit=200)
+        if each.job is JobName.CONSOLIDATION and each.state is JobState.DONE and each.ended_at
+    ]
+    return {
+        "memories": handle.stats()["memories"],
+        "latest_at": iso(latest[0].created_at) if latest else None,
+        "last_consolidation_at": iso(done[0]) if done else None,
+    }
+
+
+def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
+    """All about an entity: its profile, memories that name it, and what is named beside it."""
+    found = handle.get_entity_info(name)
+    handle.note_handed_out([_text(each) for each in found.memories])
+    head = {
+        "entity_id": found.entity_id,
+        "name": _cut(found.canonical_name),
+        "type": found.type.value,
+        "also_called": [_cut(each) for each in found.aliases[:10]],
+        "mentions": found.mention_count,
+        "first_seen": iso(found.first_seen),
+        "last_seen": iso(found.last_seen),
+        "named_beside": [_cut(each.canonical_name) for each in found.related[:10]],
+        "could_also_mean": [_cut(each.canonical_name) for each in found.candidates[:5]],
+    }
+    return _fitting(head, "memories", [_remembered(each) for each in found.memories])
+
+
+def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
+    """Consolidation, decay and reflection now: ``{"runs": […]}``. May take minutes."""
+    runs = handle.maintain()
+    return {
+        "runs": [
+            {
+                "job": each.job.value,
+                "state": each.state.value,
+                "counts": {name: count for name, count in each.counts.items() if count},
+                "error": each.error_code,
+            }
+            for each in runs
+        ]
+    }
+
+
+def _recalled(item: RecallItem) -> dict[str, Any]:
+    told = _remembered(item.memory)
+    told["confidence"] = round(item.effective_confidence, 2)
+    told["source"] = _cut(item.citation)
+    if item.contradicted_by:
+        told["contradicted_by"] = list(item.contradicted_by[:5])
+    return told
+
+
+def _remembered(memory: Memory) -> dict[str, Any]:
+    at = memory.event_time if memory.event_time is not None else memory.created_at
+    return {
+        "memory_id": memory.memory_id,
+        "kind": memory.kind.value,
+        "type": memory.type.value,
+        "at": iso(at),
+        "text": _text(memory),
+    }
+
+
+def _text(memory: Memory) -> str:
+    return _cut(memory.content)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    return text[: MAX_TEXT_CHARS - len(CUT)] + CUT
+
+
+def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
+    """The receipt of a recall knows whole texts; a cut one has a last line of its own."""
+    cut = [_text(each) for each in memories if len(each.content) > MAX_TEXT_CHARS]
+    if cut:
+        handle.note_handed_out(cut)
+
+
+def _fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """As many items, from the first one on, as a prompt has room for; the rest is counted."""
+    kept: list[dict[str, Any]] = []
+    room = MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False))
+    for each in items:
+        room -= len(json.dumps(each, ensure_ascii=False)) + 2
+        if room < 0:
+            break
+        kept.append(each)
+    return {name: kept, **head, "left_out": len(items) - len(kept)}
