@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from memgraph.classification.relations import RelationGuess, Statement
 from memgraph.consolidation.comparing import Comparer, is_one_claim
+from memgraph.consolidation.gating import of_one_thing
 from memgraph.consolidation.matching import Read, beside
 from memgraph.consolidation.ports import KnownFact
 from memgraph.model.enums import CapturedBy, MemoryType, Relation, SourceType
@@ -33,7 +34,11 @@ class StoredFacts:
     def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
         """Facts that may contradict a statement of that time (None: now)."""
         new = Statement(text, self._at if time_ms is None else time_ms)
-        rows = [row for row in self._beside(text, MAX_FOUND) if is_one_claim(row.content)]
+        rows = [
+            row
+            for row in self._beside(text, MAX_FOUND)
+            if is_one_claim(row.content) and of_one_thing(text, row.content)
+        ]
         said = self._comparer.relations([(Statement(row.content, row.time), new) for row in rows])
         return [
             _known(row)

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from memgraph.classification.relations import RelationGuess, Statement
 from memgraph.consolidation.comparing import Claim, Comparer, Pair, claim_of, is_one_claim
 from memgraph.consolidation.drafts import Draft
+from memgraph.consolidation.gating import of_one_thing, says_the_same, stands
 from memgraph.model.enums import EdgeType, Relation
 from memgraph.model.values import EdgeInput
 from memgraph.policy.dedup import Sameness, compare, content_hash, same_names, same_weights
@@ -29,7 +30,7 @@ Read = Callable[[], AbstractContextManager[sa.Connection]]
 CANDIDATES = 8
 # A repetition shares its rare words, and a contradiction those that name its subject: words are
 # searched for, the rarest first, until so many memories hold them.
-MAX_MATCHING_ROWS = 1_500
+MAX_MATCHING_ROWS = 500
 
 _EDGES = {Relation.CONTRADICTS: EdgeType.CONTRADICTS, Relation.UPDATES: EdgeType.UPDATES}
 
@@ -158,7 +159,9 @@ def _relate(
         pairs += [
             (each, side)
             for side in sides
-            if side.claim.may_meet(claim) and is_one_claim(side.claim.text)
+            if side.claim.may_meet(claim)
+            and is_one_claim(side.claim.text)
+            and (of_one_thing(claim.text, side.claim.text) or repeats(content, side.content))
         ]
     said = comparer.relations([_pair(each, side) for each, side in pairs])
     matched.compared += sum(guess is not None for guess in said)
@@ -168,7 +171,7 @@ def _relate(
         sure = _repeats_by(each, side, guess)
         if sure > best.get(each.number, (0.0, ""))[0]:
             best[each.number] = (sure, side.reference)
-        elif guess is not None and guess.relation in _EDGES:
+        elif guess is not None and stands(guess, each.given.content, side.content):
             links.append((each, side, guess))
     for number, (_, reference) in best.items():
         matched.repeats[number] = reference
@@ -194,9 +197,9 @@ def _repeats_by(each: Draft, side: _Side, guess: RelationGuess | None) -> float:
         # Nearly the same words may still say the opposite: "passed" and "failed" are one word.
         against = guess is not None and guess.relation in _EDGES
         return 0.0 if against else 1.0
-    if guess is None or guess.relation is not Relation.DUPLICATE:
+    if guess is None or not says_the_same(guess, new, old) or not same_weights(new, old):
         return 0.0
-    return guess.probability if same_weights(new, old) else 0.0
+    return guess.probability
 
 
 def _edge(each: Draft, side: _Side, guess: RelationGuess) -> EdgeInput:

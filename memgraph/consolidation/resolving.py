@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from memgraph.classification.relations import Statement
 from memgraph.consolidation.comparing import Comparer
 from memgraph.consolidation.drafts import Draft
+from memgraph.consolidation.gating import of_one_thing
 from memgraph.consolidation.lookup import is_protected, stands_against
 from memgraph.consolidation.matching import Matched, Read
 from memgraph.consolidation.ports import ResolutionProposal
@@ -67,7 +68,8 @@ def decide(
             row = known[loser]
             new = said.get(winner) or Statement(known[winner].content, known[winner].time)
             [guess] = comparer.relations([(Statement(row.content, row.time), new)])
-            if guess is None or not stands_against(guess):
+            of_one = of_one_thing(row.content, new.text)
+            if guess is None or not of_one or not stands_against(guess):
                 code = "resolution.unrelated"
         if code is not None:
             refused.append(_rejected(code, where, number))

@@ -138,6 +138,8 @@ def _require_unchanged_store(connection: sa.Connection, group: GroupWork) -> Non
     if queries.active_ids(connection, targets) != targets:
         raise StoreMoved
     contents = [each.given.content for each in matched.fresh]
+    if not contents:
+        return
     if queries.same_facts(connection, {content_hash(each) for each in contents}, place):
         raise StoreMoved
     since = queries.facts_since(connection, matched.since, place, MAX_SINCE)

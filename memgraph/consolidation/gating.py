@@ -1,0 +1,100 @@
+"""When two facts speak of one thing, and what the classifier's word then counts for.
+
+The classifier learned on pairs that somebody had chosen. Of facts from conversations nearly all
+pairs are of other things, and many speak of one person on one topic without a common claim: there
+its word counts only where both share a subject and an attribute, and it can name what differs.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from memgraph.classification import relation_lexicon as lexicon
+from memgraph.classification.relation_tokens import stem, tokenize
+from memgraph.classification.relations import RelationGuess
+from memgraph.model.enums import Relation
+
+# Shares of the content words of the statement with fewer and of the one with more of them.
+OF_FEWER, OF_MORE = 0.5, 0.34
+REPEATED_OF_FEWER, REPEATED_OF_MORE, REPEATED_WORDS = 0.75, 0.5, 3
+
+_LARGE = re.compile(r"\b[^\W\d_a-z]\w*")
+# A day that was worked out from "last week": it tells of something that happened once.
+_HAPPENED = re.compile(r"\(\D{0,20}\d{4}-\d\d")
+_DIFFERENCES = frozenset({"negation_flip", "correction", "open_then_done", "other_bound"})
+
+
+class Shared(NamedTuple):
+    """Content words, names left out, that stand in both of two statements."""
+
+    words: int
+    of_fewer: float
+    of_more: float
+
+
+def shared(a: str, b: str) -> Shared:
+    """How much of two statements is common, names and function words left out; shares 0..1."""
+    names = _names(a) | _names(b)
+    left, right = _content(a) - names, _content(b) - names
+    common = len(left & right)
+    fewer, more = sorted((len(left), len(right)))
+    return Shared(common, common / max(fewer, 1), common / max(more, 1))
+
+
+def of_one_thing(a: str, b: str) -> bool:
+    """Whether two statements share so much that a relation between them can be claimed."""
+    both = shared(a, b)
+    return both.of_fewer >= OF_FEWER and both.of_more >= OF_MORE
+
+
+def stands(guess: RelationGuess, a: str, b: str) -> bool:
+    """Whether a guessed contradiction or update may be written: one subject, told apart by
+    another value than a day, or by a negation."""
+    if guess.relation not in (Relation.CONTRADICTS, Relation.UPDATES) or not _one_subject(guess):
+        return False
+    return _differs(guess, a, b)
+
+
+def says_the_same(guess: RelationGuess, a: str, b: str) -> bool:
+    """Whether a guessed paraphrase may be merged: nothing differs that can be named, and most
+    words are common, since what is merged is not kept."""
+    if guess.relation is not Relation.DUPLICATE or not _one_subject(guess):
+        return False
+    both = shared(a, b)
+    enough = both.of_fewer >= REPEATED_OF_FEWER and both.of_more >= REPEATED_OF_MORE
+    return enough and both.words >= REPEATED_WORDS and not _differs(guess, a, b)
+
+
+def _one_subject(guess: RelationGuess) -> bool:
+    return "same_subject" in guess.reasons and "other_subject" not in guess.reasons
+
+
+def _differs(guess: RelationGuess, a: str, b: str) -> bool:
+    once = _HAPPENED.search(a) is not None and _HAPPENED.search(b) is not None
+    for reason in guess.reasons:
+        if reason in _DIFFERENCES:
+            return True
+        if reason == "value_differs:date" and not once:
+            return True
+        if reason.startswith("value_differs:") and reason != "value_differs:date":
+            return True
+    return "polarity_differs" in guess.reasons and guess.relation is not Relation.UPDATES
+
+
+@lru_cache(maxsize=4_096)
+def _content(text: str) -> frozenset[str]:
+    return frozenset(
+        token.stem
+        for token in tokenize(text)
+        if token.low not in lexicon.STOP
+        and token.low not in lexicon.LIGHT
+        and token.low not in lexicon.NEGATORS
+        and stem(token.low)
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _names(text: str) -> frozenset[str]:
+    return frozenset(stem(word.lower()) for word in _LARGE.findall(text))
