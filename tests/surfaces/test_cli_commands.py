@@ -18,6 +18,7 @@ else:
     CommandLine = object
 
 MakeContradiction = Callable[[], tuple[str, str, str]]
+WHY = ("--reason", "asked")
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
@@ -32,6 +33,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     """Arguments with which each command succeeds."""
     one, other, edge = make()
     third = cli.remember("The shop sells bread.")
+    cli.remember("Ada Okafor bakes with Nora Quill.")
     backup = str(folder / "orc-1.backup")
     labels = folder / "labels"
     labels.mkdir()
@@ -61,6 +63,13 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "reflection": ["reflection", "orc-1"],
         "list": ["list", "orc-1"],
         "show": ["show", "orc-1", one],
+        "entities list": ["entities", "orc-1"],
+        "entities merge": ["entities", "merge", "orc-1", "Ada Okafor", "Nora Quill", *WHY],
+        "entities split": [
+            *("entities", "split", "orc-1", "Ada Okafor"),
+            *("--name", "Nora Quill", *WHY),
+        ],
+        "entity": ["entity", "orc-1", "Nora Quill"],
         "stats": ["stats", "orc-1"],
         "verify": ["verify", "orc-1"],
         "rebuild": ["rebuild", "orc-1"],

@@ -34,6 +34,8 @@ COMMANDS: dict[str, Listed] = {
     "reflection": Listed(f"{_HERE}.fading", "Print the latest reflection on the week."),
     "list": Listed(f"{_HERE}.reading", "List memories, newest first."),
     "show": Listed(f"{_HERE}.reading", "Show memories with all their fields."),
+    "entities": Listed(f"{_HERE}.entities", "List entities, merge and split them."),
+    "entity": Listed(f"{_HERE}.entities", "Show all about one entity."),
     "stats": Listed(f"{_HERE}.reading", "Count what is stored."),
     "verify": Listed(f"{_HERE}.operating", "Audit a database and its journal."),
     "rebuild": Listed(f"{_HERE}.operating", "Make indexes anew."),

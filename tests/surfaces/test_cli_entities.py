@@ -1,0 +1,52 @@
+"""The commands about entities, as a person and a program see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+else:
+    CommandLine = object
+
+
+@pytest.fixture
+def talk(cli: CommandLine) -> CommandLine:
+    cli.remember("Ada Okafor bakes with Nora Quill.")
+    cli.remember("Ada Okafor lives in Lisbon.")
+    return cli
+
+
+def test_a_profile_is_pleasant_to_read(talk: CommandLine) -> None:
+    told = talk("entity", "orc-1", "ada okafor").out
+    assert told.startswith("Ada Okafor  person\n")
+    assert "mentions      2" in told
+    assert "named beside  " in told
+    assert "Nora Quill (1)" in told
+    assert "Ada Okafor lives in Lisbon." in told
+
+
+def test_entities_are_listed_by_mentions_and_prefix(talk: CommandLine) -> None:
+    listed = talk.json("entities", "orc-1")["entities"]
+    assert listed[0]["canonical_name"] == "Ada Okafor"
+    told = talk.json("entities", "orc-1", "--prefix", "nor")["entities"]
+    assert [each["canonical_name"] for each in told] == ["Nora Quill"]
+    assert talk("entities", "orc-1", "--prefix", "zz").out == "no entity\n"
+
+
+def test_merge_and_split(talk: CommandLine) -> None:
+    why = ("--reason", "pen name")
+    merged = talk.json("entities", "merge", "orc-1", "Ada Okafor", "Nora Quill", *why)["entity"]
+    assert merged["mention_count"] == 2
+    assert talk.json("entity", "orc-1", "Nora Quill")["aliases"] == ["Nora Quill"]
+    parted = talk("entities", "split", "orc-1", "Ada Okafor", "--name", "Nora Quill", *why)
+    assert (parted.code, "Nora Quill is ent_" in parted.out) == (0, True)
+    assert talk.json("verify", "orc-1")["ok"] is True
+
+
+def test_what_is_not_there_is_told(talk: CommandLine) -> None:
+    ran = talk("entity", "orc-1", "Quentin Zanzipool")
+    assert ran.code == 1
+    assert ran.err.startswith("error[memory.not_found]: no entity")
