@@ -363,15 +363,7 @@ def test_the_second_opinion_can_dismiss_a_contradiction_and_no_more(
     found = {}
     for word in (True, False):
         made = world(tmp_path / str(word), model)
-        fence = {
-            "content": "The garden fence is green.",
-            "type": "Fact",
-            "importance": 40,
-            "confidence": 0.6,
-            "evidence": [made.episodes[0]],
-            "quote": "We painted the garden fence green",
-        }
-        play(model, model.calls(save(fence), END), word=word)
+        play(model, model.calls(save(moved(made)), END), word=word)
         with made.service:
             found[word] = made.run().counts["contradictions"]
     assert found == {True: 1, False: 0}
