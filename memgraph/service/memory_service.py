@@ -221,6 +221,7 @@ class MemoryService:
             embedding=self._embedding,
             completion=self.completion,
             reranker=self._reranker,
+            llm=self._llm,
             environ=self.environ,
             background=False,
         )
