@@ -267,7 +267,9 @@ def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport
 
             return decay(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
         case JobName.REFLECTION:
-            raise MemgraphError(f"{asked.job} is not there yet")
+            from memgraph.service.life.reflecting import reflect
+
+            return reflect(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
 
 
 def _one_session(
