@@ -131,10 +131,11 @@ class Naming:
         """With those of the named providers that are there."""
         from memgraph.entities.strategies import Strategy
 
-        made = (self._provider(name) for name in names)
+        made = (self.provider(name) for name in names)
         return Strategy(tuple(each for each in made if each is not None))
 
-    def _provider(self, name: str) -> EntityProvider | None:
+    def provider(self, name: str) -> EntityProvider | None:
+        """One provider by its name; None: the settings name no pipeline, or no model, for it."""
         if name == "llm":
             model = self._find_llm()
             if model is None:

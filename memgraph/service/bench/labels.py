@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from memgraph.classification.relations import Statement
 from memgraph.classification.score import score_entities, score_pairs, score_types
 from memgraph.clock import parse_time
-from memgraph.entities.regex import extract
-from memgraph.errors import InvalidInput
+from memgraph.config import Settings
+from memgraph.entities.strategies import Strategy
+from memgraph.errors import InvalidConfig, InvalidInput
 from memgraph.service.classifiers import relation_classifier, type_classifier
+from memgraph.service.life.models import configured_llm
+from memgraph.service.naming import Naming, find_names
+
+ACCURATE = "accurate"
 
 
-def run(folder: Path) -> dict[str, Any]:
+def run(folder: Path, provider: str = "regex", settings: Settings | None = None) -> dict[str, Any]:
     """Scores for every file of ``folder`` whose name begins with types, pairs or entities.
+
+    Args:
+        provider: what finds the entities: ``regex``, ``spacy``, ``llm``, or ``accurate``, the
+            strategy of that name.
+        settings: say which pipeline and which model; without them there is neither.
 
     Raises:
         InvalidInput: the folder holds none of them, or a line is not what it should be.
+        InvalidConfig: the settings name no pipeline, or no model, for ``provider``.
+        ProviderError, ExtraMissing: the provider failed.
     """
-    scorers = {"types": _types, "pairs": _pairs, "entities": _entities}
+    strategy = _strategy(provider, settings)
+    scorers: dict[str, Callable[[list[dict[str, Any]]], dict[str, Any]]] = {
+        "types": _types,
+        "pairs": _pairs,
+        "entities": lambda rows: _entities(rows, strategy),
+    }
     found: dict[str, Any] = {}
     for name, scorer in scorers.items():
         rows = [row for path in sorted(folder.glob(f"{name}*.jsonl")) for row in _rows(path)]
@@ -52,11 +69,25 @@ def _pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return dict(found)
 
 
-def _entities(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _strategy(provider: str, settings: Settings | None) -> Strategy:
+    chosen = settings or Settings()
+    naming = Naming(chosen, find_names, lambda: configured_llm(chosen))
+    if provider == ACCURATE:
+        return naming.accurate
+    found = naming.provider(provider)
+    if found is None:
+        key = "memory.llm.provider" if provider == "llm" else "memory.entities.spacy_model"
+        raise InvalidConfig(f"there is nothing to score: {key} is not set", key=key)
+    return Strategy((found,))
+
+
+def _entities(rows: list[dict[str, Any]], strategy: Strategy) -> dict[str, Any]:
     gold = [[(e["start"], e["end"], e["type"]) for e in row["entities"]] for row in rows]
-    predicted = [
-        [(span.start, span.end, str(span.type)) for span in extract(row["text"])] for row in rows
-    ]
+    found = strategy.extract([row["text"] for row in rows])
+    for error in found.failures.values():
+        # A score of what the others found would be taken for that of all.
+        raise error
+    predicted = [[(one.start, one.end, str(one.type)) for one in spans] for spans in found.spans]
     return dict(score_entities(gold, predicted))
 
 

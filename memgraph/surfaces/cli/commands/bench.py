@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from memgraph.surfaces.cli.building import make_group
-from memgraph.surfaces.cli.invocation import Report
+from memgraph.surfaces.cli.building import choice, make_group
+from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 
 
+class NamedBy(StrEnum):
+    """What can be scored at finding entities."""
+
+    REGEX = "regex"
+    SPACY = "spacy"
+    LLM = "llm"
+    ACCURATE = "accurate"
+
+
 def labels(
-    context: typer.Context,  # noqa: ARG001 - every command has it
+    context: typer.Context,
     data: Annotated[
         Path,
         typer.Option(
@@ -24,11 +34,18 @@ def labels(
             help="Holds types*.jsonl, pairs*.jsonl, entities*.jsonl.",
         ),
     ],
+    provider: Annotated[
+        NamedBy,
+        choice(NamedBy, "--provider", text="What finds the entities, as the settings have it."),
+    ] = NamedBy.REGEX,
 ) -> Report:
     """Score typing, relating and entities against labelled lines."""
     from memgraph.service.bench import labels as bench
 
-    return _measured(bench.run(data))
+    if provider is NamedBy.REGEX:
+        return _measured(bench.run(data))
+    with invocation(context).service() as service:
+        return _measured(bench.run(data, provider.value, service.settings()))
 
 
 def locomo(
