@@ -11,6 +11,7 @@ from memgraph.consolidation.cutting import Addressed, Piece, bare
 from memgraph.consolidation.phrases import phrases
 from memgraph.consolidation.turns import Turn
 from memgraph.consolidation.words import word_list
+from memgraph.entities.gazetteer import gazetteer
 from memgraph.policy.sentences import split_sentences
 
 _MAX_ANSWER_WORDS: Final = 9
@@ -58,7 +59,7 @@ def joined_answer(question: Turn, answer: Turn, pieces: Sequence[Piece]) -> Whol
 
 def _short(asking: str, piece: Piece) -> Whole | None:
     reply = piece.text.rstrip(".! ")
-    if len(reply.split()) > _MAX_ANSWER_WORDS:
+    if len(reply.split()) > _MAX_ANSWER_WORDS or phrases("talk").match(reply):
         return None
     for name, pattern, whole in _RULES:
         asked = phrases(name).fullmatch(asking)
@@ -83,12 +84,16 @@ def _lowered(told: str) -> str:
 
 def _place(verb: str, told: str, quote: str) -> Whole | None:
     first = told.split(" ")[0]
-    if verb == "from":
-        return Whole(f"I am from {told.removeprefix('from ')}.", quote)
-    if first not in _LOWER and not first[:1].isupper():
+    stated = first in ("in", "at", "near", "on")
+    if verb in ("live", "from", "based"):
+        if not stated and told.removeprefix("from ").split(",")[0] not in gazetteer().places:
+            return None
+        where = told if stated else f"in {told}"
+        text = {"from": f"I am from {told.removeprefix('from ')}", "based": f"I am based {where}"}
+        return Whole(f"{text.get(verb, f'I live {where}')}.", quote)
+    if not stated and not first[:1].isupper():
         return None
-    where = told if first in ("in", "at", "near", "on") else f"in {told}"
-    return Whole(f"I am based {where}." if verb == "based" else f"I {verb} {where}.", quote)
+    return Whole(f"I {verb} {told if stated else f'at {told}'}.", quote)
 
 
 def _yes_no(asking: str, quote: str) -> Whole | None:

@@ -142,7 +142,7 @@ def _shift(day: date, days: int) -> date | None:
         return None
 
 
-def _simple(text: str, said: date, past: bool | None) -> list[Dated]:  # noqa: ARG001 - as all
+def _simple(text: str, said: date, past: bool | None) -> list[Dated]:  # noqa: ARG001 - called like the others
     offsets = {"after": 2, "before": -2, "yesterday": -1, "tomorrow": 1, "today": 0}
     found = []
     for match in _SIMPLE.finditer(text):
@@ -152,7 +152,7 @@ def _simple(text: str, said: date, past: bool | None) -> list[Dated]:  # noqa: A
     return found
 
 
-def _counted(text: str, said: date, past: bool | None) -> list[Dated]:  # noqa: ARG001 - as all
+def _counted(text: str, said: date, past: bool | None) -> list[Dated]:  # noqa: ARG001 - called like the others
     found = []
     for match in (*_AGO.finditer(text), *_IN.finditer(text)):
         word = match["number"].lower().removesuffix(" of").removeprefix("a ") or "a"
@@ -166,8 +166,10 @@ def _counted(text: str, said: date, past: bool | None) -> list[Dated]:  # noqa: 
             exact = unit == "day" and not match["number"].lower().startswith("a couple")
             told = day.isoformat() if exact else f"around {day.isoformat()}"
             found.append(_make(match, text, told, day if exact else None))
-        elif told := _months_away(said, away * (12 if unit == "year" else 1), unit):
-            found.append(_make(match, text, f"around {told}", None))
+        else:
+            month = _months_away(said, away * (12 if unit == "year" else 1), unit)
+            if month:
+                found.append(_make(match, text, f"around {month}", None))
     return found
 
 
@@ -178,7 +180,7 @@ def _months_away(said: date, months: int, unit: str) -> str | None:
     return str(year) if unit == "year" else f"{year:04}-{month + 1:02}"
 
 
-def _vague(text: str, said: date, past: bool | None) -> list[Dated]:  # noqa: ARG001 - as all
+def _vague(text: str, said: date, past: bool | None) -> list[Dated]:  # noqa: ARG001 - called like the others
     lengths = {"day": 10, "week": 10, "month": 7, "year": 4}
     return [
         _make(match, text, f"before {said.isoformat()[: lengths[match['unit'].lower()]]}", None)

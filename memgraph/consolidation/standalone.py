@@ -201,7 +201,8 @@ class _Resolver:
 
     def _as_subject(self, at: int, person: Speaker, verb: str) -> None:
         if at and self._words[at - 1].lower in _INVERTED and self._adjacent(at - 1, at):
-            raise _Unsure
+            if at == 1 or self._words[at - 1].text.islower():
+                raise _Unsure  # not "last May I"
         if at and self._words[at - 1].lower in _NUMBERED and person is self._speaker:
             raise _Unsure  # World War I
         pair = self._joined_subject(at)
