@@ -1,0 +1,278 @@
+"""The event bus: at least once, in order, alone in failure, across restarts and processes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.events import Delivered, Handler
+from memgraph.policy.delivery import KEEP_TAKEN_MS, KEEP_WAITING_MS, MOST_ATTEMPTS
+from memgraph.service.life.events import INTERRUPTED, PAGE
+
+COMPLETED = "memory.session_completed"
+PATIENCE_S = 10.0
+LONG_MS = 3_600_000
+
+
+def say(orc: Orchestrator, *sessions: str) -> None:
+    for session in sessions:
+        orc.save_episode("Hello.", session_id=session, source_role="user")
+
+
+class Taker:
+    """A subscriber that keeps what it gets, and fails as long as it is told to."""
+
+    def __init__(self) -> None:
+        self.seqs: list[int] = []
+        self.failing: Exception | None = None
+
+    def __call__(self, given: Delivered) -> None:
+        if self.failing is not None:
+            raise self.failing
+        self.seqs.append(given.seq)
+
+
+def rows(orc: Orchestrator, table: str) -> int:
+    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
+        return int(connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one())
+
+
+def test_every_event_comes_once_and_in_order(orc: Orchestrator) -> None:
+    taker = Taker()
+    orc.subscribe("one", taker)
+    orc.save_episodes(
+        {"content": "Hi.", "session_id": "s", "source_role": "user"} for _ in range(3 * PAGE)
+    )
+    assert orc.deliver_events().handled == 3 * PAGE
+    say(orc, "s")
+    orc.deliver_events()
+    assert taker.seqs == list(range(1, 3 * PAGE + 2))
+    assert orc.deliver_events().handled == 0
+
+
+def test_only_the_topics_that_were_asked_for_come(orc: Orchestrator) -> None:
+    taker = Taker()
+    orc.subscribe("one", taker, topics=[COMPLETED])
+    say(orc, "a", "a", "b", "b", "c")
+    orc.deliver_events()
+    assert taker.seqs == [3, 6]
+
+
+def test_a_new_name_begins_at_the_end_or_at_the_start(orc: Orchestrator) -> None:
+    say(orc, "a")
+    late, early = Taker(), Taker()
+    orc.subscribe("late", late)
+    orc.subscribe("early", early, from_start=True)
+    say(orc, "a")
+    orc.deliver_events()
+    assert (late.seqs, early.seqs) == ([2], [1, 2])
+
+
+def test_what_happened_meanwhile_comes_after_a_restart(tmp_path: Path) -> None:
+    before, after = Taker(), Taker()
+    for taker in (before, None, after):
+        with MemoryService(tmp_path, environ={}, background=False) as service:
+            orc = service.orchestrator("orc-1", create=True)
+            if taker is not None:
+                orc.subscribe("one", taker)
+                orc.deliver_events()
+            say(orc, "s")
+            if taker is before:
+                orc.deliver_events()
+    assert (before.seqs, after.seqs) == ([1], [2])
+
+
+def test_one_that_fails_holds_up_nobody_and_gets_it_again(
+    orc: Orchestrator, clock: FixedClock, service: MemoryService
+) -> None:
+    bad, good = Taker(), Taker()
+    bad.failing = RuntimeError("secret")
+    orc.subscribe("bad", bad)
+    orc.subscribe("good", good)
+    say(orc, "s", "s")
+    assert orc.deliver_events().failed == 1
+    assert good.seqs == [1, 2]
+    assert service.health("orc-1")["degraded"] == ["events.failing"]
+    bad.failing = None
+    assert orc.deliver_events().handled == 0
+    clock.advance(ms=1_000)
+    orc.deliver_events()
+    assert bad.seqs == [1, 2]
+    assert service.health("orc-1")["degraded"] == []
+    log = service.paths("orc-1").log_file.read_text()
+    assert "RuntimeError" in log
+    assert "secret" not in log
+
+
+def test_what_nobody_takes_is_put_aside_and_can_be_tried_again(
+    orc: Orchestrator, clock: FixedClock, service: MemoryService
+) -> None:
+    bad = Taker()
+    orc.subscribe("bad", bad)
+    say(orc, "s")
+    bad.failing = NotFound("gone")
+    for _ in range(MOST_ATTEMPTS):
+        orc.deliver_events()
+        clock.advance(ms=LONG_MS)
+    bad.failing = None
+    say(orc, "s")
+    orc.deliver_events()
+    assert bad.seqs == [2]
+    [failure] = orc.event_failures()
+    assert (failure.subscriber, failure.seq, failure.error_code) == ("bad", 1, NotFound.code)
+    assert service.health("orc-1")["degraded"] == ["events.failing"]
+    bad.failing = ValueError("still")
+    assert orc.retry_events() == 0
+    bad.failing = None
+    assert orc.retry_events() == 1
+    assert bad.seqs == [2, 1]
+    assert orc.event_failures() == []
+    assert service.health("orc-1")["degraded"] == []
+
+
+def test_an_event_that_ends_its_process_is_put_aside(orc: Orchestrator, clock: FixedClock) -> None:
+    class Killed(BaseException):
+        """Stands for the end of the process: nothing after the handler happens."""
+
+    deaths = 0
+
+    def kill(given: Delivered) -> None:
+        nonlocal deaths
+        if given.seq == 1:
+            deaths += 1
+            raise Killed
+
+    orc.subscribe("one", kill)
+    say(orc, "s", "s")
+    for _ in range(MOST_ATTEMPTS):
+        with pytest.raises(Killed):
+            orc.deliver_events()
+        # Until the claim runs out nobody tries.
+        assert orc.deliver_events().handled == 0
+        clock.advance(ms=LONG_MS)
+    told = orc.deliver_events()
+    assert (told.parked, told.handled, deaths) == (1, 1, MOST_ATTEMPTS)
+    assert [each.error_code for each in orc.event_failures()] == [INTERRUPTED]
+
+
+def test_of_two_with_one_name_one_gets_an_event(tmp_path: Path) -> None:
+    """Two services stand for two processes: nothing but the database is theirs together."""
+    takers = [Taker(), Taker()]
+    services = [MemoryService(tmp_path, environ={}, background=False) for _ in takers]
+    try:
+        handles = [each.orchestrator("orc-1", create=True) for each in services]
+        for handle, taker in zip(handles, takers, strict=True):
+            handle.subscribe("one", taker)
+        for _ in range(20):
+            handles[0].save_episodes(
+                {"content": "Hi.", "session_id": "s", "source_role": "user"} for _ in range(9)
+            )
+            threads = [threading.Thread(target=each.deliver_events) for each in handles]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        for handle in handles:
+            handle.deliver_events()
+        assert sorted(takers[0].seqs + takers[1].seqs) == list(range(1, 181))
+    finally:
+        for each in services:
+            each.close()
+
+
+def test_a_handler_may_use_the_memory_it_hears_of(orc: Orchestrator) -> None:
+    def summarise(given: Delivered) -> None:
+        orc.remember(f"Session told by event {given.seq}.")
+        assert orc.deliver_events().handled == 0
+
+    orc.subscribe("one", summarise, topics=[COMPLETED])
+    say(orc, "a", "b")
+    orc.deliver_events()
+    assert [each.content for each in orc.list_memories(kinds=["fact"])] == [
+        "Session told by event 2."
+    ]
+
+
+def test_the_background_delivers_what_is_said(tmp_path: Path) -> None:
+    came = threading.Event()
+    with MemoryService(tmp_path, environ={}) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.subscribe("one", lambda _: came.set(), topics=[COMPLETED])
+        say(orc, "a", "b")
+        assert came.wait(PATIENCE_S)
+
+
+def test_subscribers_stay_when_an_idle_orchestrator_is_closed(tmp_path: Path) -> None:
+    config = {"memory.storage.max_open_orchestrators": 1}
+    taker = Taker()
+    with MemoryService(tmp_path, environ={}, config=config, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.subscribe("one", taker)
+        say(service.orchestrator("orc-2", create=True), "s")
+        say(orc, "s")
+        orc.deliver_events()
+    assert taker.seqs == [1]
+
+
+def ignore(_: Delivered) -> None:
+    """Takes everything."""
+
+
+@pytest.mark.parametrize(
+    "subscribe",
+    [
+        lambda orc, handler: orc.subscribe("", handler),
+        lambda orc, handler: orc.subscribe("one", handler, topics=["no_topic"]),
+        lambda orc, handler: orc.subscribe("one", handler, topics=[]),
+        lambda orc, handler: orc.subscribe("one", handler, claim_s=0.5),
+    ],
+)
+def test_a_wrong_subscription_is_refused(
+    orc: Orchestrator, subscribe: Callable[[Orchestrator, Handler], None]
+) -> None:
+    with pytest.raises(InvalidInput):
+        subscribe(orc, ignore)
+    assert rows(orc, "event_cursors") == 0
+
+
+def test_a_name_is_taken_once_in_a_process(orc: Orchestrator) -> None:
+    orc.subscribe("one", ignore)
+    with pytest.raises(Conflict):
+        orc.subscribe("one", ignore)
+    assert orc.unsubscribe("one") is True
+    assert orc.unsubscribe("one", forget=True) is False
+    assert rows(orc, "event_cursors") == 0
+
+
+def test_events_go_when_all_have_had_them(orc: Orchestrator, clock: FixedClock) -> None:
+    say(orc, "s", "s")
+    clock.advance(ms=KEEP_TAKEN_MS + 1)
+    say(orc, "s")
+    orc.deliver_events()
+    assert rows(orc, "events") == 1
+
+
+def test_events_wait_for_a_subscriber_but_not_for_ever(
+    orc: Orchestrator, clock: FixedClock, service: MemoryService
+) -> None:
+    taker = Taker()
+    orc.subscribe("away", ignore)
+    orc.unsubscribe("away")
+    say(orc, "s")
+    clock.advance(ms=KEEP_TAKEN_MS + 1)
+    orc.deliver_events()
+    assert rows(orc, "events") == 1
+    clock.advance(ms=KEEP_WAITING_MS)
+    say(orc, "s")
+    orc.deliver_events()
+    assert rows(orc, "events") == 1
+    assert "events.lost" in service.paths("orc-1").log_file.read_text()
+    orc.subscribe("away", taker)
+    orc.deliver_events()
+    assert taker.seqs == [2]

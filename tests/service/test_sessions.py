@@ -1,0 +1,200 @@
+"""Sessions: registered by turns, completed by the next one, opened again, seen by who may."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph.clock import FixedClock
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.conversation import AgentTurn, SessionInfo, UserTurn
+from memgraph.model.events import AgentResponse, Event, SessionCompleted, UserMessage
+from memgraph.model.values import EpisodeInput, MemoryInput
+
+
+def say(orc: Orchestrator, session_id: str, role: str = "user", **fields: Any) -> str:
+    return orc.save_episode(f"Said in {session_id}.", session_id=session_id, source_role=role)
+
+
+def told(orc: Orchestrator) -> list[Event]:
+    """All events that are kept, oldest first."""
+    found: list[Event] = []
+    orc.subscribe("test", lambda given: found.append(given.event), from_start=True)
+    orc.deliver_events()
+    orc.unsubscribe("test", forget=True)
+    return found
+
+
+def completed(orc: Orchestrator) -> list[str]:
+    return [each.session_id for each in told(orc) if isinstance(each, SessionCompleted)]
+
+
+def known(orc: Orchestrator) -> dict[str, SessionInfo]:
+    return {each.session_id: each for each in orc.sessions()}
+
+
+def states(orc: Orchestrator) -> dict[str, bool]:
+    """Whether each session is open."""
+    return {name: each.completed_at is None for name, each in known(orc).items()}
+
+
+def consolidate(orc: Orchestrator, session_id: str, through: str) -> None:
+    with orc._service.opened(orc.name) as opened, opened.database.write() as connection:
+        connection.exec_driver_sql(
+            "UPDATE sessions SET consolidated_at = 1, consolidated_through = ?,"
+            " completed_at = coalesce(completed_at, 1) WHERE session_id = ?",
+            (through, session_id),
+        )
+
+
+def test_a_turn_is_told_as_what_it_is(orc: Orchestrator) -> None:
+    user = say(orc, "s", "User")
+    agent = say(orc, "s", "researcher")
+    assert told(orc) == [
+        UserMessage(session_id="s", memory_id=user, source_role="User"),
+        AgentResponse(session_id="s", memory_id=agent, source_role="researcher"),
+    ]
+
+
+def test_a_published_turn_says_itself_what_it_is(orc: Orchestrator) -> None:
+    anna = orc.publish(UserTurn(content="Hello.", session_id="s", source_role="Anna"))
+    agent = orc.publish(AgentTurn(content="Hello Anna.", session_id="s"))
+    assert [type(each) for each in told(orc)] == [UserMessage, AgentResponse]
+    assert [orc.get(each).sequence for each in (anna, agent)] == [0, 1]
+    with pytest.raises(InvalidInput):
+        orc.publish(EpisodeInput(content="x", session_id="s", source_role="user"))  # type: ignore[arg-type]
+
+
+def test_a_new_session_completes_the_open_ones_once(orc: Orchestrator) -> None:
+    for session in ("a", "a", "b", "b", "c"):
+        say(orc, session)
+    assert completed(orc) == ["a", "b"]
+    assert states(orc) == {"a": False, "b": False, "c": True}
+
+
+def test_a_later_turn_opens_a_session_again_and_it_is_told_again(orc: Orchestrator) -> None:
+    say(orc, "a")
+    say(orc, "b")
+    say(orc, "a")
+    assert states(orc) == {"a": True, "b": True}
+    say(orc, "c")
+    assert completed(orc) == ["a", "a", "b"]
+    assert states(orc) == {"a": False, "b": False, "c": True}
+
+
+def test_a_turn_opens_what_was_consolidated_and_only_it_is_pending(orc: Orchestrator) -> None:
+    first = say(orc, "a")
+    say(orc, "b")
+    consolidate(orc, "a", first)
+    assert [each.session_id for each in orc.sessions(pending=True)] == ["b"]
+    assert [each.session_id for each in orc.sessions(pending=False)] == ["a"]
+    say(orc, "a")
+    info = known(orc)["a"]
+    assert (info.completed_at, info.consolidated_at) == (None, None)
+    assert (info.turns, info.pending) == (2, 1)
+
+
+def test_a_consolidated_session_is_not_told_when_another_begins(orc: Orchestrator) -> None:
+    consolidate(orc, "a", say(orc, "a"))
+    say(orc, "b")
+    assert completed(orc) == []
+
+
+def test_a_batch_does_what_single_turns_do(orc: Orchestrator, service: MemoryService) -> None:
+    order = ["a", "b", "a", "c", "b", "d"]
+    for session in order:
+        say(orc, session)
+    other = service.orchestrator("orc-2", create=True)
+    other.save_episodes(
+        {"content": "Said.", "session_id": session, "source_role": "user"} for session in order
+    )
+    assert sorted(completed(other)) == sorted(completed(orc))
+    assert states(other) == states(orc)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_turns_from_elsewhere_tell_of_their_sessions_alone(orc: Orchestrator, many: bool) -> None:
+    say(orc, "live")
+    turn = {"kind": "episode", "session_id": "old", "source_role": "user"}
+    if many:
+        orc.remember_many([MemoryInput(content=f"Turn {at}.", **turn) for at in range(3)])
+        orc.remember_many([MemoryInput(content="One more.", **turn)])
+    else:
+        for at in range(4):
+            orc.remember(f"Turn {at}.", **turn)
+    assert [type(each) for each in told(orc)] == [UserMessage, SessionCompleted]
+    assert states(orc) == {"live": True, "old": False}
+    assert known(orc)["old"].pending == 4
+
+
+def test_turns_from_elsewhere_open_nothing_and_tell_what_was_consolidated(
+    orc: Orchestrator,
+) -> None:
+    through = orc.remember("Turn.", kind="episode", session_id="old", source_role="user")
+    consolidate(orc, "old", through)
+    orc.remember("Another.", kind="episode", session_id="old", source_role="user")
+    assert completed(orc) == ["old", "old"]
+    assert (known(orc)["old"].pending, known(orc)["old"].consolidated_at) == (1, None)
+    say(orc, "live")
+    orc.remember("Beside.", kind="episode", session_id="live", source_role="user")
+    assert states(orc)["live"] is True
+
+
+def test_a_session_that_ends_is_told_once(orc: Orchestrator) -> None:
+    say(orc, "a")
+    assert orc.end_session("a") is True
+    assert orc.end_session("a") is False
+    say(orc, "b")
+    assert completed(orc) == ["a"]
+    with pytest.raises(NotFound):
+        orc.end_session("nobody's")
+
+
+def test_who_sees_no_turn_sees_no_session(orc: Orchestrator, service: MemoryService) -> None:
+    say(orc, "open")
+    turn = {"content": "Quiet.", "session_id": "quiet", "source_role": "user"}
+    orc.save_episodes([{**turn, "sensitivity": "Restricted"}])
+    orc.save_episodes([{**turn, "session_id": "open", "sensitivity": "Restricted"}])
+    assert {name: each.turns for name, each in known(orc).items()} == {"open": 1}
+    with pytest.raises(NotFound):
+        orc.end_session("quiet")
+    with pytest.raises(NotFound):
+        orc.sessions(before="quiet")
+    cleared = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+    assert {name: each.turns for name, each in known(cleared).items()} == {"quiet": 1, "open": 2}
+
+
+def test_pages_follow_one_another(orc: Orchestrator, clock: FixedClock) -> None:
+    for at in range(7):
+        say(orc, f"s-{at}")
+        clock.advance(ms=at % 2)
+    whole = [each.session_id for each in orc.sessions()]
+    pages: list[str] = []
+    page: Sequence[SessionInfo] = orc.sessions(limit=3)
+    while page:
+        pages += [each.session_id for each in page]
+        page = orc.sessions(limit=3, before=pages[-1])
+    assert pages == whole
+    assert sorted(whole) == [f"s-{at}" for at in range(7)]
+    with pytest.raises(InvalidInput):
+        orc.sessions(limit=0)
+
+
+def test_what_waits_still_waits_after_export_and_import(
+    orc: Orchestrator, service: MemoryService, tmp_path: Path
+) -> None:
+    first = say(orc, "a")
+    consolidate(orc, "a", first)
+    say(orc, "a")
+    say(orc, "b")
+    path = tmp_path / "export.jsonl"
+    orc.export(path)
+    service.import_lines("orc-2", io.BytesIO(path.read_bytes()))
+    other = service.orchestrator("orc-2")
+    assert list(other.sessions()) == list(orc.sessions())
+    assert [each.pending for each in other.sessions(pending=True)] == [1, 1]

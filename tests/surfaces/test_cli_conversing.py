@@ -1,0 +1,96 @@
+"""say and sessions on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # A fixture's class: pytest gives it, nothing is imported for it.
+    from conftest import CommandLine
+
+
+def sessions(cli: CommandLine, *options: str) -> dict[str, tuple[int, bool]]:
+    """Turns of each session, and whether it is open."""
+    found = cli.json("sessions", "orc-1", *options)["sessions"]
+    return {each["session_id"]: (each["turns"], each["completed_at"] is None) for each in found}
+
+
+def test_say_stores_a_turn(cli: CommandLine) -> None:
+    told = cli.json("say", "orc-1", "Hello.", "--session-id", "s-1", "--role", "Anna")
+    [shown] = cli.json("show", "orc-1", told["memory_id"])["memories"]
+    assert told["session_id"] == "s-1"
+    assert (shown["content"], shown["session_id"], shown["source_role"], shown["kind"]) == (
+        "Hello.",
+        "s-1",
+        "Anna",
+        "episode",
+    )
+
+
+def test_the_session_that_is_open_to_the_reader_is_the_one_that_is_meant(cli: CommandLine) -> None:
+    cli.json("say", "orc-1", "Hello.", "--session", "s-1")
+    assert sessions(cli) == {"s-1": (1, True)}
+    assert cli.error("say", "orc-1", "Hello.")["code"] == "input.invalid"
+
+
+def test_a_file_of_turns_gets_an_outcome_for_each_line(cli: CommandLine, tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"content": "One.", "source_role": "bot"}),
+        "no JSON",
+        "",
+        json.dumps({"content": "Two.", "session_id": "s-2", "event_time": "2026-01-02T03:04:05Z"}),
+        json.dumps({"content": ""}),
+        json.dumps(["no", "object"]),
+    ]
+    path = tmp_path / "turns.jsonl"
+    path.write_text("\n".join(lines))
+    error = cli.error("say", "orc-1", "--file", str(path), "--session-id", "s-1")
+    told = error["details"]
+    assert (error["code"], told["rejected"]) == ("input.invalid", 3)
+    assert [(each["line"], each["outcome"]) for each in told["outcomes"]] == [
+        (1, "stored"),
+        (2, "rejected"),
+        (4, "stored"),
+        (5, "rejected"),
+        (6, "rejected"),
+    ]
+    assert sessions(cli) == {"s-1": (1, False), "s-2": (1, True)}
+    [two] = cli.json("show", "orc-1", told["outcomes"][2]["memory_id"])["memories"]
+    assert (two["source_role"], two["event_time"]) == ("user", "2026-01-02T03:04:05.000Z")
+
+
+def test_turns_come_from_standard_input_too(cli: CommandLine) -> None:
+    stdin = "".join(json.dumps({"content": f"Turn {at}."}) + "\n" for at in range(3))
+    told = cli.json("say", "orc-1", "--file", "-", "--session-id", "s", stdin=stdin)
+    assert (len(told["outcomes"]), told["rejected"]) == (3, 0)
+    assert (
+        "stored 3 turns" in cli("say", "orc-1", "--file", "-", "--session-id", "s", stdin=stdin).out
+    )
+
+
+def test_say_takes_a_text_or_a_file(cli: CommandLine) -> None:
+    for arguments in ((), ("Hello.", "--file", "-")):
+        assert cli("say", "orc-1", *arguments, "--session-id", "s").code == 2
+
+
+def test_sessions_are_listed_a_page_at_a_time_and_ended(cli: CommandLine) -> None:
+    for name in ("a", "b", "c"):
+        cli.json("say", "orc-1", "Hello.", "--session-id", name)
+    first = cli.json("sessions", "orc-1", "--limit", "2")
+    assert first["next_before"] == first["sessions"][-1]["session_id"]
+    rest = cli.json("sessions", "orc-1", "--limit", "2", "--before", first["next_before"])
+    assert len(rest["sessions"]) == 1
+    assert cli.json("sessions", "orc-1", "--end", "c") == {"session_id": "c", "ended": True}
+    assert cli.json("sessions", "orc-1", "--end", "c")["ended"] is False
+    assert sessions(cli, "--pending") == {"a": (1, False), "b": (1, False), "c": (1, False)}
+    shown = cli("sessions", "orc-1").out
+    assert "completed" in shown
+    assert cli.error("sessions", "orc-1", "--end", "nobody")["code"] == "memory.not_found"
+
+
+def test_who_may_not_see_turns_sees_no_session(cli: CommandLine) -> None:
+    cli.json("say", "orc-1", "Quiet.", "--session-id", "s", "--sensitivity", "Restricted")
+    assert sessions(cli) == {}
+    assert sessions(cli, "--clearance", "Restricted") == {"s": (1, True)}
