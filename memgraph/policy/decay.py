@@ -90,7 +90,7 @@ def fades_at(
     if under(since_ms):
         return since_ms
     try:
-        days = (math.log(confidence / threshold) / decay_rate) ** (1.0 / exponent)
+        days: float = (math.log(confidence / threshold) / decay_rate) ** (1.0 / exponent)
     except OverflowError:
         return None
     if days * MS_PER_DAY > MAX_MS - since_ms:

@@ -1,0 +1,381 @@
+"""The weekly job of reflection on a real database: when, over what, for whom, and what is told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_server import KEY, ModelServer
+
+from memgraph import MemoryService, Orchestrator, Viewer
+from memgraph.clock import FixedClock, iso
+from memgraph.errors import ProviderUnavailable
+from memgraph.ids import CountingIds
+from memgraph.model.enums import JobState, MemoryKind, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.jobs import JobReport
+from memgraph.model.values import Memory
+from memgraph.providers.fake import FakeCompletion
+from memgraph.service.life import reflecting
+
+FACTS = (
+    "Marta leads the Leeds depot.",
+    "The Leeds depot has two gates.",
+    "Northline picks up at noon.",
+    "The audit is on 3 February.",
+)
+
+
+def reflect(orc: Orchestrator, **options: Any) -> JobReport:
+    with orc._service.opened(orc.name) as opened:
+        given = {"now_ms": opened.clock.now_ms(), "actor": "weekly"} | options
+        return reflecting.reflect(opened, **given)
+
+
+def saved(orc: Orchestrator) -> Memory:
+    found = orc.latest_reflection()
+    assert found is not None
+    return found
+
+
+def learn(orc: Orchestrator, *texts: str, **fields: Any) -> list[str]:
+    return [orc.remember(each, **fields) for each in texts or FACTS]
+
+
+def topics(orc: Orchestrator) -> list[str]:
+    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
+        rows = connection.exec_driver_sql("SELECT topic FROM events ORDER BY seq")
+        return [topic for (topic,) in rows]
+
+
+def test_a_reflection_is_stored_with_its_grounds(orc: Orchestrator, clock: FixedClock) -> None:
+    ids = learn(orc)
+    clock.advance(days=2)
+    report = reflect(orc)
+    assert report.state is JobState.DONE
+    assert report.counts == {"saved": 1, "by_model": 0, "sources": 4, "rejected": 0}
+    found = saved(orc)
+    assert found.memory_id.startswith("ref_")
+    assert (found.kind, found.type) == (MemoryKind.REFLECTION, MemoryType.OBSERVATION)
+    assert (found.tags, found.decay_rate, found.importance) == (("weekly",), 0.0, 30)
+    assert found.attributes["period"] == {
+        "since": iso(clock.now_ms() - 7 * 86_400_000),
+        "until": iso(clock.now_ms()),
+    }
+    trace = orc.trace(found.memory_id)
+    assert {each.memory_id for each in trace.grounds} == set(ids)
+    assert trace.source.captured_by == "system"
+    assert all(f"[{each}]" in found.content for each in ids)
+    assert topics(orc) == ["memory.reflection_saved"]
+    assert orc.verify().ok
+
+
+def test_the_same_week_is_reflected_on_once(orc: Orchestrator, clock: FixedClock) -> None:
+    learn(orc)
+    reflect(orc)
+    clock.advance(days=1)
+    learn(orc, "A fifth thing.")
+    again = reflect(orc)
+    assert (again.state, again.reason) == (JobState.SKIPPED, "too_soon")
+    clock.advance(days=5)
+    assert reflect(orc).state is JobState.DONE
+    assert len(orc.list_memories(kinds=[MemoryKind.REFLECTION])) == 2
+
+
+def test_too_few_facts_are_not_reflected_on(orc: Orchestrator, clock: FixedClock) -> None:
+    learn(orc, *FACTS[:2])
+    orc.save_episode("Good morning.", session_id="s", source_role="user")
+    orc.remember("A thought.", kind="reflection")
+    assert reflect(orc).reason == "too_few_facts"
+    clock.advance(days=8)
+    learn(orc, *FACTS[2:])
+    assert reflect(orc).reason == "too_few_facts"
+    assert orc.latest_reflection() is None
+
+
+def test_one_that_was_taken_back_makes_room(orc: Orchestrator) -> None:
+    learn(orc)
+    reflect(orc)
+    orc.retract(saved(orc).memory_id, reason="nonsense")
+    assert orc.latest_reflection() is None
+    assert reflect(orc).state is JobState.DONE
+
+
+def test_by_force_a_new_one_replaces_that_of_the_same_week(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    learn(orc)
+    reflect(orc)
+    first = saved(orc)
+    assert reflect(orc, force=True).reason == "unchanged"
+    clock.advance(days=1)
+    learn(orc, "A fifth thing happened.")
+    assert reflect(orc, force=True).counts["saved"] == 1
+    assert orc.get(first.memory_id).status is MemoryStatus.SUPERSEDED
+    assert "A fifth thing" in saved(orc).content
+    assert orc.verify().ok
+
+
+def test_a_clock_that_goes_back_a_little_makes_no_second_one_and_a_wrong_one_stops_none(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    learn(orc)
+    clock.advance(days=400)
+    learn(orc, *(f"{each} Again." for each in FACTS))
+    assert reflect(orc).state is JobState.DONE
+    clock.advance(days=-1)
+    assert reflect(orc).reason == "too_soon"
+    clock.advance(days=-399)
+    assert reflect(orc).state is JobState.DONE
+    assert "Again" not in saved(orc).content
+
+
+def test_what_changed_contradicts_was_done_and_waits(orc: Orchestrator, clock: FixedClock) -> None:
+    goal = orc.remember("Write the handbook.", type="Goal")
+    older = orc.remember("We ship with Northline.", type="Decision")
+    clock.advance(days=20)
+    ids = learn(orc)
+    newer = orc.correct(older, "We ship with Sundown.", reason="cheaper")
+    orc.relate(ids[1], "Contradicts", orc.remember("The Leeds depot has one gate."))
+    done = orc.remember("Order scanners.", type="Todo", attributes={"done": True})
+    reflect(orc)
+    text = saved(orc).content
+    order = ["Contradictions to decide", "What changed", "Done", "Still waiting"]
+    assert sorted(order, key=text.index) == order
+    assert f"instead of “We ship with Northline.” [{newer}] [{older}]" in text
+    assert f"Order scanners. [{done}]" in text
+    assert f"untouched for 20 days) [{goal}]" in text
+
+
+def test_nothing_leaks_from_where_not_everybody_may_look(service: MemoryService) -> None:
+    granted = Viewer(
+        clearance=Sensitivity.RESTRICTED,
+        project_ids=frozenset({"p", "q"}),
+        session_ids=frozenset({"s"}),
+    )
+    orc = service.orchestrator("orc-1", create=True, viewer=granted)
+    learn(orc)
+    secret = [
+        orc.remember("SECRET code 4711.", sensitivity="Confidential", importance=100),
+        orc.remember("SECRET of a project.", scope="project", scope_id="p", importance=100),
+        orc.remember("SECRET of a talk.", scope="session", scope_id="s", importance=100),
+        orc.remember("SECRET of an agent.", agent_id="eve", importance=100),
+        orc.remember("SECRET goal.", type="Goal", agent_id="eve", attributes={"done": True}),
+    ]
+    orc.relate(secret[0], "Contradicts", secret[3])
+    orc.correct(secret[3], "SECRET of an agent, anew.", reason="x", agent_id="eve")
+    reflect(orc)
+    found = saved(service.orchestrator("orc-1"))
+    assert "SECRET" not in found.content + found.summary
+    assert found.sensitivity is Sensitivity.INTERNAL
+    assert "4 new memories" in found.content
+
+
+def test_public_facts_make_a_public_reflection(orc: Orchestrator) -> None:
+    learn(orc, sensitivity="Public")
+    reflect(orc)
+    assert saved(orc).sensitivity is Sensitivity.PUBLIC
+
+
+def test_a_busy_project_has_a_reflection_of_its_own(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    learn(orc, scope="project", scope_id="p")
+    learn(orc, *FACTS[:2], scope="project", scope_id="q")
+    report = reflect(orc)
+    assert report.counts == {
+        "saved": 1,
+        "by_model": 0,
+        "sources": 4,
+        "rejected": 0,
+        "too_few_facts": 1,
+    }
+    assert orc.latest_reflection() is None
+    member = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
+    assert saved(member).scope_id == "p"
+    assert reflect(orc).reason == "too_few_facts"
+
+
+def test_what_was_taken_back_meanwhile_is_not_cited(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = learn(orc)
+    made = reflecting.digest
+
+    def and_then_it_is_retracted(*given: Any) -> Any:
+        found = made(*given)
+        orc.retract(ids[0], reason="wrong")
+        return found
+
+    monkeypatch.setattr(reflecting, "digest", and_then_it_is_retracted)
+    assert reflect(orc).counts["sources"] == 3
+    assert FACTS[0] not in saved(orc).content
+    assert f"[{ids[0]}]" not in saved(orc).content
+
+
+def test_two_at_once_save_one(orc: Orchestrator, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn(orc)
+    made = reflecting.digest
+    reports: list[JobReport] = []
+
+    def and_then_another_is_faster(*given: Any) -> Any:
+        monkeypatch.setattr(reflecting, "digest", made)
+        reports.append(reflect(orc))
+        return made(*given)
+
+    monkeypatch.setattr(reflecting, "digest", and_then_another_is_faster)
+    assert reflect(orc).reason == "too_soon"
+    assert reports[0].state is JobState.DONE
+    assert len(orc.list_memories(kinds=[MemoryKind.REFLECTION])) == 1
+
+
+def test_stopped_before_it_began(orc: Orchestrator) -> None:
+    learn(orc)
+    assert reflect(orc, stop=lambda: True).counts["saved"] == 0
+    assert orc.latest_reflection() is None
+
+
+def test_a_model_writes_and_what_it_cites_is_checked(orc: Orchestrator) -> None:
+    learn(orc)
+    sentences = [
+        {"text": "The week was about the depot.", "memories": [1, 2]},
+        {"text": "And about something invented.", "memories": [99]},
+    ]
+    model = FakeCompletion([{"sentences": sentences}])
+    report = reflect(orc, provider=model)
+    assert (report.counts["by_model"], report.counts["rejected"]) == (1, 1)
+    found = saved(orc)
+    assert "## In short\n\n- The week was about the depot. [fact_" in found.content
+    assert "invented" not in found.content
+    assert (found.attributes["by"], found.confidence) == ("model", 0.7)
+
+
+def test_a_model_that_fails_is_told_of_and_the_rules_write(orc: Orchestrator) -> None:
+    learn(orc)
+    report = reflect(orc, provider=FakeCompletion([ProviderUnavailable("gone")]))
+    assert (report.counts["saved"], report.counts["by_model"]) == (1, 0)
+    [told] = report.rejected
+    assert (told.code, told.where) == ("reflection.model_failed", "global: provider.unavailable")
+    assert saved(orc).attributes["by"] == "digest"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    made = ModelServer()
+    yield made
+    made.close()
+
+
+def test_the_model_of_the_settings_is_asked_and_sees_nothing_too_sensitive(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    server.behave(
+        ModelServer.writes('{"sentences": [{"text": "All about gates.", "memories": [1]}]}')
+    )
+    config = {
+        "memory.llm.provider": "litellm/openai/any",
+        "memory.llm.api_base": server.url,
+        "memory.llm.api_key_env": "KEY",
+        "memory.llm.retries": 0,
+        "memory.llm.max_sensitivity": "Public",
+    }
+    with MemoryService(
+        tmp_path,
+        config=config,
+        clock=FixedClock(),
+        ids=CountingIds(),
+        environ={"KEY": KEY},
+        background=False,
+    ) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        learn(orc, "The Leeds gate is blue.", sensitivity="Public")
+        learn(orc)
+        assert orc.run("reflection").state is JobState.DONE
+        assert "All about gates." in saved(orc).content
+    asked = str(server.requests)
+    assert "The Leeds gate is blue." in asked
+    assert not any(each in asked for each in FACTS)
+
+
+def test_the_latest_is_kept_and_read_anew_when_another_process_saved_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        learn(orc)
+        assert orc.latest_reflection() is None
+        program = (
+            "from memgraph import MemoryService\n"
+            f"with MemoryService({str(tmp_path)!r}, environ={{}}, background=False) as service:\n"
+            "    print(service.orchestrator('orc-1').run('reflection').state)\n"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", program], env=os.environ, capture_output=True, text=True
+        )
+        assert ran.stdout.strip() == "done", ran.stderr
+        found = saved(orc)
+        from memgraph.service.life import reflections
+
+        monkeypatch.setattr(reflections.queries, "latest", None)
+        assert orc.latest_reflection() == found
+
+
+def test_each_viewer_has_a_latest_of_his_own(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    learn(orc)
+    learn(orc, scope="project", scope_id="p")
+    reflect(orc)
+    member = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
+    public = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.PUBLIC))
+    assert (saved(orc).scope_id, saved(member).scope_id) == (None, "p")
+    assert public.latest_reflection() is None
+    orc.remember("Something else.")
+    assert (saved(orc).scope_id, saved(member).scope_id) == (None, "p")
+
+
+def test_recall_answers_with_what_a_reflection_cites_and_not_with_it(orc: Orchestrator) -> None:
+    ids = learn(orc)
+    orc.embed_pending()
+    before = orc.recall("who leads the Leeds depot with two gates")
+    reflect(orc)
+    orc.embed_pending()
+    after = orc.recall("who leads the Leeds depot with two gates")
+    assert after.ids == before.ids
+    assert set(after.ids) <= set(ids)
+    asked = orc.recall("the Leeds depot", kinds=["reflection"])
+    assert asked.ids == (saved(orc).memory_id,)
+    assert orc.recall(tags=["weekly"]).ids == (saved(orc).memory_id,)
+    own = orc.remember("I keep coming back to Leeds.", kind="reflection")
+    assert own in orc.recall("what do I keep coming back to").ids
+
+
+def test_what_belongs_before_an_answer(orc: Orchestrator) -> None:
+    ids = learn(orc)
+    here = orc.remember("Marta just called about Leeds.", session_id="now")
+    orc.save_episode("Who leads Leeds?", session_id="other", source_role="user")
+    found = orc.relevant("Who leads the Leeds depot?", exclude_session_id="now")
+    assert found.bundle.ids[0] == ids[0]
+    assert here not in found.bundle.ids
+    assert all(each.startswith("fact_") for each in found.bundle.ids)
+    assert found.reflection is None
+    reflect(orc)
+    found = orc.relevant("Who leads the Leeds depot?", limit=1)
+    assert len(found.bundle.items) == 1
+    assert found.reflection == saved(orc)
+    assert len(orc.relevant("").bundle.items) == 5
+
+
+def test_a_reflection_that_was_handed_out_is_no_news(orc: Orchestrator) -> None:
+    learn(orc)
+    reflect(orc)
+    saved(orc)
+    saved(orc)
+    with orc._service.opened(orc.name) as opened:
+        assert len(opened.receipts._handed) == 1
+        opened.receipts.flush()
+        with opened.database.read() as connection:
+            lines = connection.exec_driver_sql("SELECT count(*) FROM echo_lines").scalar_one()
+    assert lines > 4
