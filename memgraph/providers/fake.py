@@ -109,6 +109,10 @@ class FakeToolCalling:
         self.calls: list[list[dict[str, Any]]] = []
         self.tools: tuple[str, ...] = ()
 
+    def play(self, *turns: _Played | Callable[[list[Any]], _Played]) -> None:
+        """Add turns behind those that are left."""
+        self._turns += turns
+
     def chat(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
     ) -> ChatTurn:

@@ -231,9 +231,8 @@ def test_factory_checks_and_passes_settings(model_server: Any, key: str) -> None
 
 def test_the_fake_plays_its_turns() -> None:
     down = ProviderUnavailable("down")
-    provider = FakeToolCalling(
-        [ChatTurn("one"), down, lambda messages: ChatTurn(messages[-1]["content"])]
-    )
+    provider = FakeToolCalling([ChatTurn("one"), down])
+    provider.play(lambda messages: ChatTurn(messages[-1]["content"]))
     assert isinstance(provider, ToolCallingProvider)
     assert provider.chat(ASKED, TOOLS).text == "one"
     assert failure(provider) is down
