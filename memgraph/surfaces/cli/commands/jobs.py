@@ -74,6 +74,8 @@ def worker(
                 working.once()
                 working.close()
             else:
+                if not given.as_json:
+                    note("working; Ctrl-C or SIGTERM ends it after the batch in hand")
                 working.run()
     data = {"runs": len(ran), "failed": sum(each in ("failed", "abandoned") for each in ran)}
     line = f"{data['runs']} runs, {data['failed']} failed"

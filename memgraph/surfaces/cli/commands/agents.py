@@ -1,0 +1,66 @@
+"""The tools of a language model, from the command line: tools, call."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from memgraph.errors import InvalidInput
+from memgraph.surfaces.cli.building import OrchestratorName, make_command
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen
+
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
+
+
+def tools(
+    context: typer.Context, orchestrator: OrchestratorName, read_only: ReadOnly = False
+) -> Report:
+    """Print the tools of a language model, in the form of OpenAI.
+
+    With --json the schemas too, as the `tools` of a request take them.
+    """
+    from memgraph.service.agent_tools import tools_for
+
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = tools_for(handle, read_only=read_only)
+    rows = [(each["function"]["name"], each["function"]["description"]) for each in found]
+    return Report({"tools": found}, lambda screen: screen.fields(rows))
+
+
+def call(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Its name.")],
+    arguments: Annotated[
+        str, typer.Argument(metavar="JSON", help="Its arguments, one JSON object.")
+    ] = "{}",
+    read_only: ReadOnly = False,
+) -> Report:
+    """Do one call as a language model would, and print what the model would be told.
+
+    Ends with 1 when the answer is an error. The journal names --actor for what is changed.
+    """
+    from memgraph.service.agent_tools import call_tool
+
+    with invocation(context).orchestrator(orchestrator) as handle:
+        answer = call_tool(handle, tool, arguments, read_only=read_only)
+    text = json.dumps(answer, ensure_ascii=False, indent=2)
+
+    def show(screen: Screen) -> None:
+        screen.raw_lines(text + "\n")
+
+    refused = answer.get("error")
+    return Report({"answer": answer}, show, None if refused is None else _refusal(refused))
+
+
+def _refusal(told: dict[str, str]) -> InvalidInput:
+    return InvalidInput(f"{told['code']}: {told['message']}")
+
+
+COMMANDS: dict[str, Any] = {
+    "tools": make_command(tools, "tools"),
+    "call": make_command(call, "call"),
+}
