@@ -160,14 +160,19 @@ def resolve(winner: str, loser: str) -> tuple[str, Any]:
     return "resolve_conflict", {"winner": winner, "loser": loser, "reason": "as told"}
 
 
-def play(model: ModelServer, *turns: Behaviour, word: bool | None = None) -> None:
+def play(
+    model: ModelServer,
+    *turns: Behaviour,
+    word: bool | None = None,
+    opinion: Behaviour | None = None,
+) -> None:
     """These turns, then the end; and a word on contradictions, which are asked about by JSON."""
     rest = [*turns, model.calls(END)]
     verdicts = [] if word is None else [{"number": 1, "contradicts": word}]
 
     def behaviour(request: dict[str, Any]) -> Reply:
         if "response_format" in request:
-            return model.writes(json.dumps({"verdicts": verdicts}))(request)
+            return (opinion or model.writes(json.dumps({"verdicts": verdicts})))(request)
         return (rest.pop(0) if len(rest) > 1 else rest[0])(request)
 
     model.behave(behaviour)
@@ -357,13 +362,84 @@ def test_what_is_too_sensitive_is_never_sent(
         assert made.dump() == control.dump()
 
 
+@pytest.mark.parametrize(
+    ("word", "contradictions"), [(True, 1), (False, 0), (None, 1), ("down", 1), ("nonsense", 1)]
+)
 def test_the_second_opinion_can_dismiss_a_contradiction_and_no_more(
-    tmp_path: Path, model: ModelServer
+    asked: World, model: ModelServer, word: Any, contradictions: int
 ) -> None:
-    found = {}
-    for word in (True, False):
-        made = world(tmp_path / str(word), model)
-        play(model, model.calls(save(moved(made)), END), word=word)
-        with made.service:
-            found[word] = made.run().counts["contradictions"]
-    assert found == {True: 1, False: 0}
+    opinion = {"down": model.fails(500), "nonsense": model.writes("All of them!")}.get(word)
+    play(model, model.calls(save(moved(asked)), END), word=word, opinion=opinion)
+    run = asked.run()
+    assert run.state is JobState.DONE
+    assert run.counts["facts"] == 1
+    assert run.counts["contradictions"] == contradictions
+    assert len(model.requests) == 2
+
+
+def test_a_dry_run_asks_and_writes_nothing(asked: World, model: ModelServer) -> None:
+    play(model, model.calls(save(moved(asked), moved(asked, importance=100))))
+    before = asked.dump()
+    [report] = asked.ana.consolidate(SESSION, dry_run=True)
+    assert [each.content for each in report.facts] == ["Bruno lives in Oslo."]
+    assert [each.code for each in report.rejected] == ["agent.importance"]
+    assert report.extractor == "litellm/openai/any"
+    assert asked.dump() == before
+
+
+def test_memory_may_change_while_the_model_thinks(asked: World, model: ModelServer) -> None:
+    """No transaction is open meanwhile: who writes is not made to wait, and is not lost."""
+    written: list[str] = []
+
+    def answer(request: dict[str, Any]) -> Reply:
+        if not written:
+            said = "Also, the cellar door squeaks."
+            written.append(asked.ana.save_episode(said, session_id=SESSION, source_role="Ana"))
+        return model.calls(save(moved(asked)), END)(request)
+
+    play(model, answer)
+    assert asked.run().counts["facts"] == 1
+    # The turn that came meanwhile was not read, and is not taken for read.
+    assert written[0] not in json.dumps(model.requests[0]["messages"])
+    asked.ana.run("consolidation", session_id=SESSION)
+    assert any(written[0] in json.dumps(each["messages"]) for each in model.requests)
+
+
+def test_a_turn_taken_back_while_the_model_thinks_is_no_ground(
+    asked: World, model: ModelServer
+) -> None:
+    taken_back: list[str] = []
+
+    def answer(request: dict[str, Any]) -> Reply:
+        if not taken_back:
+            taken_back.append(asked.episodes[1])
+            asked.ana.retract(asked.episodes[1], reason="said in error")
+        return model.calls(save(moved(asked)), END)(request)
+
+    play(model, answer, model.calls(END))
+    run = asked.run()
+    assert taken_back
+    assert run.counts["facts"] == 0
+    assert asked.facts() == {}
+
+
+def test_a_fact_settled_while_the_model_thinks_is_not_settled_again(
+    asked: World, model: ModelServer
+) -> None:
+    old = asked.stored[0]
+
+    def answer(request: dict[str, Any]) -> Reply:
+        if asked.ana.get(old).status is MemoryStatus.ACTIVE:
+            asked.ana.retract(old, reason="no longer known")
+        return model.calls(resolve("#0", old), END)(request)
+
+    play(
+        model,
+        model.calls(save(moved(asked)), ("detect_conflicts", {"fact": "#0"})),
+        answer,
+    )
+    run = asked.run()
+    assert run.state is JobState.DONE
+    assert run.counts["resolved"] == 0
+    assert asked.ana.get(old).status is MemoryStatus.RETRACTED
+    assert list(asked.facts()) == ["Bruno lives in Oslo."]
