@@ -14,12 +14,17 @@ from ingest.parsers.text import parse_text
 from ingest.reasons import Part, Reason, refuse
 
 _Parser = Callable[[str, str, tuple[Finding, ...]], ParsedDocument]
+_Clean = Callable[[str], tuple[str, int]]
 _PARSERS: Mapping[str, _Parser] = {".txt": parse_text, ".md": parse_markdown, ".json": parse_json}
 SUPPORTED_TYPES = tuple(sorted(_PARSERS))
 
 
-def parse_document(data: bytes, path: str) -> ParsedDocument:
+def parse_document(data: bytes, path: str, clean: _Clean | None = None) -> ParsedDocument:
     """What is in a file. ``path`` is relative to the drop zone, with ``/``.
+
+    Args:
+        clean: takes out of a text what the memory itself wrote, line numbers unchanged, and counts
+            it. A file that is nothing else is refused.
 
     Raises:
         IngestRejected: ``details['reason']`` is a ``Reason``; nothing else is ever raised.
@@ -33,6 +38,12 @@ def parse_document(data: bytes, path: str) -> ParsedDocument:
             type=ending[:20],
         )
     text, findings = decode(data)
+    if clean is not None:
+        text, echoes = clean(text)
+        if echoes and not text.strip():
+            raise refuse(Reason.OWN_OUTPUT, "the file is what this memory itself had handed out")
+        if echoes:
+            findings = (*findings, Finding(Part.OWN_OUTPUT, count=echoes))
     document = replace(parser(text, path, findings), text=text)
     if document.candidates:
         return document

@@ -70,6 +70,8 @@ class DocumentStore(Protocol):
 
     def propose(self, text: str) -> Proposals | None: ...
 
+    def without_own_output(self, text: str) -> tuple[str, int]: ...
+
     def log_event(self, event: str, **fields: Any) -> None: ...
 
 
@@ -233,7 +235,7 @@ class _Work:
         before = self.store.ingested(content.sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return self._repeated(content, before[1])
-        read = parse_document(content.data, self.shown)
+        read = parse_document(content.data, self.shown, self.store.without_own_output)
         parsed = self.extractor.extend(extract(read, self.store.classify_types), read)
         self.claim.reserve("processed")
         memories, broken = to_memories(

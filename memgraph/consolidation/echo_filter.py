@@ -83,6 +83,40 @@ class EchoFilter:
             return Remainder(text)
         return Remainder("\n".join(line for line in kept if line), tuple(reasons))
 
+    def without_marked(self, text: str) -> Remainder:
+        """A text from a file without what is marked as this memory's, line numbers unchanged.
+
+        Marked are its own output, and lines that cite memories and say nothing that those do not.
+        Of other lines the citations alone are taken out. Unmarked lines are the file's own, also
+        where the memory says the same: it may have them from there.
+        """
+        with self._database.read() as connection:
+            known = echo_queries.contents(connection, echo.cited_ids(text))
+            if not known:
+                return Remainder(text)
+            bare, blocks = without_own_output(text)
+            lines = [(line, echo.cited_ids(line)) for line in bare.split("\n")]
+            hashes = (echo.line_hashes(line) for line, ids in lines if ids)
+            self._load(connection, (each for found in hashes for each in found))
+        reasons = [EchoReason.FORMAT] * blocks
+        kept = []
+        for line, ids in lines:
+            cited = [known[each] for each in ids if each in known]
+            if cited and self._repeats(line, cited):
+                reasons.append(EchoReason.RECEIPT)
+                kept.append("")
+            else:
+                kept.append(echo.without_citations(line) if cited else line)
+        return Remainder("\n".join(kept), tuple(reasons))
+
+    def _repeats(self, line: str, cited: Sequence[str]) -> bool:
+        said = split_sentences(echo.normal_marks(line))
+        return all(
+            self.handed_out(each) is not None
+            or any(_WORDS.says_nothing_new(echo.without_lead_in(each), text) for text in cited)
+            for each in said
+        )
+
     def handed_out(self, text: str) -> tuple[int, int] | None:
         """When a line was handed out first and last; None: never, or it is too short to tell."""
         form = echo.normal_form(text)

@@ -184,6 +184,11 @@ def cited_ids(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_LONE_ID.findall(text)))
 
 
+def without_citations(line: str) -> str:
+    """A line without the memory ids in it."""
+    return _LONE_ID.sub("", _CITATION.sub("", line)).rstrip()
+
+
 def _goes_on(before: str, line: str) -> bool:
     return line[0].islower() and before[-1] not in ".!?:;…。！？" and not _MARKER.match(line)
 

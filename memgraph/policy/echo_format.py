@@ -14,21 +14,24 @@ _SECTIONS = "|".join(Section)
 _TITLE = re.compile(rf"^#+ Memory bulletin$|^#+ (?:{_SECTIONS}) \(\d+ of \d+\)$")
 _CITED_ITEM = re.compile(rf"^[-*•] .*\[{MEMORY_ID}\]$")
 _RECALLED = re.compile(rf"^\d+\. {MEMORY_ID}\s+[A-Z][a-z]+\b")
-_KEYS = frozenset(("receipt_id", "memory_id"))
-_KEY = re.compile(r'[{\[,]\s*"(?:receipt_id|memory_id)"\s*:')
+_RECEIPT_ID = r"rcl_[0-9A-Z]{26}"
+_OUR_ID = re.compile(rf"(?:{MEMORY_ID}|{_RECEIPT_ID})\Z")
+_ID_IN_JSON = re.compile(rf'"(?:{MEMORY_ID}|{_RECEIPT_ID})"')
+_NESTED = ("memory", "items", "results", "memories", "facts")
 _JSON_LINE = re.compile(r'^\s*(?:["{}\[\],]|-?\d|true\b|false\b|null\b)')
 # Our keys come early in what we write.
 _HEAD = 400
 # A text may be full of braces; so many are tried.
 _MAX_JSON = 50
+_MAX_DEPTH = 4
 
 
 def without_own_output(text: str) -> tuple[str, int]:
     """A text without what only this memory writes, and how many blocks that were.
 
     Removed are fenced blocks, the headings of a bulletin and the cited items under them, entries
-    of a recall as the command line prints them, and JSON values that hold ``receipt_id`` or
-    ``memory_id``.
+    of a recall as the command line prints them, and JSON values with the id of a memory or a
+    receipt. Line ends stay, so that line numbers do.
     """
     unfenced, fences = _without_fences(text)
     bare, values = _without_json(unfenced)
@@ -46,15 +49,16 @@ def _without_fences(text: str) -> tuple[str, int]:
         end = text.find(closing, opening.end())
         if end < 0:
             continue
-        kept.append(text[start : opening.start()])
-        start = end + len(closing)
+        end += len(closing)
+        kept += (text[start : opening.start()], _line_ends(text, opening.start(), end))
+        start = end
         found += 1
     kept.append(text[start:])
     return "".join(kept), found
 
 
 def _without_json(text: str) -> tuple[str, int]:
-    if not any(f'"{key}"' in text for key in _KEYS):
+    if not _ID_IN_JSON.search(text):
         return text, 0
     decoder = json.JSONDecoder()
     kept: list[str] = []
@@ -68,13 +72,13 @@ def _without_json(text: str) -> tuple[str, int]:
             value, end = decoder.raw_decode(text, place)
             ours = _is_ours(value)
         except (ValueError, RecursionError):
-            ours, end = _KEY.search(text, place, place + _HEAD) is not None, place
+            ours, end = _ID_IN_JSON.search(text, place, place + _HEAD) is not None, place
             if not ours:
                 continue
             # Cut off or changed by whoever pasted it: what looks like JSON goes.
             end = _json_lines_end(text, place)
         if ours:
-            kept.append(text[start:place])
+            kept += (text[start:place], _line_ends(text, place, end))
             start = end
             found += 1
         else:
@@ -97,10 +101,22 @@ def _next_brace(text: str, start: int) -> int:
     return min(places, default=-1)
 
 
-def _is_ours(value: Any) -> bool:
+def _line_ends(text: str, start: int, end: int) -> str:
+    return "\n" * text.count("\n", start, end)
+
+
+def _is_ours(value: Any, depth: int = 0) -> bool:
+    if depth > _MAX_DEPTH:
+        return False
     if isinstance(value, list):
-        return bool(value) and all(_is_ours(each) for each in value)
-    return isinstance(value, dict) and bool(_KEYS & value.keys())
+        return bool(value) and all(_is_ours(each, depth + 1) for each in value)
+    if not isinstance(value, dict):
+        return False
+    ids = [value.get(key) for key in ("memory_id", "receipt_id", "id")]
+    ids += value["memory_ids"][:1] if isinstance(value.get("memory_ids"), list) else []
+    if any(isinstance(each, str) and _OUR_ID.match(each) for each in ids):
+        return True
+    return any(_is_ours(value[key], depth + 1) for key in _NESTED if key in value)
 
 
 def _without_listings(text: str) -> tuple[str, int]:
@@ -108,8 +124,9 @@ def _without_listings(text: str) -> tuple[str, int]:
     kept: list[str] = []
     blocks = 0
     state = ""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         bare = line.strip()
+        kept.append("")
         if _TITLE.match(bare):
             blocks += state != "bulletin"
             state = "bulletin"
@@ -124,5 +141,5 @@ def _without_listings(text: str) -> tuple[str, int]:
             or (state == "recall" and line.startswith("   "))
         ):
             state = ""
-            kept.append(line)
+            kept[-1] = line
     return ("\n".join(kept), blocks) if blocks else (text, 0)

@@ -71,6 +71,18 @@ class IngestingHandle(Handle):
             return None
         return propose(provider, text, max_chars=settings.memory.extractor.max_chars)
 
+    def without_own_output(self, text: str) -> tuple[str, int]:
+        """A text without what this memory wrote itself, and how many lines and blocks that were.
+
+        Line numbers stay. Only what carries the ids of memories that are here is looked at: a line
+        without them is the file's own, whoever said it before.
+        """
+        from memgraph.service.life.echoes import without_own_output
+
+        with self._service.opened(self.name) as opened:
+            left = without_own_output(opened, text)
+        return left.text, len(left.reasons)
+
     def log_event(self, event: str, **fields: Any) -> None:
         """A line in the orchestrator's ``memory.log``."""
         with self._service.opened(self.name) as opened:

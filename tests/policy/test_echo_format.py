@@ -13,8 +13,9 @@ from memgraph.policy.bulletin import Line, Section
 from memgraph.policy.echo_format import without_own_output
 
 ID = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+RECEIPT = "rcl_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 ASKED = "What of this is out of date?"
-RECALL = {"receipt_id": "rec_1", "items": [{"memory_id": ID, "content": "Mira lives in Graz."}]}
+RECALL = {"receipt_id": RECEIPT, "items": [{"memory_id": ID, "content": "Mira lives in Graz."}]}
 FENCED = '<memory-0123456789abcdef>\n{"content": "Mira lives in Graz."}\n</memory-0123456789abcdef>'
 BULLETIN = bulletin.compose(
     {
@@ -32,6 +33,9 @@ PRINTED = f"1. {ID}  Fact, 2026-01-05\n   Mira lives in Graz.\n   from manual\n"
         json.dumps(RECALL),
         json.dumps(RECALL, indent=2),
         json.dumps(RECALL["items"]),
+        json.dumps({"results": RECALL["items"]}),
+        json.dumps([{"memory": RECALL["items"][0], "score": 0.3}]),
+        json.dumps({"text": BULLETIN, "memory_ids": [ID]}),
         json.dumps(RECALL, indent=2)[:-3],
         json.dumps(RECALL)[:-3],
         FENCED,
@@ -45,6 +49,7 @@ def test_pasted_output_is_taken_out(output: str) -> None:
     assert "Graz" not in left
     assert "plants" not in left
     assert blocks >= 1
+    assert left.count("\n") == output.count("\n") + 2
 
 
 @pytest.mark.parametrize(
@@ -54,6 +59,8 @@ def test_pasted_output_is_taken_out(output: str) -> None:
         f"{BULLETIN}\n- And buy milk.".splitlines()[-1],
         '{"items": [{"content": "Mira lives in Graz."}]}',
         'The key is called "memory_id" {here}.',
+        '[{"memory_id": "abc", "content": "From another program."}]',
+        f'{{"title": "Why {ID} was wrong"}}',
         "<memory-0123456789abcdef> was never closed",
         "<b-tag>bold</b-tag>",
         "## open_todos, as we call them",
@@ -69,7 +76,7 @@ def test_what_was_added_to_a_bulletin_stays() -> None:
 
 
 def test_hostile_text_costs_little() -> None:
-    for text in ("<a-0123456789abcdef>" * 1_500, '"memory_id"' + "[" * 30_000, "{" * 30_000):
+    for text in ("<a-0123456789abcdef>" * 1_500, f'"{ID}"' + "[" * 30_000, "{" * 30_000):
         assert without_own_output(text)[1] == 0
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.consolidation.echo_filter import EchoFilter
+from memgraph.consolidation.echo_filter import EchoFilter, Remainder
 from memgraph.consolidation.turns import Turn
+from memgraph.policy.echo import cited_ids
 from memgraph.service.opened import Opened
 from memgraph.storage import echo_lines
 
@@ -31,6 +32,17 @@ def record_handed_out(opened: Opened, lines: Sequence[str], *, at_ms: int) -> bo
     is enough to be written.
     """
     return opened.receipts.add_text("\n".join(lines), at_ms)
+
+
+def without_own_output(opened: Opened, text: str) -> Remainder:
+    """The text of a file without what this memory wrote, line numbers unchanged.
+
+    Raises:
+        StorageError: nothing was decided.
+    """
+    if not cited_ids(text):
+        return Remainder(text)
+    return echo_filter(opened).without_marked(text)
 
 
 def forget_old_lines(opened: Opened, *, now_ms: int) -> int:
