@@ -43,6 +43,8 @@ COMMANDS: dict[str, Listed] = {
     "worker": Listed(f"{_HERE}.jobs", "Run every job when it is due, until stopped."),
     "jobs": Listed(f"{_HERE}.jobs", "Show when jobs are due and what ran."),
     "run": Listed(f"{_HERE}.jobs", "Run a job now."),
+    "tools": Listed(f"{_HERE}.agents", "Print the tools of a language model."),
+    "call": Listed(f"{_HERE}.agents", "Do one call as a language model would."),
     "embeddings": Listed(f"{_HERE}.operating", "Look after embeddings."),
     "export": Listed(f"{_HERE}.exchanging", "Write everything as JSON Lines."),
     "import": Listed(f"{_HERE}.exchanging", "Bring an export in."),
