@@ -143,17 +143,18 @@ def test_a_restatement_of_a_user_strengthens(service: MemoryService, seeded: Orc
     before = {row[0]: row for row in beliefs(service)}
     later(service, DAY)
     seeded.recall("Where do I live?")
-    say(seeded, "later", ("user", "By the way, I moved to Graz in May 2025, as I said."))
-    consolidate(service, "later")
-    say(seeded, "much later", ("user", "I moved to Graz in May 2025."))
+    say(seeded, "own words", ("user", "By the way, back in May 2025 I moved to Graz."))
+    report = consolidate(service, "own words")
+    assert report.echoes == 0
+    assert report.facts
     later(service, 3 * DAY)
-    consolidate(service, "much later")
-    after = beliefs(service)
-    assert any(
-        row[4] > before[row[0]][4] and row[2] > before[row[0]][2]
-        for row in after
-        if row[0] in before
-    )
+    say(seeded, "days later", ("user", "I moved to Graz in May 2025."))
+    report = consolidate(service, "days later")
+    assert (report.echoes, [each.outcome for each in report.facts]) == (0, ["strengthened"])
+    after = {row[0]: row for row in beliefs(service)}
+    stronger = str(report.facts[0].memory_id)
+    assert after[stronger][2] > before[stronger][2]
+    assert after[stronger][4] == before[stronger][4] + 1
 
 
 def test_what_an_agent_adds_is_not_lost(service: MemoryService, seeded: Orchestrator) -> None:
