@@ -62,9 +62,7 @@ def supported_confidence(base: float, sources: int) -> float:
 
     A base at the ceiling or above it stays as it is.
     """
-    if base >= CEILING:
-        return base
-    return CEILING - (CEILING - base) * SHARE_KEPT ** (max(sources, 1) - 1)
+    return strengthened(base, 1, sources)
 
 
 def base_confidence(confidence: float, sources: int) -> float:

@@ -1,0 +1,401 @@
+"""From turns to facts: what is stored, strengthens, is refused, and what changes meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lines_extractor import Lines
+
+from memgraph import MemoryService, Orchestrator, Viewer
+from memgraph.clock import FixedClock
+from memgraph.consolidation.ports import Budget, Page, PageProposal, ResolutionProposal
+from memgraph.errors import NotFound, ProviderUnavailable
+from memgraph.model.consolidation import SessionReport
+from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sensitivity
+from memgraph.model.values import Memory
+from memgraph.service.life.consolidating import consolidate_pending
+from memgraph.storage import consolidation_queries as queries
+from memgraph.storage import journal, supports
+
+TEA = "Ann drinks green tea in the morning."
+BERLIN = "Ann lives in Berlin."
+BUILD = "The nightly build takes 10 minutes."
+SLOWER = "The nightly build takes 25 minutes now."
+
+
+def say(orc: Orchestrator, session: str, *lines: str, **fields: Any) -> list[str]:
+    given = {"source_role": "user"} | fields
+    return [orc.save_episode(line, session_id=session, **given) for line in lines]
+
+
+def run(orc: Orchestrator, session: str, **options: Any) -> SessionReport:
+    [report] = orc.consolidate(session, **({"extractor": Lines()} | options))
+    return report
+
+
+def facts(orc: Orchestrator) -> dict[str, Memory]:
+    found = orc.list_memories(kinds=[MemoryKind.FACT], limit=1000)
+    return {each.content: each for each in found}
+
+
+def told(orc: Orchestrator, *actions: str) -> list[Any]:
+    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
+        found = list(journal.entries(connection))
+    return [each for each in found if each.action in actions or not actions]
+
+
+def test_facts_rest_on_their_turns(orc: Orchestrator) -> None:
+    turns = say(orc, "s-1", TEA, "How are you?", BERLIN)
+    report = run(orc, "s-1")
+    assert (report.state, report.turns, report.pages) == ("consolidated", 3, 1)
+    assert [each.evidence for each in report.facts] == [(turns[0],), (turns[2],)]
+    found = facts(orc)
+    assert set(found) == {TEA, BERLIN}
+    [item] = orc.recall("green tea", kinds=[MemoryKind.FACT]).items
+    assert (item.source.conversation_id, item.source.captured_by) == ("s-1", "extractor")
+    assert found[TEA].session_id == "s-1"
+    assert found[TEA].event_time == orc.get(turns[0]).created_at
+    assert orc.verify().ok
+
+
+def test_a_second_run_writes_nothing(orc: Orchestrator) -> None:
+    say(orc, "s-1", TEA, BERLIN)
+    run(orc, "s-1")
+    before = told(orc)
+    extractor = Lines()
+    report = run(orc, "s-1", extractor=extractor)
+    assert report.state == "unchanged"
+    assert extractor.pages == []
+    assert told(orc) == before
+
+
+def test_a_later_turn_is_read_alone(orc: Orchestrator) -> None:
+    say(orc, "s-1", TEA)
+    run(orc, "s-1")
+    say(orc, "s-1", BERLIN)
+    extractor = Lines()
+    run(orc, "s-1", extractor=extractor)
+    [page] = extractor.pages
+    assert [turn.content for turn in page.turns] == [BERLIN]
+    assert [turn.content for turn in page.before] == [TEA]
+
+
+def test_pages_are_as_long_as_the_setting_says(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    lines = [f"Server number {n} stands in hall {n * 7}." for n in range(65)]
+    say(orc, "s-1", *lines)
+    extractor = Lines()
+    report = run(orc, "s-1", extractor=extractor)
+    assert [len(page.turns) for page in extractor.pages] == [30, 30, 5]
+    assert report.pages == 3
+    # 12 facts of a page at most; what was left out is told.
+    assert len(report.facts) == 12 + 12 + 5
+    assert {each.code for each in report.rejected} == {"fact.too_many"}
+
+
+def test_another_conversation_strengthens_once(orc: Orchestrator) -> None:
+    say(orc, "s-1", TEA)
+    run(orc, "s-1")
+    first = facts(orc)[TEA]
+    turns = say(orc, "s-2", TEA, f"{TEA[:-1]}!")
+    report = run(orc, "s-2")
+    assert [each.outcome for each in report.facts] == ["strengthened", "strengthened"]
+    again = facts(orc)[TEA]
+    assert again.memory_id == first.memory_id
+    assert again.confidence > first.confidence
+    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
+        assert queries.derived_from(connection, again.memory_id) >= set(turns)
+    assert [each.subject for each in told(orc, "strengthen")] == [again.memory_id] * 2
+    say(orc, "s-2", TEA)
+    run(orc, "s-2")
+    assert facts(orc)[TEA].confidence == again.confidence
+    assert orc.verify().ok
+
+
+def test_a_protected_fact_gains_its_source_and_nothing_else(orc: Orchestrator) -> None:
+    confirmed = orc.remember(TEA, confidence=0.5)
+    orc.confirm(confirmed)
+    say(orc, "s-1", TEA)
+    run(orc, "s-1")
+    assert facts(orc)[TEA].memory_id == confirmed
+    assert orc.get(confirmed).confidence == 1.0
+    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
+        assert len(supports.origins(connection, confirmed)[1]) == 1
+
+
+def test_nearly_the_same_words_of_another_name_are_another_fact(orc: Orchestrator) -> None:
+    one = "Ann met the auditors of the bank in the big hall today."
+    say(orc, "s-1", one, one.replace("Ann", "Bob"))
+    assert len(run(orc, "s-1").facts) == 2
+    assert len(facts(orc)) == 2
+
+
+def test_the_same_in_one_page_is_one_fact_with_both_turns(orc: Orchestrator) -> None:
+    turns = say(orc, "s-1", TEA, BERLIN, TEA)
+    report = run(orc, "s-1")
+    [tea] = [each for each in report.facts if each.content == TEA]
+    assert tea.evidence == (turns[0], turns[2])
+
+
+def test_nothing_crosses_a_scope_an_agent_or_a_sensitivity(orc: Orchestrator) -> None:
+    everything = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}))
+    seer = orc._service.orchestrator(orc.name, viewer=everything)
+    say(seer, "s-1", TEA)
+    say(seer, "s-1", TEA, scope="project", scope_id="p")
+    say(seer, "s-1", TEA, sensitivity="Confidential")
+    say(seer, "s-1", TEA, agent_id="planner")
+    extractor = Lines()
+    report = run(seer, "s-1", extractor=extractor)
+    assert [each.outcome for each in report.facts] == ["stored"] * 4
+    assert len(extractor.pages) == 4
+    found = seer.list_memories(kinds=[MemoryKind.FACT], limit=10)
+    places = {(each.scope, each.scope_id, each.agent_id, each.sensitivity) for each in found}
+    assert len(places) == 4
+
+
+def test_a_conversation_that_may_not_be_seen_is_not_there(orc: Orchestrator) -> None:
+    everything = Viewer(clearance=Sensitivity.RESTRICTED)
+    seer = orc._service.orchestrator(orc.name, viewer=everything)
+    say(seer, "s-1", TEA, sensitivity="Restricted")
+    with pytest.raises(NotFound):
+        run(orc, "s-1")
+    say(seer, "s-1", BERLIN)
+    report = run(orc, "s-1")
+    assert [each.content for each in report.facts] == [BERLIN]
+    assert {each.content for each in seer.list_memories(kinds=["fact"])} == {TEA, BERLIN}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"type": MemoryType.IDENTITY}, "fact.identity"),
+        ({"confidence": 1.0}, "fact.confidence"),
+        ({"importance": 100}, "fact.importance"),
+        ({"evidence": ()}, "fact.no_evidence"),
+        ({"evidence": ("ep_of_somebody_else",)}, "fact.foreign_evidence"),
+        ({"quote": "nobody said this"}, "fact.quote"),
+        ({"content": "   "}, "fact.content"),
+        ({"attributes": {"supersedes": ["fact_1"]}}, "input.invalid"),
+        ({"content": "Ann\ud800"}, "input.invalid"),
+    ],
+)
+def test_what_a_text_may_not_claim_is_rejected(
+    orc: Orchestrator, changes: dict[str, Any], code: str
+) -> None:
+    say(orc, "s-1", TEA)
+    report = run(orc, "s-1", extractor=Lines(**changes))
+    assert [each.code for each in report.rejected] == [code]
+    assert facts(orc) == {}
+    assert report.state == "consolidated"
+
+
+def test_a_dry_run_tells_and_writes_nothing(orc: Orchestrator) -> None:
+    say(orc, "s-0", TEA, BUILD)
+    run(orc, "s-0")
+    turns = say(orc, "s-1", TEA, SLOWER, BERLIN)
+    before = told(orc)
+    report = run(orc, "s-1", dry_run=True)
+    assert [(each.outcome, each.content) for each in report.facts] == [
+        ("stored", SLOWER),
+        ("stored", BERLIN),
+        ("strengthened", TEA),
+    ]
+    assert report.facts[0].memory_id is None
+    assert report.facts[1].evidence == (turns[2],)
+    assert told(orc) == before
+    done = run(orc, "s-1")
+    assert [each.content for each in done.facts] == [each.content for each in report.facts]
+    assert len(done.edges) == len(report.edges)
+
+
+def test_another_value_of_one_attribute_is_joined_and_left_open(orc: Orchestrator) -> None:
+    say(orc, "s-1", BUILD)
+    run(orc, "s-1")
+    orc._service.clock.advance(ms=86_400_000)  # type: ignore[attr-defined]
+    say(orc, "s-2", SLOWER)
+    report = run(orc, "s-2")
+    found = facts(orc)
+    [edge] = report.edges
+    assert edge.edge_type in (EdgeType.UPDATES, EdgeType.CONTRADICTS)
+    assert (edge.from_id, edge.to_id) == (found[SLOWER].memory_id, found[BUILD].memory_id)
+    assert found[BUILD].status == "active"
+    assert orc.verify().ok
+
+
+def resolving(winner: str, loser: str) -> Lines:
+    return Lines(resolutions=[ResolutionProposal(winner, loser, "it was measured again")])
+
+
+def test_a_proposed_resolution_is_applied_where_the_rules_see_it_too(orc: Orchestrator) -> None:
+    say(orc, "s-1", BUILD)
+    run(orc, "s-1")
+    old = facts(orc)[BUILD].memory_id
+    orc._service.clock.advance(ms=86_400_000)  # type: ignore[attr-defined]
+    say(orc, "s-2", SLOWER)
+    report = run(orc, "s-2", extractor=resolving("#0", old))
+    assert report.rejected == ()
+    assert len(report.resolved) == 1
+    assert orc.get(old).status == "superseded"
+    assert orc.get(old).confidence == 0.3
+    assert facts(orc)[SLOWER].attributes["supersedes"] == [old]
+    assert orc.verify().ok
+
+
+@pytest.mark.parametrize("case", ["unrelated", "protected", "loser", "winner"])
+def test_a_proposed_resolution_is_refused(orc: Orchestrator, case: str) -> None:
+    old = orc.remember(BUILD) if case == "protected" else None
+    say(orc, "s-1", BUILD, TEA)
+    run(orc, "s-1")
+    known = {each.content: each.memory_id for each in facts(orc).values()}
+    proposals = {
+        "unrelated": ("#0", known[TEA]),
+        "protected": ("#0", old or ""),
+        "loser": ("#0", "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+        "winner": (known[TEA], known[BUILD]),
+    }
+    say(orc, "s-2", SLOWER)
+    report = run(orc, "s-2", extractor=resolving(*proposals[case]))
+    assert [each.code for each in report.rejected] == [f"resolution.{case}"]
+    assert report.resolved == ()
+    assert all(each.status == "active" for each in facts(orc).values())
+
+
+def test_a_fact_told_meanwhile_is_not_doubled(orc: Orchestrator) -> None:
+    say(orc, "s-1", TEA, BERLIN)
+    told_by_user: list[str] = []
+
+    def tell(_page: Page) -> None:
+        told_by_user.append(orc.remember(TEA, type="Preference"))
+
+    report = run(orc, "s-1", extractor=Lines(tell))
+    assert [each.memory_id for each in report.facts if each.content == TEA] == told_by_user
+    assert len(orc.list_memories(kinds=["fact"])) == 2
+
+
+def test_a_turn_retracted_meanwhile_leaves_no_fact(orc: Orchestrator) -> None:
+    turns = say(orc, "s-1", TEA, BERLIN)
+
+    def retract(_page: Page) -> None:
+        if orc.get(turns[0]).status == "active":
+            orc.retract(turns[0], reason="said in error")
+
+    report = run(orc, "s-1", extractor=Lines(retract))
+    assert set(facts(orc)) == {BERLIN}
+    assert report.state == "consolidated"
+
+
+def test_a_target_retracted_between_matching_and_writing_is_matched_anew(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(orc, "s-0", TEA)
+    run(orc, "s-0")
+    old = facts(orc)[TEA].memory_id
+    say(orc, "s-1", TEA)
+    from memgraph.service.life import consolidating
+
+    write = consolidating.write_page
+
+    def retracted_first(*given: Any, **more: Any) -> Any:
+        if orc.get(old).status == "active":
+            orc.retract(old, reason="taken back")
+        return write(*given, **more)
+
+    monkeypatch.setattr(consolidating, "write_page", retracted_first)
+    report = run(orc, "s-1")
+    [one] = report.facts
+    assert (one.outcome, one.content) == ("stored", TEA)
+    assert one.memory_id != old
+
+
+def test_a_page_that_another_process_wrote_is_not_written_again(orc: Orchestrator) -> None:
+    say(orc, "s-1", TEA, BERLIN)
+    outer = Lines(lambda _page: inner())
+
+    def inner() -> None:
+        run(orc, "s-1", extractor=Lines())
+
+    report = run(orc, "s-1", extractor=outer)
+    assert report.facts == ()
+    assert set(facts(orc)) == {TEA, BERLIN}
+    assert len(told(orc, "consolidate")) == 1
+
+
+def test_a_model_that_is_down_leaves_the_page(orc: Orchestrator, service: MemoryService) -> None:
+    say(orc, "s-1", TEA)
+    say(orc, "s-2", BERLIN)
+    down = Lines(lambda _page: _raise(ProviderUnavailable("no answer")))
+    with service.opened(orc.name) as opened:
+        report = consolidate_pending(opened, extractor=down, now_ms=2**42)
+    assert report.state is JobState.FAILED
+    assert report.error_code == "provider.unavailable"
+    assert len(down.pages) == 1
+    assert facts(orc) == {}
+    assert run(orc, "s-1").state == "consolidated"
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+class Costly(Lines):
+    """Spends one call for a page and reads nothing when there is none left."""
+
+    def propose(self, page: Page) -> PageProposal:
+        if page.budget.exhausted:
+            return PageProposal(complete=False)
+        page.budget.spend(calls=1, tokens=10)
+        found = super().propose(page)
+        return PageProposal(found.facts, calls=1, tokens=10)
+
+
+def test_the_budget_is_shared_and_the_rest_stays_pending(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    for number in range(3):
+        say(orc, f"s-{number}", f"Cupboard {number} is in hall {number * 3 + 1}.")
+    with service.opened(orc.name) as opened:
+        given = {"extractor": Costly(), "now_ms": 2**42}
+        first = consolidate_pending(opened, budget=Budget(2, 1_000), **given)
+        rest = consolidate_pending(opened, budget=Budget(2, 1_000), **given)
+    assert (first.reason, first.counts["sessions"], first.counts["calls"]) == ("budget", 2, 2)
+    assert (rest.reason, rest.counts["sessions"]) == (None, 1)
+    assert len(facts(orc)) == 3
+
+
+def test_only_sessions_that_are_over_or_silent(
+    orc: Orchestrator, service: MemoryService, clock: FixedClock
+) -> None:
+    say(orc, "s-1", TEA)
+    clock.advance(ms=40 * 60_000)
+    say(orc, "s-2", BERLIN)
+    with service.opened(orc.name) as opened:
+        report = consolidate_pending(opened, extractor=Lines())
+    assert report.counts["sessions"] == 1
+    assert set(facts(orc)) == {TEA}
+
+
+def test_stop_is_heard_between_pages(orc: Orchestrator) -> None:
+    say(orc, "s-1", *[f"Server {n} stands in hall {n * 7}." for n in range(40)])
+    extractor = Lines()
+    report = run(orc, "s-1", extractor=extractor, stop=lambda: len(extractor.pages) == 1)
+    assert (report.state, report.reason, report.pages) == ("pending", "stopped", 1)
+    assert run(orc, "s-1").turns == 10
+
+
+def test_events_tell_of_it(orc: Orchestrator, service: MemoryService) -> None:
+    say(orc, "s-1", TEA)
+    run(orc, "s-1")
+    with service.opened(orc.name) as opened, opened.database.read() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT payload FROM events WHERE topic = 'memory.session_consolidated'"
+        ).scalars()
+        assert list(found) == ['{"facts":1,"session_id":"s-1"}']
+
+
+def test_by_rules(orc: Orchestrator) -> None:
+    say(orc, "s-1", "I live in Berlin with my two cats.", "Hi!", source_role="Ann")
+    [report] = orc.consolidate("s-1")
+    assert report.extractor == "rules"
+    [one] = report.facts
+    assert "Ann" in one.content
