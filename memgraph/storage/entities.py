@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -16,10 +17,10 @@ _insert = Insert(
     "entities", ("pk", "entity_id", "canonical_name", "name_key", "type", "created_at")
 )
 _BY_NAME = (
-    "SELECT e.name_key, e.type, e.pk, m.pk, e.canonical_name FROM entities e"
-    " LEFT JOIN entities m ON m.entity_id = e.merged_into"
-    " WHERE e.name_key IN (SELECT value FROM json_each(?))"
+    "SELECT name_key, type, pk, merged_into, canonical_name FROM entities"
+    " WHERE name_key IN (SELECT value FROM json_each(?))"
 )
+_MEANT = "SELECT pk FROM entities WHERE entity_id = ?"
 # Of two entities with one alias the older is meant. Another spelling of an entity's own name says
 # nothing of an entity of another type.
 _BY_ALIAS = (
@@ -42,8 +43,7 @@ class EntityName:
     type: EntityType
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """Names that are known.
 
     Attributes:
@@ -60,21 +60,30 @@ def find(connection: sa.Connection, names: Sequence[EntityName]) -> Known:
 
     A name that was merged into another entity means that one.
     """
-    wanted = (json.dumps(sorted({each.key for each in names})),)
     execute = driver(connection).execute
-    by_name = {(key, kind): found for key, kind, *found in execute(_BY_NAME, wanted)}
-    by_alias = dict(execute(_BY_ALIAS, wanted))
+    by_name = {row[:2]: row for row in execute(_BY_NAME, _keys(names))}
     known = Known({}, [])
+    others = []
     for each in names:
         found = by_name.get((each.key, each.type))
-        if found is not None:
-            pk, merged_into, canonical_name = found
-            known.keys[each] = pk if merged_into is None else merged_into
-            if each.name != canonical_name and merged_into is None:
-                known.spellings.append((each.key, pk, each.name))
-        elif each.key in by_alias:
-            known.keys[each] = by_alias[each.key]
+        if found is None:
+            others.append(each)
+            continue
+        _, _, pk, merged_into, canonical_name = found
+        if merged_into is not None:
+            meant = execute(_MEANT, (merged_into,)).fetchone()
+            pk = pk if meant is None else meant[0]
+        elif each.name != canonical_name:
+            known.spellings.append((each.key, pk, each.name))
+        known.keys[each] = pk
+    # Most names are known as such: then there is no need to look for aliases.
+    by_alias = dict(execute(_BY_ALIAS, _keys(others))) if others else {}
+    known.keys.update((each, by_alias[each.key]) for each in others if each.key in by_alias)
     return known
+
+
+def _keys(names: Sequence[EntityName]) -> tuple[str]:
+    return (json.dumps(sorted({each.key for each in names})),)
 
 
 def add_spellings(connection: sa.Connection, spellings: Sequence[tuple[str, int, str]]) -> None:
