@@ -1,0 +1,157 @@
+"""The commands of the schedule and of tools, as a person and a program see them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memgraph.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+else:
+    CommandLine = object
+
+
+def owe(cli: CommandLine) -> None:
+    """Make it seem as if the orchestrator had been there for ever."""
+    from memgraph import MemoryService
+
+    with (
+        MemoryService(cli.root, environ={}, background=False) as service,
+        service.opened("orc-1") as opened,
+        opened.database.write() as connection,
+    ):
+        connection.exec_driver_sql(
+            "UPDATE memory_metadata SET value = '1' WHERE key = 'created_at'"
+        )
+
+
+def test_a_worker_prints_a_line_for_each_run(cli: CommandLine) -> None:
+    owe(cli)
+    told = cli("worker", "--once")
+    assert told.code == 0
+    *lines, last = told.out.splitlines()
+    assert [line.split()[2:5] for line in lines] == [
+        ["orc-1", "enrichment", "skipped"],
+        ["orc-1", "consolidation", "done"],
+        ["orc-1", "decay", "done"],
+        ["orc-1", "reflection", "skipped"],
+    ]
+    assert last == "4 runs, 0 failed"
+    assert cli("worker", "--once").out == "0 runs, 0 failed\n"
+
+
+def test_a_worker_prints_json_lines(cli: CommandLine) -> None:
+    owe(cli)
+    told = cli("worker", "--once", "--orchestrator", "orc-1", "--json")
+    *runs, last = map(json.loads, told.out.splitlines())
+    assert [each["data"]["job"] for each in runs] == [
+        "enrichment",
+        "consolidation",
+        "decay",
+        "reflection",
+    ]
+    assert all(each["ok"] and each["command"] == "worker" for each in runs)
+    assert last["data"] == {"runs": 4, "failed": 0}
+
+
+def test_a_worker_knows_its_orchestrators(cli: CommandLine) -> None:
+    assert cli("worker", "--once", "--orchestrator", "nobody", "--json").error["code"] == (
+        "orchestrator.missing"
+    )
+
+
+def test_a_broken_orchestrator_is_told_and_the_others_go_on(cli: CommandLine) -> None:
+    assert cli("init", "broken").code == 0
+    database = cli.root / "broken" / "memory" / "memory.db"
+    for each in database.parent.glob("memory.db*"):
+        each.unlink()
+    database.write_bytes(b"these bytes are no database at all")
+    owe(cli)
+    told = cli("worker", "--once")
+    assert told.code == 1
+    assert "4 runs" in told.out
+    assert told.err.splitlines()[0].startswith("broken: error[storage.")
+
+
+def test_jobs_shows_what_is_due_and_what_ran(cli: CommandLine) -> None:
+    assert "nothing ran yet" in cli("jobs", "orc-1").out
+    owe(cli)
+    overdue = cli.json("jobs", "orc-1")["plans"]
+    assert all(each["overdue_since"] for each in overdue)
+    cli("run", "decay", "orc-1")
+    told = cli("jobs", "orc-1").out
+    assert "0 3 * * 0" in told
+    [row] = [line for line in told.splitlines() if line.startswith("decay") and "manual" in line]
+    assert "done" in row
+    runs = cli.json("jobs", "orc-1")["runs"]
+    assert [(each["job"], each["trigger"], each["due_at"]) for each in runs] == [
+        ("decay", "manual", None)
+    ]
+
+
+def test_run_as_of_another_time(cli: CommandLine) -> None:
+    cli.remember("The shop sells bread.", "--confidence", "0.5")
+    told = cli.json("run", "decay", "orc-1", "--now", "2031-01-01T00:00:00Z")["runs"]
+    assert [each["counts"]["retired"] for each in told] == [1]
+    assert told[0]["started_at"] == "2031-01-01T00:00:00.000Z"
+
+
+def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
+    turn = ("--kind", "episode", "--session-id", "s-1", "--role", "user")
+    assert cli("remember", "orc-1", "We decided to use SQLite for the archive.", *turn).code == 0
+    told = cli.json("run", "consolidation", "orc-1", "--session", "s-1", "--dry-run")
+    [session] = told["sessions"]
+    assert session["dry_run"] is True
+    assert [each["outcome"] for each in session["facts"]] == ["stored"]
+    person = cli("run", "consolidate", "orc-1", "--session", "s-1", "--dry-run").out
+    assert "session s-1: 1 turns, by rules" in person
+    assert cli.json("list", "orc-1")["memories"][0]["kind"] == "episode"
+    [run] = cli.json("run", "consolidate", "orc-1", "--session", "s-1")["runs"]
+    assert (run["job"], run["counts"]["facts"]) == ("consolidation", 1)
+
+
+def test_the_whole_maintenance_by_hand(cli: CommandLine) -> None:
+    told = cli.json("run", "consolidate", "orc-1")["runs"]
+    assert [each["job"] for each in told] == ["consolidation", "decay", "reflection"]
+
+
+def test_what_makes_no_sense_is_refused(cli: CommandLine) -> None:
+    for wrong in (
+        ("decay", "orc-1", "--dry-run"),
+        ("decay", "orc-1", "--session", "s-1"),
+        ("consolidation", "orc-1", "--session", "s-1", "--session", "s-2"),
+        ("decay", "orc-1", "--now", "yesterday"),
+    ):
+        assert cli("run", *wrong, "--json").error["code"] == "input.invalid"
+    missing = cli("run", "consolidation", "orc-1", "--session", "s-9", "--json").error
+    assert missing["code"] == "memory.not_found"
+    assert cli("run", "tidying", "orc-1").code == 2
+
+
+def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memgraph.service.life import jobs
+
+    def fails(*_: Any) -> None:
+        raise ProviderUnavailable("no answer")
+
+    monkeypatch.setattr(jobs, "_work", fails)
+    told = cli("run", "consolidation", "orc-1", "--json").error
+    [run] = told["details"]["runs"]
+    assert (run["state"], run["error_code"]) == ("failed", "provider.unavailable")
+    assert cli.json("health", "orc-1")["orchestrators"][0]["degraded"] == ["jobs.failing"]
+
+
+def test_tools_are_printed_and_called(cli: CommandLine) -> None:
+    names = [each["function"]["name"] for each in cli.json("tools", "orc-1")["tools"]]
+    assert len(names) == 7
+    assert "confirm_fact" not in cli("tools", "orc-1", "--read-only").out
+    told = cli.json("call", "orc-1", "remember_fact", '{"content": "Ada likes tea."}')
+    assert told["answer"]["outcome"] == "stored"
+    found = cli("call", "orc-1", "search_memory", '{"query": "tea"}').out
+    assert json.loads(found)["memories"][0]["text"] == "Ada likes tea."
+    wrong = cli("call", "orc-1", "search_memory", "{}", "--json").error
+    assert wrong["details"]["answer"]["error"]["code"] == "input.invalid"
