@@ -200,9 +200,8 @@ class _Resolver:
         return self._words[at].text.isupper() or before in ("in", "at", "from", "near")
 
     def _as_subject(self, at: int, person: Speaker, verb: str) -> None:
-        if at and self._words[at - 1].lower in _INVERTED and self._adjacent(at - 1, at):
-            if at == 1 or self._words[at - 1].text.islower():
-                raise _Unsure  # not "last May I"
+        if at and self._inverted(at):
+            raise _Unsure
         if at and self._words[at - 1].lower in _NUMBERED and person is self._speaker:
             raise _Unsure  # World War I
         pair = self._joined_subject(at)
@@ -268,6 +267,12 @@ class _Resolver:
             if had and found not in ("come", "run", "become", "put", "read", "set")
             else "would"
         )
+
+    def _inverted(self, at: int) -> bool:
+        """"Do I", "had I": not "last May I"."""
+        before = self._words[at - 1]
+        asks = before.lower in _INVERTED and (at == 1 or before.text.islower())
+        return asks and self._adjacent(at - 1, at)
 
     def _joined_subject(self, at: int) -> bool:
         """ "My wife and I": two subjects of one verb, where nothing before them is a verb."""

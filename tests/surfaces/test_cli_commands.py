@@ -51,8 +51,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "remember": ["remember", "orc-1", "something"],
         "say": ["say", "orc-1", "Hello.", "--session-id", "monday"],
         "sessions": ["sessions", "orc-1"],
-        "say": ["say", "orc-1", "Hello.", "--session-id", "monday"],
-        "sessions": ["sessions", "orc-1"],
         "relate": ["relate", "orc-1", one, "relatedto", other],
         "recall": ["recall", "orc-1", "when does the shop close?"],
         "subgraph": ["subgraph", "orc-1", one],

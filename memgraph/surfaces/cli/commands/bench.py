@@ -1,4 +1,4 @@
-"""Measuring: memgraph bench labels, locomo, ablation, staleness, latency."""
+"""Measuring: memgraph bench labels, locomo, consolidation, ablation, staleness, latency."""
 
 from __future__ import annotations
 
@@ -60,6 +60,25 @@ def locomo(
 
     with stages("measuring") as told:
         return _measured(bench.run(data, lambda stage: told(stage, 0, 1)))
+
+
+def consolidation(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    data: Annotated[
+        Path,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's JSON."),
+    ],
+    recall: Annotated[
+        bool, typer.Option("--recall", help="Also recall, with the facts and without.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the turns chosen at random.")] = 1,
+) -> Report:
+    """Measure what the rules keep of LoCoMo's conversations: facts, and the evidence they cover."""
+    from memgraph.service.bench import consolidation as bench
+
+    with stages("measuring") as told:
+        found = bench.run(data, seed, recall=recall, progress=lambda stage: told(stage, 0, 1))
+    return _measured(found)
 
 
 def ablation(
@@ -196,6 +215,7 @@ COMMANDS = {
         {
             "labels": labels,
             "locomo": locomo,
+            "consolidation": consolidation,
             "ablation": ablation,
             "staleness": staleness,
             "latency": latency,
