@@ -102,15 +102,16 @@ class EchoFilter:
         kept = []
         for line, ids in lines:
             cited = [known[each] for each in ids if each in known]
-            if cited and self._repeats(line, cited):
+            if cited and self.repeats(line, cited):
                 reasons.append(EchoReason.RECEIPT)
                 kept.append("")
             else:
                 kept.append(echo.without_citations(line) if cited else line)
         return Remainder("\n".join(kept), tuple(reasons))
 
-    def _repeats(self, line: str, cited: Sequence[str]) -> bool:
-        said = split_sentences(echo.normal_marks(line))
+    def repeats(self, line: str, cited: Sequence[str]) -> bool:
+        """Whether a line that cites memories says nothing that their texts do not."""
+        said = [each for inner in echo.inner_texts(line) for each in split_sentences(inner)]
         return all(
             self.handed_out(each) is not None
             or any(_WORDS.says_nothing_new(echo.without_lead_in(each), text) for text in cited)
@@ -163,20 +164,26 @@ class _Judge:
         sentences = split_sentences(unit)
         if len(sentences) > 1 and self._told(self._line(unit)):
             return ""
-        return " ".join(each for each in sentences if not self._told(self._sentence(each)))
+        ids = echo.cited_ids(unit)
+        cited = self.filter.cited(ids) if ids else []
+        if cited and self.filter.repeats(unit, cited):
+            self.reasons.append(EchoReason.RECEIPT)
+            return ""
+        left = (each for each in sentences if not self._told(self._sentence(each, cited)))
+        # A citation that stands behind the full stop is cut off as if it were a sentence.
+        return " ".join(each for each in left if not cited or echo.normal_form(each))
 
     def _told(self, reason: EchoReason | None) -> bool:
         if reason is not None:
             self.reasons.append(reason)
         return reason is not None
 
-    def _sentence(self, text: str) -> EchoReason | None:
+    def _sentence(self, text: str, cited: Sequence[str]) -> EchoReason | None:
         line = self._line(text)
         if line is not None:
             return line
-        ids = echo.cited_ids(text)
         bare = echo.normal_marks(text)
-        if ids and any(_WORDS.says_nothing_new(bare, each) for each in self.filter.cited(ids)):
+        if any(_WORDS.says_nothing_new(bare, each) for each in cited):
             return EchoReason.RECEIPT
         if not echo.is_agent(self.source_role):
             return None

@@ -193,6 +193,11 @@ def _goes_on(before: str, line: str) -> bool:
     return line[0].islower() and before[-1] not in ".!?:;…。！？" and not _MARKER.match(line)
 
 
+def inner_texts(line: str) -> tuple[str, ...]:
+    """What a line says without marks and citations, and without what a bulletin says before it."""
+    return tuple(map(normal_marks, _inner(line))) or (normal_marks(line),)
+
+
 def _inner(line: str) -> Iterator[str]:
     """The texts of memories that a line of the bulletin holds."""
     bare = _without_marks(line)

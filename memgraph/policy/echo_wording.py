@@ -53,6 +53,12 @@ _TURNING_WORDS = (
     "previously longer anymore only except instead rather try refuse decline cancel deny doubt"
 )
 _NEGATIVE = "not"
+# Capitalised in English, and free to stand anywhere.
+_CALENDAR_WORDS = (
+    "january february march april may june july august september october november december "
+    "monday tuesday wednesday thursday friday saturday sunday"
+)
+_CALENDAR = frozenset(_CALENDAR_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,7 @@ class Words:
                 terms.setdefault(folded)
                 if before:
                     placed.add((before, stem))
-                if word[0].isupper() and not plain.isupper():
+                if word[0].isupper() and not plain.isupper() and folded not in _CALENDAR:
                     if place:
                         names.add(stem)
                     else:

@@ -13,6 +13,7 @@ from memgraph.clock import FixedClock
 from memgraph.model.consolidation import SessionReport
 from memgraph.model.values import MAX_CONTENT_CHARS
 from memgraph.service.life.consolidating import consolidate_session
+from memgraph.service.receipts import ReceiptBook
 
 NAME = "orc-1"
 ROUNDS = 50
@@ -137,6 +138,25 @@ def test_fifty_rounds_of_echo_add_nothing(service: MemoryService, seeded: Orches
         assert report.facts == (), (number, answer)
         assert report.echoes >= 1
         assert beliefs(service) == before
+
+
+def test_an_agent_adds_nothing_though_every_receipt_is_lost(
+    service: MemoryService, seeded: Orchestrator
+) -> None:
+    before = beliefs(service)
+    for number, form in enumerate((verbatim, listed, recalled, joined, cited) * 2):
+        later(service, DAY)
+        bundle = seeded.recall(QUESTIONS[number % len(QUESTIONS)], kinds=["fact"])
+        texts = [item.memory.content for item in bundle.items]
+        answer = form(texts, seeded.bulletin().bulletin.text, "")
+        with service.opened(NAME) as opened:
+            # As a process that is killed takes with it what it did not write yet.
+            opened.receipts = ReceiptBook(opened.database)
+        say(seeded, f"lost-{number}", answer)
+        assert consolidate(service, f"lost-{number}").facts == ()
+    assert beliefs(service) == before
+    with service.opened(NAME) as opened, opened.database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM echo_lines").scalar() == 0
 
 
 def test_a_restatement_of_a_user_strengthens(service: MemoryService, seeded: Orchestrator) -> None:
