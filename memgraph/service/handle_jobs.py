@@ -39,10 +39,10 @@ class JobsHandle(Handle):
 
     def job_plans(self) -> Sequence[JobPlan]:
         """When each job is next due, and what is overdue."""
-        from memgraph.service.life import jobs
+        from memgraph.service.life import agenda
 
         with self._service.opened(self.name) as opened:
-            return [jobs.plan(opened, job, opened.clock.now_ms()) for job in JobName]
+            return [agenda.plan(opened, job, opened.clock.now_ms()) for job in JobName]
 
     def run(
         self,

@@ -188,7 +188,7 @@ class Opened:
 
     def shortcomings(self) -> list[str]:
         """Codes of the work that does not get done. Raises StorageError."""
-        from memgraph.service.life.jobs import shortcomings
+        from memgraph.service.life.agenda import shortcomings
 
         found = []
         with self.database.read() as connection:

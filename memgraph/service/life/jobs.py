@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from memgraph.clock import MS_PER_DAY, Clock, SystemClock
+from memgraph.clock import Clock, SystemClock
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import (
     CRASHED,
     LEASE_LOST,
     STOPPED,
-    JobPlan,
     JobReport,
     JobRun,
     Trigger,
@@ -58,7 +57,6 @@ class Reins:
     wall: Clock = WALL
 
 
-OVERDUE_MS = MS_PER_DAY
 NO_REINS = Reins()
 
 
@@ -118,52 +116,6 @@ def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
         elif heard and report.state is not JobState.FAILED:
             report = _cut_short(report, STOPPED, "it was asked to stop")
     return _end(opened, run_id, lease, report)
-
-
-def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
-    """The moment for which a job is to be run now, or None."""
-    settings = opened.settings.memory.schedule
-    with opened.database.read() as connection:
-        return _owed(connection, getattr(settings, job.value), settings.timezone, job, now_ms)
-
-
-def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
-    """When a job is next due, and since when it is overdue."""
-    settings = opened.settings.memory.schedule
-    expression = getattr(settings, job.value)
-    with opened.database.read() as connection:
-        overdue = _owed(connection, expression, settings.timezone, job, now_ms)
-    following = schedule.next_due(expression, settings.timezone, now_ms) if expression else None
-    return JobPlan(
-        job=job,
-        schedule=expression,
-        timezone=settings.timezone,
-        next_due_at=following,
-        overdue_since=overdue,
-    )
-
-
-def shortcomings(opened: Opened, now_ms: int) -> list[str]:
-    """Codes of what the schedule did not get done.
-
-    ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
-    was due more than a day ago. Who never had a worker gets by without, and is not alarmed.
-    """
-    found = []
-    settings = opened.settings.memory.schedule
-    with opened.database.read() as connection:
-        last = [job_runs.last_ended(connection, job) for job in JobName]
-        if any(each is not None and each.state is JobState.FAILED for each in last):
-            found.append("jobs.failing")
-        for job in JobName:
-            expression = getattr(settings, job.value)
-            if job_runs.latest_due_at(connection, job) is None:
-                continue
-            due_at = _owed(connection, expression, settings.timezone, job, now_ms - OVERDUE_MS)
-            if due_at is not None:
-                found.append("jobs.overdue")
-                break
-    return found
 
 
 def close_left(opened: Opened, wall: Clock = WALL) -> None:
@@ -232,19 +184,6 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
         error_code=code,
         reason=reason,
     )
-
-
-def _owed(
-    connection: sa.Connection, expression: str, timezone: str, job: JobName, now_ms: int
-) -> int | None:
-    served = job_runs.latest_due_at(connection, job)
-    if served is not None and expression:
-        again = schedule.next_attempt(job_runs.of_moment(connection, job, served))
-        if again is not None and again <= now_ms:
-            # A newer moment, if there is one, stands for this one too.
-            return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
-    since = job_runs.made_at(connection) if served is None else served
-    return schedule.owed(expression, timezone, since_ms=since, now_ms=now_ms)
 
 
 def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport:

@@ -21,21 +21,25 @@ from memgraph.model.enums import JobName
 from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.jobs import STOPPED, JobRun
 from memgraph.paths import global_config_file
-from memgraph.policy import schedule
-from memgraph.service.life import jobs
+from memgraph.service.life import agenda, jobs
 from memgraph.service.life.jobs import WALL, Asked, Reins
 from memgraph.service.life.leasing import lease_ms
 from memgraph.service.opened import Opened
-from memgraph.storage import embeddings, job_runs
+from memgraph.storage import embeddings, events, job_runs
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from memgraph.service.memory_service import MemoryService
 
 SUBSCRIBER = "consolidation"
 POLL_S = 2.0
 """How long after a change by another process it is noticed."""
+AT_ONCE_MS = 1_000
 REVISIT_MS = 60_000
-"""After so long an orchestrator is looked at though nothing about it seems to have changed."""
+"""After so long what was put off is tried again: an embedding, an event."""
+LOOK_MS = 3_600_000
+"""After so long an orchestrator is looked at though nothing about it has changed."""
 EMBEDDED_AT_ONCE = 2_000
 """Memories embedded before the other orchestrators get their turn."""
 
@@ -48,6 +52,7 @@ class _Seen:
 
     settings: Stamp = ()
     stamp: Stamp = ()
+    visited_ms: int = 0
     again_ms: int = 0
     error: str | None = None
 
@@ -81,6 +86,8 @@ class Worker:
         self._poll_s = poll_s
         self._wall = wall
         self._seen: dict[str, _Seen] = {}
+        # Whose events somebody in this process gets, and whose this worker does.
+        self._subscribed: set[str] = set()
         self._listening: set[str] = set()
         self._stopping = False
         # Its put is safe in a signal handler, unlike that of an event.
@@ -102,7 +109,7 @@ class Worker:
         names = self._service.orchestrators() if self._names is None else self._names
         for gone in set(self._seen) - set(names):
             del self._seen[gone]
-            self._listening.discard(gone)
+            self._subscribed.discard(gone)
             self._service.forget(gone)
         for name in names:
             if self._stopping:
@@ -113,6 +120,7 @@ class Worker:
         """Listen no more; ``run`` does so at its end, who calls ``once`` has to."""
         for name in list(self._listening):
             self._listening.discard(name)
+            self._subscribed.discard(name)
             with suppress(MemgraphError):
                 # Its database may be gone; what it was told of is in there or nowhere.
                 self._service.orchestrator(name).unsubscribe(SUBSCRIBER)
@@ -155,7 +163,8 @@ class Worker:
                 # An open orchestrator keeps the settings that it was opened with.
                 self._service.forget(name)
             changed = (seen.settings, seen.stamp) != (settings, stamp)
-            if changed or self._service.clock.now_ms() >= seen.again_ms:
+            # A clock that was set back has not come to the next visit for too long.
+            if changed or not seen.visited_ms <= self._service.clock.now_ms() < seen.again_ms:
                 seen.settings = settings
                 self._visit(name, seen)
             seen.error = None
@@ -174,20 +183,39 @@ class Worker:
             self._failed(name, told)
 
     def _visit(self, name: str, seen: _Seen) -> None:
-        if name not in self._listening:
+        if name not in self._subscribed:
             self._listen(name)
         with self._service.opened(name) as opened:
             jobs.close_left(opened, self._wall)
             opened.events.deliver(self._is_stopping)
             for job in JobName:
-                due_at = jobs.owed(opened, job, opened.clock.now_ms())
+                due_at = agenda.owed(opened, job, opened.clock.now_ms())
                 if due_at is not None and not self._stopping:
                     self._run(name, opened, jobs.of_moment(job, due_at))
-            waiting = self._embed(opened)
+            more = self._embed(opened)
             opened.receipts.flush()
-            now = opened.clock.now_ms()
-            seen.again_ms = now if waiting else min(_next(opened, now))
+            seen.visited_ms = opened.clock.now_ms()
+            seen.again_ms = seen.visited_ms if more else self._again(opened, seen.visited_ms)
         seen.stamp = self._stamps(name)[1]
+
+    def _again(self, opened: Opened, now_ms: int) -> int:
+        """When there may be something to do though no other process has changed anything."""
+        at = [now_ms + LOOK_MS, *agenda.upcoming(opened, now_ms)]
+        with opened.database.read() as connection:
+            if job_runs.some_running(connection):
+                # Whoever is at work may die, and nothing changes when a lease runs out.
+                at.append(now_ms + min(lease_ms(opened), REVISIT_MS))
+            if embeddings.has_pending(connection) or self._has_events(connection):
+                at.append(now_ms + REVISIT_MS)
+        # What is due and could not be run is somebody else's for the moment.
+        return max(min(at), now_ms + AT_ONCE_MS)
+
+    def _has_events(self, connection: sa.Connection) -> bool:
+        """Whether an event is put off, or claimed by a process that may be gone."""
+        cursor = events.cursor(connection, SUBSCRIBER)
+        return cursor is not None and bool(
+            events.after(connection, cursor.delivered_seq, [SessionCompleted.topic], 1)
+        )
 
     def _run(self, name: str, opened: Opened, asked: Asked) -> JobRun | None:
         """None: another worker is at it, or was."""
@@ -201,8 +229,9 @@ class Worker:
     def _listen(self, name: str) -> None:
         """Subscribe to the ends of sessions; the bus knows what this worker had before."""
         handle = self._service.orchestrator(name)
+        self._subscribed.add(name)
         with suppress(Conflict):
-            # Another worker of this process listens already.
+            # Another worker of this process may listen already.
             handle.subscribe(
                 SUBSCRIBER,
                 lambda delivered: self._session_ended(name, delivered.event),
@@ -251,15 +280,3 @@ def _stamp(*files: Path) -> Stamp:
         else:
             found.append((status.st_mtime_ns, status.st_size))
     return tuple(found)
-
-
-def _next(opened: Opened, now_ms: int) -> list[int]:
-    """When there may be something to do again: at the next due moments, among others."""
-    settings = opened.settings.memory.schedule
-    with opened.database.read() as connection:
-        at_work = job_runs.some_running(connection)
-    # Whoever is at work may die, and nothing changes when a lease runs out.
-    latest = now_ms + min(REVISIT_MS, lease_ms(opened) if at_work else REVISIT_MS)
-    expressions = [getattr(settings, job.value) for job in JobName]
-    moments = [schedule.next_due(each, settings.timezone, now_ms) for each in expressions if each]
-    return [latest, *(each for each in moments if each is not None)]

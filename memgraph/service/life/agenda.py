@@ -1,0 +1,90 @@
+"""What the schedule asks for: what is owed now, what comes next, and what did not get done."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from memgraph.clock import MS_PER_DAY
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.jobs import JobPlan
+from memgraph.policy import schedule
+from memgraph.service.opened import Opened
+from memgraph.storage import job_runs
+
+OVERDUE_MS = MS_PER_DAY
+
+
+def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
+    """The moment for which a job is to be run now, or None."""
+    settings = opened.settings.memory.schedule
+    with opened.database.read() as connection:
+        return _owed(connection, getattr(settings, job.value), settings.timezone, job, now_ms)
+
+
+def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
+    """When a job is next due, and since when it is overdue."""
+    settings = opened.settings.memory.schedule
+    expression = getattr(settings, job.value)
+    with opened.database.read() as connection:
+        overdue = _owed(connection, expression, settings.timezone, job, now_ms)
+    following = schedule.next_due(expression, settings.timezone, now_ms) if expression else None
+    return JobPlan(
+        job=job,
+        schedule=expression,
+        timezone=settings.timezone,
+        next_due_at=following,
+        overdue_since=overdue,
+    )
+
+
+def shortcomings(opened: Opened, now_ms: int) -> list[str]:
+    """Codes of what the schedule did not get done.
+
+    ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
+    was due more than a day ago. Who never had a worker gets by without, and is not alarmed.
+    """
+    found = []
+    settings = opened.settings.memory.schedule
+    with opened.database.read() as connection:
+        last = [job_runs.last_ended(connection, job) for job in JobName]
+        if any(each is not None and each.state is JobState.FAILED for each in last):
+            found.append("jobs.failing")
+        for job in JobName:
+            expression = getattr(settings, job.value)
+            if job_runs.latest_due_at(connection, job) is None:
+                continue
+            due_at = _owed(connection, expression, settings.timezone, job, now_ms - OVERDUE_MS)
+            if due_at is not None:
+                found.append("jobs.overdue")
+                break
+    return found
+
+
+def upcoming(opened: Opened, now_ms: int) -> list[int]:
+    """When there is something to run again: the next moments, and the next tries of failed ones."""
+    settings = opened.settings.memory.schedule
+    found: list[int | None] = []
+    with opened.database.read() as connection:
+        for job in JobName:
+            expression = getattr(settings, job.value)
+            if not expression:
+                continue
+            found.append(schedule.next_due(expression, settings.timezone, now_ms))
+            served = job_runs.latest_due_at(connection, job)
+            if served is not None:
+                tried = job_runs.of_moment(connection, job, served)
+                found.append(schedule.next_attempt(tried))
+    return [each for each in found if each is not None]
+
+
+def _owed(
+    connection: sa.Connection, expression: str, timezone: str, job: JobName, now_ms: int
+) -> int | None:
+    served = job_runs.latest_due_at(connection, job)
+    if served is not None and expression:
+        again = schedule.next_attempt(job_runs.of_moment(connection, job, served))
+        if again is not None and again <= now_ms:
+            # A newer moment, if there is one, stands for this one too.
+            return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
+    since = job_runs.made_at(connection) if served is None else served
+    return schedule.owed(expression, timezone, since_ms=since, now_ms=now_ms)
