@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from memgraph.classification import relation_lexicon as lexicon
 from memgraph.classification.relation_features import Embed, pair_features, read_batch
 from memgraph.classification.relation_frame import Statement
+from memgraph.classification.relation_minimal import minimal_pair
 from memgraph.classification.relation_model import RelationModel, load_model
 from memgraph.classification.relation_reasons import reasons, ruled_out
 from memgraph.classification.relation_tokens import stem, tokenize
@@ -69,21 +70,30 @@ class RelationClassifier:
         rows = [pair_features(a, b, vectors) for a, b in frames]
         table, prose = model.evaluate(rows)
         return [
-            _guess(row, line, float(text), model)
-            for row, line, text in zip(rows, table, prose, strict=True)
+            _guess(pair, row, line, float(text), model)
+            for pair, row, line, text in zip(pairs, rows, table, prose, strict=True)
         ]
 
 
 def _guess(
-    row: Mapping[str, float], line: NDArray[np.float32], prose: float, model: RelationModel
+    pair: tuple[Statement, Statement],
+    row: Mapping[str, float],
+    line: NDArray[np.float32],
+    prose: float,
+    model: RelationModel,
 ) -> RelationGuess:
     probabilities = {relation: float(p) for relation, p in zip(Relation, line, strict=True)}
-    relation = model.choose(probabilities, prose, ruled_out(row))
+    forbidden = ruled_out(row)
+    evidence = reasons(row)
+    relation = model.choose(probabilities, prose, forbidden)
+    plain = minimal_pair(pair[0].text, pair[1].text, row)
+    if plain is not None and Relation.CONTRADICTS not in forbidden:
+        relation, evidence = Relation.CONTRADICTS, (plain, *evidence)
     return RelationGuess(
         relation=relation,
         probability=probabilities[relation],
         probabilities=probabilities,
-        reasons=reasons(row),
+        reasons=evidence,
     )
 
 

@@ -1,0 +1,139 @@
+"""Two statements that are one but for a single value, or for a "not": both cannot hold.
+
+The learned head was trained on paraphrases, and is unsure of the plainest case: the same sentence
+with another figure in it. Here the words are laid side by side; what differs has to be one slot
+that holds a value of its subject, in a statement of how things are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Final
+
+from memgraph.classification.relation_lexicon import words
+from memgraph.classification.relation_tokens import Token, tokenize
+from memgraph.classification.relation_units import SMALL
+
+ONE_VALUE: Final = "one_value_differs"
+ONE_NEGATION: Final = "one_negation_differs"
+
+_MOST_WORDS: Final = 40
+_MOST_IN_SLOT: Final = 3
+_LEAST_SHARED: Final = 3
+_TOLD: Final = re.compile(
+    r"^(?:we|i|they|the user|[A-Z][\w'-]*) (?:have |has |'ve )?"
+    r"(?:decided|agreed|confirmed|said|learnt|learned) that ",
+    re.IGNORECASE,
+)
+_FIGURE: Final = re.compile(r"\d+(?:[.,:]\d+)*(?:am|pm|k|m|%)?")
+_BE: Final = words("is are 's 're am")
+_NOW: Final = _BE | words(
+    "be may must can cannot will has have does do should needs i we they you i'm i'll we'll it's"
+)
+_PAST: Final = words(
+    "was were had did been went came bought sold took gave made got saw met ate drank wrote spoke "
+    "sent spent lost won found left built broke chose flew grew fell held paid sat stood wore drew "
+    "knew began became forgot said told thought brought caught taught ran swam rose"
+)
+# What one has one of at a time: a home, an employer, somebody to report to.
+_ONE_AT_A_TIME: Final = frozenset(
+    {
+        ("live", "in"), ("lives", "in"), ("reside", "in"), ("resides", "in"), ("work", "at"),
+        ("works", "at"), ("work", "for"), ("works", "for"), ("report", "to"), ("reports", "to"),
+        ("born", "in"), ("based", "in"), ("located", "in"), ("hosted", "in"), ("hosted", "on"),
+        ("is", "called"), ("is", "named"),
+    }
+)  # fmt: skip
+_NEGATIVE_FORMS: Final = {
+    "don't": "do", "doesn't": "do", "didn't": "do", "isn't": "is", "aren't": "are",
+    "wasn't": "was", "weren't": "were", "can't": "can", "cannot": "can", "won't": "will",
+    "hasn't": "has", "haven't": "have", "hadn't": "had", "couldn't": "could",
+    "shouldn't": "should", "wouldn't": "would", "mustn't": "must",
+}  # fmt: skip
+_SUPPORT: Final = words("do does did")
+# Where the statements speak of other things, places or times, nothing is contradicted.
+_OTHERWISE: Final = (
+    "tag_conflict", "version_conflict", "year_conflict", "environment_differs",
+    "weekday_differs", "bound_differs", "strong_b", "correction_b", "open_then_done",
+)  # fmt: skip
+
+
+def minimal_pair(earlier: str, later: str, row: Mapping[str, float]) -> str | None:
+    """Why two statements cannot both hold: a code, or None where words do not tell.
+
+    Args:
+        row: the features of the pair (``relation_features``).
+    """
+    if any(row[name] > 0 for name in _OTHERWISE):
+        return None
+    a, b = (tokenize(_TOLD.sub("", text)) for text in (earlier, later))
+    if not _LEAST_SHARED < max(len(a), len(b)) <= _MOST_WORDS:
+        return None
+    if _one_negation(a, b):
+        return ONE_NEGATION
+    return ONE_VALUE if _one_value(a, b) else None
+
+
+def _one_negation(a: Sequence[Token], b: Sequence[Token]) -> bool:
+    (said, nots), (unsaid, other_nots) = _without_not(a), _without_not(b)
+    return abs(nots - other_nots) == 1 and min(nots, other_nots) == 0 and said == unsaid
+
+
+def _without_not(tokens: Sequence[Token]) -> tuple[list[str], int]:
+    """The stems without "not" and the "do" that it asks for; how many there were."""
+    left, count = [], 0
+    for token in tokens:
+        plain = _NEGATIVE_FORMS.get(token.low)
+        count += plain is not None or token.low == "not"
+        if token.low == "not" or token.low in _SUPPORT or plain == "do":
+            continue
+        left.append(plain or token.stem)
+    return left, count
+
+
+def _one_value(a: Sequence[Token], b: Sequence[Token]) -> bool:
+    edits = [
+        edit
+        for edit in SequenceMatcher(
+            None, [token.stem for token in a], [token.stem for token in b], autojunk=False
+        ).get_opcodes()
+        if edit[0] != "equal"
+    ]
+    if len(edits) != 1 or edits[0][0] != "replace":
+        return False
+    _, start, end, other_start, other_end = edits[0]
+    slots = a[start:end], b[other_start:other_end]
+    rest = [*a[:start], *a[end:]]
+    if max(map(len, slots)) > _MOST_IN_SLOT or len(rest) < _LEAST_SHARED or not _is_state(rest):
+        return False
+    if all(_is_figure(token) for slot in slots for token in slot):
+        return True
+    named = all(token.text[0].isupper() for slot in slots for token in slot)
+    return named and start > 0 and _takes_one(a[:start])
+
+
+def _is_figure(token: Token) -> bool:
+    return _FIGURE.fullmatch(token.low) is not None or token.low in SMALL
+
+
+def _is_state(rest: Sequence[Token]) -> bool:
+    """Whether a statement tells how things are, not what once happened."""
+    lows = [token.low for token in rest]
+    if any(low in _PAST for low in lows):
+        return False
+    if any(
+        low.endswith("ed") and (at == 0 or lows[at - 1] not in _NOW) for at, low in enumerate(lows)
+    ):
+        return False
+    return any(low in _NOW or low.endswith("'s") for low in lows) or any(
+        token.low.endswith("s") and token.stem != token.low and not token.text[0].isupper()
+        for token in rest
+    )
+
+
+def _takes_one(before: Sequence[Token]) -> bool:
+    """Whether what follows is the one value that its subject has: "is", "lives in"."""
+    lows = tuple(token.low for token in before)
+    return lows[-1] in _BE or lows[-2:] in _ONE_AT_A_TIME
