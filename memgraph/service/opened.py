@@ -217,7 +217,9 @@ class Opened:
         try:
             self.courier.stop()
             self.background.stop()
-            for chore in (self.board.flush, self.receipts.flush, self.upkeep.run):
+            # Who only read leaves everything as it is.
+            upkeep = (self.upkeep.run,) if self.database.commits else ()
+            for chore in (self.board.flush, self.receipts.flush, *upkeep):
                 try:
                     chore()
                 except (MemgraphError, OSError) as error:
