@@ -350,6 +350,7 @@ class SessionRow(SQLModel, table=True):
             "session_id",
             sqlite_where=sa.text("consolidated_at IS NULL"),
         ),
+        sa.Index("ix_sessions_last_seen_at", "last_seen_at", "session_id"),
         sa.Index(
             "ix_sessions_open",
             "first_seen_at",

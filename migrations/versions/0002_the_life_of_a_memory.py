@@ -124,6 +124,9 @@ def upgrade() -> None:
         sqlite_where=sa.text("consolidated_at IS NULL"),
     )
     op.create_index(
+        "ix_sessions_last_seen_at", "sessions", ["last_seen_at", "session_id"], unique=False
+    )
+    op.create_index(
         "ix_sessions_open",
         "sessions",
         ["first_seen_at", "session_id"],
@@ -138,6 +141,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("INSERT INTO memory_fts (memory_fts, rank) VALUES ('automerge', 4)")
+    op.drop_index("ix_sessions_last_seen_at", table_name="sessions")
     op.drop_index(
         "ix_sessions_open",
         table_name="sessions",
