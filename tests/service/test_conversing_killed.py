@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conversation_workers import CLAIM_S, ORC, SETTINGS, TURNS, start
 
-from memgraph import MemoryService, Orchestrator
+from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.model.events import Delivered, SessionCompleted
 from memgraph.model.values import Memory
 
@@ -25,10 +25,10 @@ def words(told: Path, kind: str) -> list[list[str]]:
 
 def turns(orc: Orchestrator) -> list[Memory]:
     found: list[Memory] = []
-    page = orc.list_memories(kinds=["episode"], limit=1_000)
+    page = orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1_000)
     while page:
         found += page
-        page = orc.list_memories(kinds=["episode"], limit=1_000, before=page[-1].memory_id)
+        page = orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1_000, before=page[-1].memory_id)
     return found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memgraph import MemoryService, Orchestrator
+from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.events import Delivered, Handler
@@ -194,7 +194,7 @@ def test_a_handler_may_use_the_memory_it_hears_of(orc: Orchestrator) -> None:
     orc.subscribe("one", summarise, topics=[COMPLETED])
     say(orc, "a", "b")
     orc.deliver_events()
-    assert [each.content for each in orc.list_memories(kinds=["fact"])] == [
+    assert [each.content for each in orc.list_memories(kinds=[MemoryKind.FACT])] == [
         "Session told by event 2."
     ]
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph import MemoryKind, MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, SessionInfo, UserTurn
 from memgraph.model.events import AgentResponse, Event, SessionCompleted, UserMessage
+from memgraph.model.ingest import Document
 from memgraph.model.values import EpisodeInput, MemoryInput
 
 
@@ -120,7 +121,11 @@ def test_a_batch_does_what_single_turns_do(orc: Orchestrator, service: MemorySer
 @pytest.mark.parametrize("many", [False, True])
 def test_turns_from_elsewhere_tell_of_their_sessions_alone(orc: Orchestrator, many: bool) -> None:
     say(orc, "live")
-    turn = {"kind": "episode", "session_id": "old", "source_role": "user"}
+    turn: dict[str, Any] = {
+        "kind": MemoryKind.EPISODE,
+        "session_id": "old",
+        "source_role": "user",
+    }
     if many:
         orc.remember_many([MemoryInput(content=f"Turn {at}.", **turn) for at in range(3)])
         orc.remember_many([MemoryInput(content="One more.", **turn)])
@@ -198,3 +203,23 @@ def test_what_waits_still_waits_after_export_and_import(
     other = service.orchestrator("orc-2")
     assert list(other.sessions()) == list(orc.sessions())
     assert [each.pending for each in other.sessions(pending=True)] == [1, 1]
+
+
+def test_an_ingested_conversation_waits_for_its_consolidation(orc: Orchestrator) -> None:
+    say(orc, "live")
+    turns = tuple(
+        MemoryInput(
+            key=f"t{at}",
+            content=f"Turn {at}.",
+            kind=MemoryKind.EPISODE,
+            session_id="file",
+            source_role="user",
+        )
+        for at in range(3)
+    )
+    orc.ingest_document(
+        Document(sha256="a" * 64, path="/drop/a.txt", memories=turns, main="#t0", manifest={})
+    )
+    assert completed(orc) == ["file"]
+    assert states(orc) == {"live": True, "file": False}
+    assert known(orc)["file"].pending == 3
