@@ -98,7 +98,8 @@ class SessionsHandle(WritingHandle):
         nobody had it comes when somebody subscribes under it again, and of several processes that
         have it one gets an event. Delivered in a thread, or by ``deliver_events`` where the service
         has no background. A handler that raises gets the event again after 1 s, 5 s, 25 s, 2 and
-        10 minutes; then it is put aside, see ``event_failures``.
+        10 minutes; then it is put aside, see ``event_failures``. Subscribers are the host's own:
+        they hear of every session and memory, by id, whatever this handle's viewer may see.
 
         Args:
             topics: of ``memgraph.model.events.EVENTS``; None: all.
