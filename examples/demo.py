@@ -16,6 +16,7 @@ from memgraph.surfaces.cli import main
 
 PROJECT = Path(__file__).resolve().parent.parent
 STORY = Path("examples", "story")
+TALKS = Path("examples", "conversations.jsonl")
 ROOT = Path(".demo")
 NAME = "tool-library"
 
@@ -45,8 +46,20 @@ def demo() -> int:
     run("contradictions", NAME)
     say("The trace of one side: its source, its history, and what was decided because of it.")
     run("trace", NAME, contested())
+    say("Three conversations at the desk. Each turn is stored as it is said.")
+    run("say", NAME, "--file", str(TALKS))
+    say("What was said in those that are over becomes facts, by rules: the job that runs at night.")
+    run("run", "consolidation", NAME)
     say(
-        "Decide it with: memgraph resolve, see memgraph resolve --help.",
+        "Facts that stand alone, each with the turns it came from; what was said twice is one fact."
+    )
+    run("list", NAME, "--kind", "fact", "--session-id", "desk-2026-06-08")
+    say("One of them contradicts the notes of the desk.")
+    run("contradictions", NAME, "--limit", "1")
+    say("What nobody asks for fades. A confirmed memory does not.")
+    run("fading", NAME, "--limit", "3")
+    say(
+        "Decide a contradiction with: memgraph resolve. Let all jobs run: memgraph worker.",
         f"The memory stays in {ROOT}/ until the next demo.",
     )
     return 0

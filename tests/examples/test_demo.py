@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memgraph import MemoryService, MemoryStatus, MemoryType
+from memgraph import MemoryKind, MemoryService, MemoryStatus, MemoryType
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -66,11 +66,35 @@ def test_it_shows_the_bulletin_and_the_trace_of_the_contradiction(shown: str) ->
     assert "\x1b" not in shown
 
 
-def test_one_decision_is_replaced_and_one_contradiction_stays_open(place: Path, shown: str) -> None:
+def test_conversations_become_facts_with_their_turns_and_a_contradiction(
+    place: Path, shown: str
+) -> None:
+    facts = shown.split("--session-id desk-2026-06-08")[1].split("$ memgraph")[0]
+    assert "The user prefers short answers." in facts
+    assert "The belt grinder broke yesterday (2026-06-07)." in facts
+    assert "memories fade before" in shown
+    with MemoryService(place / ".demo", environ={}, background=False) as service:
+        library = service.orchestrator("tool-library")
+        newest = library.contradictions().items[0]
+        assert newest.first.content == "The deposit for power tools is 50 euros."
+        assert newest.second.content == "The deposit for power tools is 80 euros."
+        (liked,) = (
+            each
+            for each in library.list_memories(types=[MemoryType.PREFERENCE])
+            if "short answers" in each.content and each.kind is MemoryKind.FACT
+        )
+        traced = library.trace(liked.memory_id)
+        said_in = {traced.memory_by_id[link.memory_id].session_id for link in traced.grounds}
+        assert said_in == {"desk-2026-06-08", "desk-2026-06-09"}
+
+
+def test_one_decision_is_replaced_and_both_contradictions_stay_open(
+    place: Path, shown: str
+) -> None:
     assert shown
     with MemoryService(place / ".demo", environ={}, background=False) as service:
         library = service.orchestrator("tool-library")
-        assert len(library.contradictions().items) == 1
+        assert len(library.contradictions().items) == 2
         (replaced,) = library.list_memories(
             types=[MemoryType.DECISION], statuses=[MemoryStatus.SUPERSEDED]
         )
