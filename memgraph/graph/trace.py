@@ -10,11 +10,12 @@ import sqlalchemy as sa
 
 from memgraph.errors import DatabaseCorrupt, NotFound
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
-from memgraph.model.graph import HandedOut, JournalNote, Link, Trace
+from memgraph.model.graph import HandedOut, JournalNote, Link, Support, Trace
 from memgraph.model.values import Edge, Memory
 from memgraph.policy.ranking import BASIS_EDGES
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage import graph_queries
+from memgraph.policy.support import independent_sources
+from memgraph.storage import graph_queries, supports
 from memgraph.storage.database import Database
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.visibility import View
@@ -74,6 +75,11 @@ class _Tracing:
         return Trace(
             memory=memory,
             source=next(one for one in sources if one.source_id == memory.source_id),
+            supports=tuple(
+                Support(source=source, added_at=at)
+                for at, source in supports.further(connection, memory_id)
+            ),
+            independent_sources=independent_sources(*supports.origins(connection, memory_id)),
             status_history=graph_queries.status_history(connection, memory_id),
             edges_out=edges_out,
             edges_in=edges_in,

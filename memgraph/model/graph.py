@@ -119,10 +119,19 @@ class HandedOut(Value):
     last_recall_id: str | None
 
 
+class Support(Value):
+    """A further source that said what a memory says, and when that was noted."""
+
+    source: StoredSource
+    added_at: Millis
+
+
 class Trace(Value):
     """Everything that tells where a memory comes from and what became of it.
 
     Attributes:
+        supports: further sources, the first one first; ``independent_sources`` counts those that
+            are neither the same conversation, file nor run, the memory's own among them.
         status_history: the first one first.
         edges_out, edges_in: strongest first.
         grounds: what it was derived from, is caused by or is part of, and their grounds in turn.
@@ -138,6 +147,8 @@ class Trace(Value):
 
     memory: Memory
     source: StoredSource
+    supports: tuple[Support, ...]
+    independent_sources: int
     status_history: tuple[StatusPeriod, ...]
     edges_out: tuple[Edge, ...]
     edges_in: tuple[Edge, ...]

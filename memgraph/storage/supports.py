@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from memgraph.model.values import StoredSource
 from memgraph.policy.support import Origin
+from memgraph.storage.rows import SOURCE_FIELDS, source_from_row
 from memgraph.storage.statements import driver
 
 _ORIGIN = "s.conversation_id, s.source_path, s.content_sha256, s.workflow_run_id"
@@ -14,6 +16,11 @@ _OWN = (
 )
 _FURTHER = (
     f"SELECT {_ORIGIN} FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
+    " WHERE p.memory_id = ? ORDER BY p.added_at, p.source_id"
+)
+_TOLD = (
+    f"SELECT p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
+    " FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
     " WHERE p.memory_id = ? ORDER BY p.added_at, p.source_id"
 )
 _ADD = (
@@ -28,6 +35,12 @@ def origins(connection: sa.Connection, memory_id: str) -> tuple[list[Origin], li
     for row in driver(connection).execute(_OWN, (memory_id,)):
         own = [Origin(*row[:4]), Origin(conversation_id=row[4])]
     return own, [Origin(*row) for row in driver(connection).execute(_FURTHER, (memory_id,))]
+
+
+def further(connection: sa.Connection, memory_id: str) -> list[tuple[int, StoredSource]]:
+    """When each further source of a memory was noted, and what it is; the first one first."""
+    found = driver(connection).execute(_TOLD, (memory_id,))
+    return [(at, source_from_row(row)) for at, *row in found]
 
 
 def add(connection: sa.Connection, memory_id: str, source_id: str, *, at: int) -> bool:

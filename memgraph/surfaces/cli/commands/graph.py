@@ -155,6 +155,10 @@ def _contradiction_tree(found: Contradiction) -> Branch:
 def _trace_tree(found: Trace) -> Branch:
     root = Branch(_memory_line(found.memory), style="bold")
     root.add(f"from {citation(found.source)}", style="dim")
+    for each in found.supports:
+        root.add(f"said again in {citation(each.source)}, {moment(each.added_at)}", style="dim")
+    if found.supports:
+        root.add(f"{found.independent_sources} independent sources")
     history = root.add("status")
     for period in found.status_history:
         until = moment(period.until) or "now"

@@ -1,0 +1,20 @@
+"""The trace names every conversation that says the same."""
+
+from __future__ import annotations
+
+from memgraph import Orchestrator
+
+
+def test_the_trace_tells_who_else_said_it(orc: Orchestrator) -> None:
+    for number in range(3):
+        orc.save_episode(
+            "I prefer green tea in the morning.", session_id=f"talk-{number}", source_role="user"
+        )
+        orc.end_session(f"talk-{number}")
+        orc.consolidate(f"talk-{number}")
+    [fact] = [each for each in orc.list_memories(kinds=["fact"])]
+    traced = orc.trace(fact.memory_id)
+    assert traced.source.conversation_id == "talk-0"
+    assert [each.source.conversation_id for each in traced.supports] == ["talk-1", "talk-2"]
+    assert traced.independent_sources == 3
+    assert len(traced.grounds) == 3
