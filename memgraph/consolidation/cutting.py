@@ -182,6 +182,8 @@ def _with_subject(text: str) -> str:
     adverb = lower in ("just", "still", "finally", "recently", "even", "also", "already")
     verb = following if adverb else lower
     if verb == "been":
+        if not _SPENT.match(text):
+            return text
         begin = "I have"
     elif (
         verb.endswith("ing")
@@ -189,7 +191,9 @@ def _with_subject(text: str) -> str:
         and not phrases("finite").search(text)
     ) or verb == "gonna":
         begin = "I am"
-    elif is_past(verb) and verb not in _STATES and not _AFTER_PARTICIPLE.match(text):
+    elif verb == "gotta" or (
+        is_past(verb) and verb not in _STATES and not _AFTER_PARTICIPLE.match(text)
+    ):
         begin = "I"
     else:
         return text
@@ -203,6 +207,8 @@ def _goes_on(verb: str, text: str, *, adverb: bool) -> bool:
     return adverb or phrases("progress").match(text) is not None
 
 
+# Not "been a long day".
+_SPENT: Final = re.compile(r"(?:\w+ )?been (?:\w+ )?(?:\w+ing|busy|to|back)\b", re.I)
 _AFTER_PARTICIPLE: Final = re.compile(r"\S+(?: \S+)? (?:by|and)\b", re.I)
 # Participles at the head say how somebody is, or what something is like.
 _STATES: Final = word_list(

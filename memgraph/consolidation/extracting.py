@@ -14,7 +14,7 @@ from memgraph.consolidation.speakers import Speaker, other_of, speaker_of
 from memgraph.consolidation.standalone import first_person, resolve, second_person, we
 from memgraph.consolidation.turns import Turn
 from memgraph.consolidation.weighing import confidence_of, tense, weigh
-from memgraph.consolidation.words import ENGLISH, Word, words_of
+from memgraph.consolidation.words import ENGLISH, FOREIGN, Word, words_of
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
 from memgraph.policy.dedup import Sameness, compare
@@ -135,7 +135,9 @@ def _fact(
     own = first_person(said.words) or we(said.words) or foreign
     if not own and second_person(said.words):
         return None
-    if not own and not has_verb(said.words):
+    if not foreign and not has_verb(said.words):
+        return None
+    if not own and said.words[0].lower in ("just", "even", "still", "also"):
         return None
     weighed = weigh(said.text, said.words, guess, dated=bool(dates), past=past, own=own)
     # Somebody asked for it.
@@ -169,7 +171,7 @@ def _written(said: _Said, dates: list[Dated]) -> tuple[str, str]:
             f"{said.text[each.start : each.end]}: {each.told}" for each in dates if not each.written
         ]
         behind = f" ({'; '.join(told)})" if told else ""
-        words = said.text if said.text in said.quote else said.quote
+        words = said.text if said.text.lower() in said.quote.lower() else said.quote
         return f"{said.speaker.head}: “{words}”{behind}", "verbatim"
     if _is_foreign(said.words):
         return f"{said.speaker.head}: “{said.quote}”", "verbatim"
@@ -177,8 +179,11 @@ def _written(said: _Said, dates: list[Dated]) -> tuple[str, str]:
 
 
 def _is_foreign(words: Sequence[Word]) -> bool:
-    """Whether no word is one of English's commonest."""
-    return not any(word.lower in ENGLISH for word in words)
+    """Whether some words are of another language, and none is of English alone."""
+    lowers = {word.lower for word in words}
+    if lowers & ENGLISH:
+        return False
+    return bool(lowers & FOREIGN) or any(ord(word.lower[0]) > 0x24F for word in words)
 
 
 def _alike(left: FactCandidate, right: FactCandidate) -> bool:

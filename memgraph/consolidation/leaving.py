@@ -8,9 +8,12 @@ from typing import Final
 
 from memgraph.consolidation.phrases import phrases
 from memgraph.consolidation.words import (
+    ADVERBS,
     AUXILIARIES,
     BASES,
+    FUNCTION,
     IMPERATIVES,
+    PREPOSITIONS,
     Word,
     is_past,
     is_plural,
@@ -47,6 +50,11 @@ _PERSONS: Final = word_list(
     "lots few way bit time"
 )
 _MET: Final = frozenset(("finished", "read", "reading", "watching", "meeting"))
+_ANIMATE: Final = word_list(
+    "woman man girl boy lady guy child baby someone somebody neighbour neighbor dog cat puppy "
+    "kitten pet roommate aunt uncle cousin grandma grandpa grandmother grandfather"
+)
+_PICTURES: Final = word_list("pic pics photo photos picture pictures image video screenshot shot")
 _SITES: Final = word_list(
     "park beach restaurant city town country school museum store gym office hotel café cafe "
     "shelter studio home church center centre market mountains lake forest"
@@ -132,7 +140,8 @@ class _Seen:
         plural = len(lower) > 4 and is_plural(lower)
         noun = before in _NOUN_MARKERS or plural
         self.thing = self.thing or capital or (noun and lower not in _PERSONS)
-        self.person = self.person or capital or noun
+        self.person = self.person or capital or lower in _PERSONS or lower in _ANIMATE
+        self.person = self.person or (noun and lower.endswith(("er", "or", "ist", "ian", "lord")))
         self.several = self.several or capital or plural or (noun and lower in _PERSONS)
         self.several = self.several or lower in ("people", "someone", "everyone", "anyone")
         self.place = self.place or capital or (before in ("in", "at", "to") and noun)
@@ -143,8 +152,10 @@ def _hangs_on_nothing(words: Sequence[Word], at: int) -> bool:
     """ "That" before a clause, "this week", "it" of "find it hard": nothing is stood for."""
     lower, before = words[at].lower, words[at - 1].lower
     following = words[at + 1].lower if at + 1 < len(words) else ""
+    if lower in ("this", "that", "these", "those") and following in _PICTURES:
+        return False
     if lower in _CLAUSE_WORDS and following and following not in ("is", "was"):
-        return True
+        return not _points(before, following)
     if lower in ("this", "that", "one", "these") and (
         following in _TIME_NOUNS or following in ("of", "coming", "past")
     ):
@@ -158,17 +169,35 @@ def _hangs_on_nothing(words: Sequence[Word], at: int) -> bool:
     )
 
 
+def _points(before: str, following: str) -> bool:
+    """Whether a "that" between these words points at a thing: "in that world"."""
+    if following in _CLAUSE_STARTS or following in AUXILIARIES or is_past(following):
+        return False
+    return before in PREPOSITIONS or before in BASES or before.endswith("ing")
+
+
+_CLAUSE_STARTS: Final = FUNCTION - {"first", "last", "one", "two"}
+
+
 def has_verb(words: Sequence[Word]) -> bool:
     """Whether some word can be a finite verb."""
     for at, word in enumerate(words):
         lower = word.lower
         if lower in AUXILIARIES or is_past(lower) or lower.endswith("n't"):
             return True
-        if at and (lower in _THIRDS or (lower in BASES and at < 8)):
+        # "My passport expires": an s-form right behind a noun.
+        if at > 1 and words[at - 2].lower in _NOUN_MARKERS and is_plural(lower):
+            return True
+        if at and (lower in _THIRDS or (lower in BASES and _may_be_subject(words[at - 1].lower))):
             return True
         if lower.endswith("'s") and at + 1 < len(words) and words[at + 1].lower in _NOUN_MARKERS:
             return True
     return False
 
 
+def _may_be_subject(word: str) -> bool:
+    return word in _SUBJECTS or word in ADVERBS or is_plural(word)
+
+
+_SUBJECTS: Final = word_list("i we they you people kids children who that")
 _THIRDS: Final = frozenset(map(third_person, BASES)) | {"runs", "costs", "takes", "means", "uses"}

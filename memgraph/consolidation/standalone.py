@@ -120,6 +120,7 @@ class _Resolver:
         self._other = other
         self._out: dict[int, str] = {}
         self._named: dict[str, int] = {}
+        self._paired = False
 
     def run(self) -> str:
         for at, word in enumerate(self._words):
@@ -155,9 +156,7 @@ class _Resolver:
             reflexive = form.endswith("self")
             if reflexive and person.role not in self._named:
                 raise _Unsure
-            pronoun = "themselves" if reflexive else "them"
-            safe = reflexive or self._clear(at, person)
-            self._out[at] = pronoun if safe else person.name
+            self._out[at] = "themselves" if reflexive else person.name
         elif form in ("my", "your"):
             self._out[at] = self._whose(at, person)
         elif form in ("mine", "yours"):
@@ -181,7 +180,7 @@ class _Resolver:
 
     def _clear(self, at: int, person: Speaker) -> bool:
         """Whether "they" can only be this person: named before, and nobody else is."""
-        if person.role not in self._named or len(self._named) > 1:
+        if person.role not in self._named or len(self._named) > 1 or self._paired:
             return False
         for place in range(at):
             word = self._words[place]
@@ -205,6 +204,11 @@ class _Resolver:
         if at and self._words[at - 1].lower in _NUMBERED and person is self._speaker:
             raise _Unsure  # World War I
         pair = self._joined_subject(at)
+        if pair and self._words[0].lower == "my" and person is self._speaker:
+            # "My wife and I": the speaker first.
+            self._out |= {0: f"{person.name} and their", at - 1: ""}
+            self._as_pair(at, verb)
+            return
         plural = pair or self._clear(at, person)
         name = person.name if pair or not plural else "they"
         forms = _PLURAL if plural else _SINGULAR
@@ -226,6 +230,16 @@ class _Resolver:
             self._out[place] = forms[found]
         elif found not in _SINGULAR and not self._holds(found, place) and not plural:
             self._out[place] = third_person(found)
+
+    def _as_pair(self, at: int, verb: str) -> None:
+        """Two subjects were named before: nothing stands at ``at`` but what of the verb it held."""
+        self._paired = True
+        if verb == "'d":
+            verb = self._had_or_would(at)
+        self._out[at] = _PLURAL.get(verb, verb)
+        place = self._verb_after(at)
+        if not verb and place is not None and self._words[place].lower in _PLURAL:
+            self._out[place] = _PLURAL[self._words[place].lower]
 
     def _holds(self, verb: str, place: int) -> bool:
         """Whether a verb is the same for every person."""
@@ -269,7 +283,7 @@ class _Resolver:
         )
 
     def _inverted(self, at: int) -> bool:
-        """"Do I", "had I": not "last May I"."""
+        """ "Do I", "had I": not "last May I"."""
         before = self._words[at - 1]
         asks = before.lower in _INVERTED and (at == 1 or before.text.islower())
         return asks and self._adjacent(at - 1, at)
@@ -345,4 +359,5 @@ class _Resolver:
                 parts += [self._text[at : word.start], self._out[place]]
                 at = word.end
         text = "".join([*parts, self._text[at:]])
+        text = " ".join(text.split()) if "" in self._out.values() else text
         return text[:1].upper() + text[1:]

@@ -125,7 +125,7 @@ def weigh(
         cue = MemoryType.EVENT
     if kind is MemoryType.IDENTITY:
         kind = MemoryType.FACT
-    if cue is None and kind is None:
+    if (cue is None and kind is None) or not _solid(words):
         return None
     if cue is not None:
         trust = max(likely, 0.8) if kind is cue else 0.75 if kind else max(0.45, 0.8 - likely / 3)
@@ -168,12 +168,17 @@ def _acts(words: Sequence[Word]) -> bool:
     return False
 
 
+def _solid(words: Sequence[Word]) -> int:
+    """The number of words that name or tell something."""
+    return sum(word.lower not in _PLAIN and word.lower not in _FEELING for word in words)
+
+
 def salience(words: Sequence[Word], text: str, *, dated: bool, own: bool) -> float:
     """How much a sentence tells, 0..1: things, names, numbers and dates against feelings."""
     lowers = [word.lower for word in words]
     content = [each for each in lowers if each not in _PLAIN]
     felt = sum(each in _FEELING for each in content)
-    solid = len(content) - felt
+    solid = _solid(words)
     names = sum(
         word.text[:1].isupper()
         and at > 0

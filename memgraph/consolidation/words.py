@@ -134,6 +134,13 @@ ENGLISH: Final = (ADVERBS | AUXILIARIES | PASTS | BASES | FUNCTION | {"of", "i"}
     "are can den des die den us per via pay order note part later may son us if up us if "
     "start stop live last fit record sport most son war had met"
 )
+# The commonest words of neighbouring languages, as far as English has no such words.
+FOREIGN: Final = word_list(
+    "ich wir und der das ist nicht ein eine einen mit für auf zu ihr mein meine sie sind wird auch "
+    "el la los las un una y en de con por para que es yo mi mis soy está je nous le les des du et "
+    "est dans pour avec mon ma une il che per non sono ho mio mia gli della uma os em com não eu "
+    "meu minha het een van ik niet mijn wij zijn og jeg ikke och jag inte är w na się nie jest"
+)
 RIVALS: Final = word_list(
     "they them their theirs themselves people kids children family parents friends everyone "
     "everybody team group couple guys folks men women students colleagues coworkers neighbours "
@@ -150,7 +157,7 @@ def is_past(word: str) -> bool:
     """Whether a lower-case word is a past form and nothing else."""
     if word in PASTS:
         return True
-    return len(word) > 3 and word.endswith("ed") and word not in NOT_PAST
+    return len(word) > 3 and word.endswith("ed") and word not in NOT_PAST and "-" not in word
 
 
 def is_plural(word: str) -> bool:
