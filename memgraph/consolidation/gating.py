@@ -27,9 +27,14 @@ _DIFFERENCES = frozenset({"negation_flip", "correction", "open_then_done", "othe
 
 
 class Shared(NamedTuple):
-    """Content words, names left out, that stand in both of two statements."""
+    """Content words, names left out, that stand in both of two statements.
+
+    ``fewer``, ``more``: how many the two statements have.
+    """
 
     words: int
+    fewer: int
+    more: int
     of_fewer: float
     of_more: float
 
@@ -40,12 +45,15 @@ def shared(a: str, b: str) -> Shared:
     left, right = _content(a) - names, _content(b) - names
     common = len(left & right)
     fewer, more = sorted((len(left), len(right)))
-    return Shared(common, common / max(fewer, 1), common / max(more, 1))
+    return Shared(common, fewer, more, common / max(fewer, 1), common / max(more, 1))
 
 
 def of_one_thing(a: str, b: str) -> bool:
     """Whether two statements share so much that a relation between them can be claimed."""
     both = shared(a, b)
+    if both.more <= 1 and not both.fewer:
+        # "Bob works at Siemens" says it with names alone.
+        return bool(_names(a) & _names(b))
     return both.of_fewer >= OF_FEWER and both.of_more >= OF_MORE
 
 
@@ -80,7 +88,9 @@ def _differs(guess: RelationGuess, a: str, b: str) -> bool:
             return True
         if reason.startswith("value_differs:") and reason != "value_differs:date":
             return True
-    return "polarity_differs" in guess.reasons and guess.relation is not Relation.UPDATES
+    # "no longer" changes what was so; a mere other tone of the same topic changes nothing.
+    changed = guess.relation is not Relation.UPDATES or "change_marker" in guess.reasons
+    return "polarity_differs" in guess.reasons and changed
 
 
 @lru_cache(maxsize=4_096)

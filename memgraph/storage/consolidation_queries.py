@@ -215,6 +215,16 @@ def facts_since(
     return [(memory_id, content) for memory_id, content in found]
 
 
+def extracted_facts(connection: sa.Connection, session_id: str) -> int:
+    """How many facts were ever extracted from a session."""
+    [(number,)] = driver(connection).execute(
+        "SELECT count(*) FROM memories m JOIN memory_sources s ON s.source_id = m.source_id"
+        " WHERE m.session_id = ? AND m.kind = 'fact' AND s.captured_by = 'extractor'",
+        (session_id,),
+    )
+    return int(number)
+
+
 def derived_from(connection: sa.Connection, memory_id: str) -> set[str]:
     """Ids of the memories that one was derived from."""
     found = driver(connection).execute(

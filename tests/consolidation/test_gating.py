@@ -25,6 +25,9 @@ def test_names_are_no_common_content() -> None:
     [
         ("Ann lives in Berlin.", "Ann lives in Munich.", True),
         ("The build takes 10 minutes.", "The build takes 25 minutes.", True),
+        ("Bob works at Siemens.", "Bob no longer works at Siemens.", True),
+        ("Bob works at Siemens.", "Bob works at Bosch.", True),
+        ("Bob works at Siemens.", "Bob painted a large picture of a horse.", False),
         ("Jon loves all dances.", "Jon has been practising dance routines lately.", False),
         ("Ann adopted a pup at the shelter.", "Ann gave a talk at the town hall.", False),
     ],

@@ -165,10 +165,6 @@ class _Notes:
             compared=sum(group.matched.compared for group in work.groups),
         )
 
-    @property
-    def stored(self) -> int:
-        return sum(each.outcome == "stored" for each in self.done.facts)
-
 
 class _Run:
     """One run over one or many sessions: its tools, and a budget that all pages share."""
@@ -256,9 +252,7 @@ class _Run:
                 done = preview(work)
             else:
                 try:
-                    done = write_page(
-                        self.opened, page, work, actor=self.actor, facts_before=notes.stored
-                    )
+                    done = write_page(self.opened, page, work, actor=self.actor)
                 except StoreMoved:
                     continue
             notes.add(work, done)

@@ -55,13 +55,8 @@ class PageDone:
     last: bool = False
 
 
-def write_page(
-    opened: Opened, page: PageRead, work: PageWork, *, actor: str, facts_before: int
-) -> PageDone:
+def write_page(opened: Opened, page: PageRead, work: PageWork, *, actor: str) -> PageDone:
     """Write a page with its journal entries and the moved cursor, or nothing of it.
-
-    Args:
-        facts_before: facts that this run stored for the session already, for its last event.
 
     Raises:
         PageMoved, StoreMoved: nothing was written.
@@ -87,7 +82,8 @@ def write_page(
             transaction.at if done.last else None,
         )
         if done.last:
-            told.append(SessionConsolidated(session_id=session_id, facts=facts_before + stored))
+            number = queries.extracted_facts(connection, session_id)
+            told.append(SessionConsolidated(session_id=session_id, facts=number))
         transaction.tell([_entry(page, work, done, stored)])
         events.append(connection, transaction.at, told)
     return done

@@ -355,7 +355,7 @@ def test_the_budget_is_shared_and_the_rest_stays_pending(
     for number in range(3):
         say(orc, f"s-{number}", f"Cupboard {number} is in hall {number * 3 + 1}.")
     with service.opened(orc.name) as opened:
-        given = {"extractor": Costly(), "now_ms": 2**42}
+        given: dict[str, Any] = {"extractor": Costly(), "now_ms": 2**42}
         first = consolidate_pending(opened, budget=Budget(2, 1_000), **given)
         rest = consolidate_pending(opened, budget=Budget(2, 1_000), **given)
     assert (first.reason, first.counts["sessions"], first.counts["calls"]) == ("budget", 2, 2)

@@ -1,0 +1,114 @@
+"""Runs that are killed at random points, and resumed, come to the facts of an undisturbed one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from memgraph import MemoryService
+from memgraph.storage.database import Database
+
+KILLS = 40
+PROGRAM = Path(__file__).with_name("consolidation_kills.py")
+CONFIG = {"memory.storage.synchronous": "NORMAL"}
+NAME = "orc-1"
+
+CITIES = ("Berlin", "Munich")
+PEOPLE = ("Ann", "Bob", "Carla", "Dmitri", "Esra", "Farid")
+TALK = (
+    "I live in {city}.",
+    "I prefer green tea to coffee in the morning.",
+    "I keep two cats and a very old parrot at home.",
+    "We decided to use Postgres for the billing service.",
+    "I have to renew the certificate of the mail server by 3 May 2026.",
+    "Ok, thanks!",
+    "My sister works as a nurse in the hospital of Leipzig.",
+    "I play the violin in the orchestra of Dresden every Friday.",
+    "I want to learn to sail before I turn fifty.",
+    "What do you think?",
+)
+
+
+def fill(root: Path) -> None:
+    """Sessions that repeat, nearly repeat and contradict one another."""
+    with MemoryService(root, environ={}, background=False, config=CONFIG) as service:
+        orc = service.orchestrator(NAME, create=True)
+        for session in range(6):
+            turns = [
+                {
+                    "content": line.format(city=CITIES[session % 2]),
+                    "session_id": f"s-{session}",
+                    "source_role": PEOPLE[(session // 2 + place) % len(PEOPLE)],
+                    "event_time": 1_750_000_000_000 + session * 86_400_000 + place * 60_000,
+                }
+                for place, line in enumerate(TALK)
+            ]
+            orc.save_episodes(turns)
+
+
+def facts(database: Database) -> dict[str, list[Any]]:
+    """Everything that a consolidation leaves, without ids and times of storing."""
+    with database.read() as connection:
+
+        def rows(statement: str) -> list[Any]:
+            return sorted(tuple(row) for row in connection.exec_driver_sql(statement))
+
+        return {
+            "facts": rows(
+                "SELECT content, type, scope, session_id, event_time, round(confidence, 6),"
+                " importance, status, attributes FROM memories WHERE kind = 'fact'"
+            ),
+            "grounds": rows(
+                "SELECT f.content, e.session_id, e.sequence FROM memory_derivations d"
+                " JOIN memories f ON f.memory_id = d.memory_id"
+                " JOIN memories e ON e.memory_id = d.derived_from_id"
+            ),
+            "edges": rows(
+                "SELECT a.content, e.edge_type, b.content, e.reason FROM memory_edges e"
+                " JOIN memories a ON a.memory_id = e.from_memory_id"
+                " JOIN memories b ON b.memory_id = e.to_memory_id"
+            ),
+            "supports": rows(
+                "SELECT f.content, s.conversation_id FROM memory_supports p"
+                " JOIN memories f ON f.memory_id = p.memory_id"
+                " JOIN memory_sources s ON s.source_id = p.source_id"
+            ),
+            "sessions": rows(
+                "SELECT s.session_id, m.sequence, s.consolidated_at IS NOT NULL FROM sessions s"
+                " LEFT JOIN memories m ON m.memory_id = s.consolidated_through"
+            ),
+            "events": rows("SELECT topic, payload FROM events WHERE topic LIKE '%consolidated'"),
+        }
+
+
+def test_killed_runs_come_to_the_same_facts(tmp_path: Path) -> None:
+    seed, folder = tmp_path / "seed", tmp_path / "runs"
+    fill(seed)
+    folder.mkdir()
+    repository = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(seed), str(folder), str(KILLS)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([repository, *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout.split()[0]) == KILLS
+    found: dict[str, dict[str, list[Any]]] = {}
+    for root in sorted(folder.iterdir()):
+        with MemoryService(root, environ={}, background=False, config=CONFIG) as service:
+            with service.opened(NAME) as opened:
+                found[root.name] = facts(opened.database)
+            assert service.orchestrator(NAME).verify().ok
+    expected = found.pop("undisturbed")
+    assert len(expected["facts"]) > 10
+    assert expected["supports"]
+    assert expected["edges"]
+    assert found
+    for left in found.values():
+        assert left == expected
