@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgraph import Orchestrator
+from memgraph import MemoryKind, Orchestrator
 
 
 def test_the_trace_tells_who_else_said_it(orc: Orchestrator) -> None:
@@ -12,9 +12,9 @@ def test_the_trace_tells_who_else_said_it(orc: Orchestrator) -> None:
         )
         orc.end_session(f"talk-{number}")
         orc.consolidate(f"talk-{number}")
-    [fact] = [each for each in orc.list_memories(kinds=["fact"])]
+    [fact] = orc.list_memories(kinds=[MemoryKind.FACT])
     traced = orc.trace(fact.memory_id)
     assert traced.source.conversation_id == "talk-0"
-    assert [each.source.conversation_id for each in traced.supports] == ["talk-1", "talk-2"]
+    assert {each.source.conversation_id for each in traced.supports} == {"talk-1", "talk-2"}
     assert traced.independent_sources == 3
     assert len(traced.grounds) == 3
