@@ -19,6 +19,8 @@ from memgraph.storage import echo_lines, echo_queries
 from memgraph.storage.database import Database
 from memgraph.storage.visibility import View
 
+LOOKED_UP = 4
+
 _WORDS = Words(lambda word: stem(fold(word)))
 
 
@@ -220,7 +222,9 @@ class _Judge:
         terms = _WORDS.wording(text).terms
         if not MIN_CONTENT <= len(terms) <= MAX_TERMS:
             return None
-        for earlier in self.filter.earlier(terms, self.at_ms, self.view):
+        # Long words are rare ones by and large; what has those is then read in full.
+        rare = sorted(terms, key=len, reverse=True)[:LOOKED_UP]
+        for earlier in self.filter.earlier(rare, self.at_ms, self.view):
             if _WORDS.says_nothing_new(text, earlier.content):
                 return EchoReason.RECEIPT if earlier.recalled else EchoReason.KNOWN
         return None

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import lru_cache
 
 from memgraph.policy.sentences import split_sentences
 
@@ -34,6 +35,7 @@ MEMORY_ID = r"(?:fact|ep|ref)_[0-9A-Za-z]{20,32}"
 _CITATION = re.compile(rf"\s*[\[(]\s*{MEMORY_ID}(?:\s*[,;]\s*{MEMORY_ID})*\s*[\])]", re.IGNORECASE)
 _LONE_ID = re.compile(rf"\b{MEMORY_ID}\b", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_EMPHATIC = frozenset("*`~_")
 _EMPHASIS = re.compile(r"[*`~]+|(?<![^\W_])_+|_+(?![^\W_])")
 _QUOTES = re.compile("[\"“”„‟«»「」『』]|(?<!\\w)['‘’‚‛]|['‘’‚‛](?!\\w)")
 _MARKER = re.compile(r"^(?:(?:[-+*•·>#|–—]+|\(?\d{1,3}[.)]|\[[ xX]?\])\s+)+")
@@ -51,6 +53,8 @@ _BULLETIN_HEAD = re.compile(
     r"^(?:\(until \d{4}-\d\d-\d\d\) |\d{4}-\d\d-\d\d (?:\([^)]{1,40}\) )?"
     r"|Uncertain \(\d\.\d\d\): )"
 )
+# Each of them tells a date or a figure.
+_DIGITS = re.compile(r"\d-\d\d |\d-\d\d[:)]|\(\d")
 _CONFLICT = re.compile(r'^Open since \d{4}-\d\d-\d\d: "(.*)" against "(.*)"$')
 _ENDS = " \t.,;:!?…。、！？"
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
@@ -117,6 +121,7 @@ def judged_at(said_ms: int, stored_ms: int) -> int:
     return said_ms if said_ms < stored_ms - LATE_MS else stored_ms
 
 
+@lru_cache(maxsize=1024)
 def normal_form(line: str) -> str:
     """A line without case, markers, emphasis, quotation marks, citations, labels and end marks."""
     return " ".join(normal_marks(line).casefold().split()).strip(_ENDS)
@@ -124,8 +129,11 @@ def normal_form(line: str) -> str:
 
 def normal_marks(line: str) -> str:
     """A line without marks, citations and labels, its case and ends as they were."""
-    text = _without_marks(unicodedata.normalize("NFKC", line))
-    return _QUOTES.sub("", _LABEL.sub("", _SPEECH.sub("", text))).strip()
+    plain = line if line.isascii() else unicodedata.normalize("NFKC", line)
+    text = _without_marks(plain)
+    if ":" in text:
+        text = _LABEL.sub("", _SPEECH.sub("", text))
+    return _QUOTES.sub("", text).strip()
 
 
 def without_lead_in(text: str) -> str:
@@ -160,8 +168,8 @@ def line_hashes(text: str) -> frozenset[int]:
     forms: set[str] = set()
     for unit in units(text):
         for line in (unit, *_inner(unit)):
-            forms.add(normal_form(line))
-            forms.update(normal_form(each) for each in split_sentences(line))
+            sentences = split_sentences(line)
+            forms.update(map(normal_form, {line, *sentences}))
     return frozenset(form_hash(form) for form in forms if says_enough(form))
 
 
@@ -200,6 +208,8 @@ def inner_texts(line: str) -> tuple[str, ...]:
 
 def _inner(line: str) -> Iterator[str]:
     """The texts of memories that a line of the bulletin holds."""
+    if not _DIGITS.search(line):
+        return
     bare = _without_marks(line)
     conflict = _CONFLICT.match(bare)
     if conflict:
@@ -211,7 +221,12 @@ def _inner(line: str) -> Iterator[str]:
 
 
 def _without_marks(text: str) -> str:
-    text = _CITATION.sub("", text)
+    # Most lines have none of these, and to look for a character costs next to nothing.
+    if "_" in text:
+        text = _LONE_ID.sub("", _CITATION.sub("", text))
     text = _MARKER.sub("", text.strip())
-    text = _MARKER.sub("", _EMPHASIS.sub("", _ESCAPED.sub(r"\1", text)).strip())
-    return _LONE_ID.sub("", text).strip()
+    if "\\" in text:
+        text = _ESCAPED.sub(r"\1", text)
+    if not _EMPHATIC.isdisjoint(text):
+        text = _EMPHASIS.sub("", text)
+    return _MARKER.sub("", text.strip()).strip()
