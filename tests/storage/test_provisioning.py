@@ -243,11 +243,11 @@ def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:
 def test_a_model_that_no_migration_made_is_noticed(tmp_path: Path) -> None:
     path = create(tmp_path)
     with tampering(path) as connection:
-        connection.execute("ALTER TABLE sessions DROP COLUMN completed_at")
+        connection.execute("ALTER TABLE sessions DROP COLUMN consolidated_through")
     config = _alembic(path)
     with integrity.alone(path) as connection:
         config.attributes["connection"] = connection
-        with pytest.raises(Exception, match="completed_at"):  # alembic's own error
+        with pytest.raises(Exception, match="consolidated_through"):  # alembic's own error
             command.check(config)
 
 
