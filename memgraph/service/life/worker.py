@@ -86,6 +86,7 @@ class Worker:
         self._poll_s = poll_s
         self._wall = wall
         self._seen: dict[str, _Seen] = {}
+        self._crowd = 0
         # Whose events somebody in this process gets, and whose this worker does.
         self._subscribed: set[str] = set()
         self._listening: set[str] = set()
@@ -107,6 +108,7 @@ class Worker:
     def once(self) -> None:
         """One look at every orchestrator: what is due now is done when it returns."""
         names = self._service.orchestrators() if self._names is None else self._names
+        self._crowd = len(names)
         for gone in set(self._seen) - set(names):
             del self._seen[gone]
             self._subscribed.discard(gone)
@@ -196,6 +198,10 @@ class Worker:
             opened.receipts.flush()
             seen.visited_ms = opened.clock.now_ms()
             seen.again_ms = seen.visited_ms if more else self._again(opened, seen.visited_ms)
+            crowded = self._crowd > opened.settings.memory.storage.max_open_orchestrators
+        if crowded:
+            # It would be closed for another soon, and closing changes its files.
+            self._service.forget(name)
         seen.stamp = self._stamps(name)[1]
 
     def _again(self, opened: Opened, now_ms: int) -> int:
