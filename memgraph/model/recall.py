@@ -30,6 +30,8 @@ class RecallRequest(Value):
     Attributes:
         query: words or a sentence, in any language.
         top_n: 1..1,000 memories; None: the setting.
+        kinds, tags: what may answer; without both, reflections tagged ``weekly`` do not: what they
+            repeat does.
         scopes, project_ids, session_scope_ids, agent_id, clearance: narrow what the reader may
             see, never widen it; None keeps all that was granted.
         session_id, exclude_session_id: the session in which something was said.
