@@ -1,4 +1,4 @@
-"""Two statements that are one but for a single value, or for a "not": both cannot hold.
+"""Two statements that are one but for a single value, or for a "not": both cannot hold at once.
 
 The learned head was trained on paraphrases, and is unsure of the plainest case: the same sentence
 with another figure in it. Here the words are laid side by side; what differs has to be one slot
@@ -12,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from memgraph.classification.relation_lexicon import words
+from memgraph.classification.relation_lexicon import COLOURS, words
 from memgraph.classification.relation_tokens import Token, tokenize
 from memgraph.classification.relation_units import SMALL
+from memgraph.model.enums import Relation
 
 ONE_VALUE: Final = "one_value_differs"
 ONE_NEGATION: Final = "one_negation_differs"
+MINIMAL: Final = frozenset({ONE_VALUE, ONE_NEGATION})
 
 _MOST_WORDS: Final = 40
 _MOST_IN_SLOT: Final = 3
@@ -53,27 +55,40 @@ _NEGATIVE_FORMS: Final = {
     "shouldn't": "should", "wouldn't": "would", "mustn't": "must",
 }  # fmt: skip
 _SUPPORT: Final = words("do does did")
+# Said of the present against the past: the later statement replaces the earlier one.
+_CHANGED: Final = words("now currently nowadays anymore")
+_NO_LONGER: Final = re.compile(r"\b(?:no longer|not any ?more|not any longer)\b", re.IGNORECASE)
 # Where the statements speak of other things, places or times, nothing is contradicted.
 _OTHERWISE: Final = (
     "tag_conflict", "version_conflict", "year_conflict", "environment_differs",
-    "weekday_differs", "bound_differs", "strong_b", "correction_b", "open_then_done",
+    "weekday_differs", "bound_differs", "correction_b", "open_then_done",
 )  # fmt: skip
 
 
-def minimal_pair(earlier: str, later: str, row: Mapping[str, float]) -> str | None:
-    """Why two statements cannot both hold: a code, or None where words do not tell.
+def minimal_pair(earlier: str, later: str, row: Mapping[str, float]) -> tuple[Relation, str] | None:
+    """How two statements relate that differ in one place, and a code; None: words do not tell.
 
     Args:
         row: the features of the pair (``relation_features``).
     """
     if any(row[name] > 0 for name in _OTHERWISE):
         return None
-    a, b = (tokenize(_TOLD.sub("", text)) for text in (earlier, later))
+    a, before = _plain(earlier)
+    b, after = _plain(later)
     if not _LEAST_SHARED < max(len(a), len(b)) <= _MOST_WORDS:
         return None
-    if _one_negation(a, b):
-        return ONE_NEGATION
-    return ONE_VALUE if _one_value(a, b) else None
+    code = ONE_NEGATION if _one_negation(a, b) else ONE_VALUE if _one_value(a, b) else None
+    if code is None or before:
+        return None
+    return (Relation.UPDATES if after else Relation.CONTRADICTS), code
+
+
+def _plain(text: str) -> tuple[list[Token], bool]:
+    """The words of a statement, and whether it tells of a change ("now", "no longer")."""
+    told = _NO_LONGER.sub("not", _TOLD.sub("", text))
+    tokens = tokenize(told)
+    left = [token for token in tokens if token.low not in _CHANGED]
+    return left, len(left) < len(tokens) or told.count("not") > text.count("not")
 
 
 def _one_negation(a: Sequence[Token], b: Sequence[Token]) -> bool:
@@ -110,8 +125,12 @@ def _one_value(a: Sequence[Token], b: Sequence[Token]) -> bool:
         return False
     if all(_is_figure(token) for slot in slots for token in slot):
         return True
-    named = all(token.text[0].isupper() for slot in slots for token in slot)
-    return named and start > 0 and _takes_one(a[:start])
+    if start == 0 or not _takes_one(a[:start]):
+        return False
+    if all(token.text[0].isupper() for slot in slots for token in slot):
+        return True
+    coloured = all(len(slot) == 1 and slot[0].low in COLOURS for slot in slots)
+    return coloured or (_is_attribute(a[:start]) and all(len(slot) == 1 for slot in slots))
 
 
 def _is_figure(token: Token) -> bool:
@@ -124,13 +143,22 @@ def _is_state(rest: Sequence[Token]) -> bool:
     if any(low in _PAST for low in lows):
         return False
     if any(
-        low.endswith("ed") and (at == 0 or lows[at - 1] not in _NOW) for at, low in enumerate(lows)
+        # "shed" is no past of anything; "is kept", "is limited" tell how things are.
+        token.low.endswith("ed")
+        and token.stem != token.low
+        and (at == 0 or lows[at - 1] not in _NOW)
+        for at, token in enumerate(rest)
     ):
         return False
     return any(low in _NOW or low.endswith("'s") for low in lows) or any(
         token.low.endswith("s") and token.stem != token.low and not token.text[0].isupper()
         for token in rest
     )
+
+
+def _is_attribute(before: Sequence[Token]) -> bool:
+    """Whether an attribute of something is named: "the user's favourite colour is"."""
+    return before[-1].low in _BE and any(token.low.endswith(("'s", "s'")) for token in before[:-2])
 
 
 def _takes_one(before: Sequence[Token]) -> bool:

@@ -88,7 +88,7 @@ def _guess(
     relation = model.choose(probabilities, prose, forbidden)
     plain = minimal_pair(pair[0].text, pair[1].text, row)
     if plain is not None and Relation.CONTRADICTS not in forbidden:
-        relation, evidence = Relation.CONTRADICTS, (plain, *evidence)
+        relation, evidence = plain[0], (plain[1], *evidence)
     return RelationGuess(
         relation=relation,
         probability=probabilities[relation],

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.classification import relation_lexicon as lexicon
+from memgraph.classification.relation_minimal import MINIMAL
 from memgraph.classification.relation_tokens import stem, tokenize
 from memgraph.classification.relations import RelationGuess
 from memgraph.model.enums import Relation
@@ -23,6 +24,11 @@ REPEATED_OF_FEWER, REPEATED_OF_MORE, REPEATED_WORDS = 0.75, 0.5, 3
 _LARGE = re.compile(r"\b[^\W\d_a-z]\w*")
 # A day that was worked out from "last week": it tells of something that happened once.
 _HAPPENED = re.compile(r"\(\D{0,20}\d{4}-\d\d")
+_FIRST = re.compile(r"(?P<word>[^\W\d_a-z]\w*)")
+_OPENERS = frozenset(
+    "last next yesterday today tomorrow tonight later soon then still maybe perhaps besides"
+    " instead despite although though however because since after before during while when".split()
+)
 _DIFFERENCES = frozenset({"negation_flip", "correction", "open_then_done", "other_bound"})
 
 
@@ -50,6 +56,9 @@ def shared(a: str, b: str) -> Shared:
 
 def of_one_thing(a: str, b: str) -> bool:
     """Whether two statements share so much that a relation between them can be claimed."""
+    one, other = _leading_name(a), _leading_name(b)
+    if one and other and one != other:
+        return False
     both = shared(a, b)
     if both.more <= 1 and not both.fewer:
         # "Bob works at Siemens" says it with names alone.
@@ -60,9 +69,12 @@ def of_one_thing(a: str, b: str) -> bool:
 def stands(guess: RelationGuess, a: str, b: str) -> bool:
     """Whether a guessed contradiction or update may be written: one subject, told apart by
     another value than a day, or by a negation."""
-    if guess.relation not in (Relation.CONTRADICTS, Relation.UPDATES) or not _one_subject(guess):
+    if guess.relation not in (Relation.CONTRADICTS, Relation.UPDATES):
         return False
-    return _differs(guess, a, b)
+    # One sentence with two values says by itself that it is about one thing.
+    return bool(MINIMAL.intersection(guess.reasons)) or (
+        _one_subject(guess) and _differs(guess, a, b)
+    )
 
 
 def says_the_same(guess: RelationGuess, a: str, b: str) -> bool:
@@ -103,6 +115,20 @@ def _content(text: str) -> frozenset[str]:
         and token.low not in lexicon.NEGATORS
         and stem(token.low)
     )
+
+
+@lru_cache(maxsize=4_096)
+def _leading_name(text: str) -> str:
+    """The name that a statement begins with, most likely its subject; empty: it begins otherwise.
+
+    Adverbs and gerunds are written large there too, and begin a statement about anybody.
+    """
+    first = _FIRST.match(text)
+    if first is None:
+        return ""
+    word = first["word"].lower()
+    common = lexicon.STOP | lexicon.LIGHT | lexicon.NEGATORS | _OPENERS
+    return "" if word in common or word.endswith(("ing", "ly")) else word
 
 
 @lru_cache(maxsize=4_096)

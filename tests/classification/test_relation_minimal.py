@@ -31,6 +31,8 @@ def classifier() -> RelationClassifier:
         ("Bruno's tutor is Ines.", "Bruno's tutor is Katrin.", ONE_VALUE),
         ("Ola works at Brightwater.", "Ola does not work at Brightwater.", ONE_NEGATION),
         ("The lift isn't locked at night.", "The lift is locked at night.", ONE_NEGATION),
+        ("The door of the shed is red.", "The door of the shed is green.", ONE_VALUE),
+        ("Tamar's favourite dish is soup.", "Tamar's favourite dish is rice.", ONE_VALUE),
         ("Hugo can't swim.", "Hugo can swim.", None),
     ],
 )
@@ -49,12 +51,27 @@ def test_one_value_or_one_not_apart_is_a_contradiction(
 @pytest.mark.parametrize(
     ("earlier", "later"),
     [
+        ("Tamar lives in Tbilisi.", "Tamar lives in Porto now."),
+        ("Tamar works at Brightwater.", "Tamar no longer works at Brightwater."),
+        ("The fee for a locker is 12 euros.", "The fee for a locker is now 15 euros."),
+    ],
+)
+def test_a_word_of_change_makes_it_an_update(
+    classifier: RelationClassifier, earlier: str, later: str
+) -> None:
+    [guess] = classifier.classify([(Statement(earlier, 0), Statement(later, 9 * DAY))])
+    assert guess.relation is Relation.UPDATES
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
         ("The pool opens at 7:00 on Sundays.", "The pool opens at 7:00 on Mondays."),
         ("Tamar bought 3 lamps at the market.", "Tamar bought 5 lamps at the market."),
         ("Ticket 611 is waiting for an answer.", "Ticket 612 is waiting for an answer."),
         ("Release 2.4.1 is supported by us.", "Release 2.5.0 is supported by us."),
         ("Tamar likes the sea in Porto.", "Tamar likes the sea in Lagos."),
-        ("Tamar lives in Tbilisi.", "Tamar no longer lives in Tbilisi."),
+        ("Tamar is tall for her age.", "Tamar is clever for her age."),
         ("Ines lives in Porto.", "Bruno lives in Porto."),
         ("Hall 3 is free on Sunday morning.", "Hall 4 is free on Sunday morning."),
         ("Ines was paid 30 euros for it.", "Ines was paid 40 euros for it."),
