@@ -25,10 +25,11 @@ _LARGE = re.compile(r"\b[^\W\d_a-z]\w*")
 # A day that was worked out from "last week": it tells of something that happened once.
 _HAPPENED = re.compile(r"\(\D{0,20}\d{4}-\d\d")
 _FIRST = re.compile(r"(?P<word>[^\W\d_a-z]\w*)")
-_OPENERS = frozenset(
-    "last next yesterday today tomorrow tonight later soon then still maybe perhaps besides"
-    " instead despite although though however because since after before during while when".split()
-)
+_OPENERS_TEXT = """
+    last next yesterday today tomorrow tonight later soon then still maybe perhaps besides instead
+    despite although though however because since after before during while when now
+"""
+_OPENERS = frozenset(_OPENERS_TEXT.split())
 _DIFFERENCES = frozenset({"negation_flip", "correction", "open_then_done", "other_bound"})
 
 
