@@ -50,6 +50,9 @@ if TYPE_CHECKING:
         Source as Source,
     )
     from memgraph.policy.scope import Viewer as Viewer
+    from memgraph.service.agent_tools import answer_calls as answer_calls
+    from memgraph.service.agent_tools import call_tool as call_tool
+    from memgraph.service.agent_tools import tools_for as tools_for
     from memgraph.service.memory_service import MemoryService as MemoryService
     from memgraph.service.orchestrator import Orchestrator as Orchestrator
 
@@ -71,6 +74,9 @@ _HOME = {
     "Viewer": "memgraph.policy.scope",
     "MemoryService": "memgraph.service.memory_service",
     "Orchestrator": "memgraph.service.orchestrator",
+    "answer_calls": "memgraph.service.agent_tools",
+    "call_tool": "memgraph.service.agent_tools",
+    "tools_for": "memgraph.service.agent_tools",
 }
 
 __version__ = "0.1.0"

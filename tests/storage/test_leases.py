@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.model.enums import JobName, JobState
@@ -35,6 +37,43 @@ def test_what_expired_is_not_renewed_and_anothers_is_not_released(
         assert take(connection, "b", 1_050) == "a"
         leases.release(connection, "job:decay", "a")
         assert take(connection, "b", 1_050) is None
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["take", "renew", "release"]),
+            st.sampled_from("abc"),
+            st.integers(0, 70),
+        ),
+        max_size=30,
+    )
+)
+def test_nobody_else_has_a_lease_that_somebody_holds(
+    service: MemoryService, orc: Orchestrator, steps: list[tuple[str, str, int]]
+) -> None:
+    holds: dict[str, int] = {}
+    now = 1_000
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM leases")
+        for what, who, passed in steps:
+            now += passed
+            live = {each for each, until in holds.items() if until > now}
+            assert len(live) <= 1
+            if what == "take":
+                taken = take(connection, who, now) is None
+                assert taken == (not live)
+                if taken:
+                    holds = {who: now + 100}
+            elif what == "renew":
+                kept = leases.renew(connection, "job:decay", who, wall_ms=now, lease_ms=100)
+                assert kept == (who in live)
+                if kept:
+                    holds[who] = now + 100
+            else:
+                leases.release(connection, "job:decay", who)
+                holds.pop(who, None)
 
 
 def begin(connection: sa.Connection, run_id: str, at: int, **fields: object) -> None:
