@@ -13,6 +13,7 @@ from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_writing import WritingHandle
 from memgraph.storage import graph_queries, memories
+from memgraph.storage.enrichment_queries import ENRICHED_NAMES
 
 if TYPE_CHECKING:
     from memgraph.model.values import Memory
@@ -145,8 +146,12 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         prepared = opened.writer.prepare(given)
         known = {each.key for each in prepared.names}
         named = [[name, self._type_of_entity(name)] for name in entity_names[:MAX_NAMES]]
-        more = [each for each in opened.naming.kept(given.content, named) if each.key not in known]
-        prepared = replace(prepared, names=(*prepared.names, *more))
+        kept = [each for each in named if opened.naming.kept(given.content, [each])]
+        more = [each for each in opened.naming.kept(given.content, kept) if each.key not in known]
+        if more:
+            # A rebuild of the links does not find them again by rules.
+            given = given.model_copy(update={"attributes": {ENRICHED_NAMES: kept}})
+        prepared = replace(prepared, given=given, names=(*prepared.names, *more))
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
                 transaction.connection,

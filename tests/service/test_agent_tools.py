@@ -132,6 +132,8 @@ def test_a_name_is_an_entity_where_the_text_has_it(agent: Orchestrator) -> None:
     told = call_tool(agent, "get_entity_info", {"name": "Kestrel Board"})
     assert [each["memory_id"] for each in told["memories"]] == [memory_id]
     assert code(call_tool(agent, "get_entity_info", {"name": "Zeppelin"})) == "memory.not_found"
+    agent.rebuild(["entities"])
+    assert call_tool(agent, "get_entity_info", {"name": "kestrel board"})["mentions"] == 1
 
 
 def test_a_correction_replaces_a_fact_but_none_that_was_confirmed(

@@ -284,6 +284,21 @@ def test_what_was_taken_back_while_the_model_thought_stays_as_it_is(
         assert orc.get(memory_id).attributes == {}
 
 
+def test_names_that_were_kept_before_are_kept(tmp_path: Path, pipeline: str) -> None:
+    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        said = {"enriched_names": [["kestrel board", "other"]]}
+        memory_id = orc.remember("the kestrel board hired tidewater", attributes=said)
+        run(service)
+        assert orc.get(memory_id).attributes["enriched_names"] == [
+            ["kestrel board", "other"],
+            ["tidewater", "organization"],
+        ]
+        orc.rebuild(["entities"])
+        [(_, linked)] = names(service).items()
+        assert linked == ["kestrel board", "tidewater"]
+
+
 @pytest.mark.parametrize(
     "forged",
     ["[oops", [1, 2], [["Vellmark", "location"]], [["tidewater", "wizard"]], {"a": 1}, [None] * 99],

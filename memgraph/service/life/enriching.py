@@ -200,7 +200,10 @@ class _Run:
         ]
         attributes = {**one.attributes, ENRICHED_AT: self.now_ms}
         if beyond:
-            attributes[ENRICHED_NAMES] = beyond[:MAX_KEPT_NAMES]
+            before = attributes.get(ENRICHED_NAMES)
+            kept = before if isinstance(before, list) else []
+            new = [each for each in beyond if each not in kept]
+            attributes[ENRICHED_NAMES] = [*kept, *new][:MAX_KEPT_NAMES]
         return attributes
 
     def _resolved(self, name: EntityName) -> Sequence[EntityName]:
