@@ -67,7 +67,7 @@ _WEIGHT: Final = {
 
 # What weighs most is not given on a weak guess.
 _NEEDS_A_CUE: Final = frozenset((MemoryType.DECISION, MemoryType.TODO, MemoryType.GOAL))
-_SURE: Final = 0.7
+_SURE: Final = 0.5
 # In the present tense they tell of what is to come.
 _SCHEDULED: Final = word_list("expires starts begins leaves arrives departs ends due")
 
@@ -127,6 +127,8 @@ def weigh(
         kind = MemoryType.FACT
     if (cue is None and kind is None) or not _solid(words):
         return None
+    if not own and kind is not None and cue in (MemoryType.FACT, MemoryType.EVENT):
+        cue = None  # the form says little of what is not the speaker's own
     if cue is not None:
         trust = max(likely, 0.8) if kind is cue else 0.75 if kind else max(0.45, 0.8 - likely / 3)
     else:
