@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -79,7 +80,10 @@ class EchoFilter:
         bare, blocks = without_own_output(text)
         judge = _Judge(self, source_role, at_ms, View(viewer))
         reasons = [EchoReason.FORMAT] * blocks
-        kept = [judge.remains(unit) for unit in echo.units(bare)]
+        # One read for all look-ups of a text; a person's lines are known already.
+        reading = self._database.read() if echo.is_agent(source_role) else nullcontext()
+        with reading as judge.connection:
+            kept = [judge.remains(unit) for unit in echo.units(bare)]
         reasons += judge.reasons
         if not reasons:
             return Remainder(text)
@@ -131,14 +135,6 @@ class EchoFilter:
                 self._load(connection, [line_hash])
         return self._lines[line_hash]
 
-    def earlier(
-        self, terms: Sequence[str], at_ms: int, view: View
-    ) -> list[echo_queries.EarlierText]:
-        """Texts with all of the words that were known or recalled before a time."""
-        with self._database.read() as connection:
-            since = at_ms - echo.WINDOW_MS
-            return echo_queries.earlier_texts(connection, terms, at=at_ms, since=since, view=view)
-
     def cited(self, memory_ids: Sequence[str]) -> list[str]:
         """The texts of memories that a line names."""
         with self._database.read() as connection:
@@ -159,6 +155,7 @@ class _Judge:
     source_role: str | None
     at_ms: int
     view: View
+    connection: sa.Connection | None = None
     reasons: list[EchoReason] = field(default_factory=list)
 
     def remains(self, unit: str) -> str:
@@ -187,12 +184,13 @@ class _Judge:
         bare = echo.normal_marks(text)
         if any(_WORDS.says_nothing_new(bare, each) for each in cited):
             return EchoReason.RECEIPT
-        if not echo.is_agent(self.source_role):
+        # A question states nothing.
+        if self.connection is None or bare.endswith(("?", "？")):
             return None
         inner = echo.without_lead_in(bare)
         if inner != bare and (self._line(inner) is not None):
             return EchoReason.LINE
-        return self._covered(inner)
+        return self._covered(self.connection, inner)
 
     def _line(self, text: str) -> EchoReason | None:
         times = self.filter.handed_out(text)
@@ -202,9 +200,9 @@ class _Judge:
         recent = times[1] >= self.at_ms - echo.WINDOW_MS
         return EchoReason.LINE if recent or echo.is_agent(self.source_role) else None
 
-    def _covered(self, text: str) -> EchoReason | None:
+    def _covered(self, connection: sa.Connection, text: str) -> EchoReason | None:
         """Whether earlier texts say all of a sentence: one says it, or one each of its clauses."""
-        whole = self._clause(text)
+        whole = self._clause(connection, text)
         if whole is not None:
             return whole
         clauses = _WORDS.clauses(text)
@@ -212,19 +210,22 @@ class _Judge:
             return None
         found = []
         for clause in clauses:
-            reason = self._clause(clause)
+            reason = self._clause(connection, clause)
             if reason is None:
                 return None
             found.append(reason)
         return found[0]
 
-    def _clause(self, text: str) -> EchoReason | None:
+    def _clause(self, connection: sa.Connection, text: str) -> EchoReason | None:
         terms = _WORDS.wording(text).terms
         if not MIN_CONTENT <= len(terms) <= MAX_TERMS:
             return None
         # Long words are rare ones by and large; what has those is then read in full.
         rare = sorted(terms, key=len, reverse=True)[:LOOKED_UP]
-        for earlier in self.filter.earlier(rare, self.at_ms, self.view):
+        since = self.at_ms - echo.WINDOW_MS
+        for earlier in echo_queries.earlier_texts(
+            connection, rare, at=self.at_ms, since=since, view=self.view
+        ):
             if _WORDS.says_nothing_new(text, earlier.content):
                 return EchoReason.RECEIPT if earlier.recalled else EchoReason.KNOWN
         return None
