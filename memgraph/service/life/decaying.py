@@ -12,6 +12,7 @@ from memgraph.audit.journal import Entry
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.jobs import JobReport
 from memgraph.policy.decay import days_idle, should_retire
+from memgraph.service.life.echoes import forget_old_lines
 from memgraph.service.opened import Opened
 from memgraph.storage import decay_queries
 from memgraph.storage.decay_queries import REASON, Fading, Rule
@@ -54,6 +55,7 @@ def decay(
             batch = decay_queries.faded_after(connection, rule, after, BATCH)
         if not batch:
             progress(PART, number, number)
+            forget_old_lines(opened, now_ms=now_ms)
             return JobReport.done(counts)
         retired = _retire(opened, batch, rule, actor)
         counts["retired"] += retired
