@@ -18,7 +18,7 @@ from memgraph.classification.relations import RelationGuess
 from memgraph.model.enums import Relation
 
 # Shares of the content words of the statement with fewer and of the one with more of them.
-OF_FEWER, OF_MORE = 0.5, 0.34
+OF_FEWER, OF_MORE = 0.5, 0.25
 REPEATED_OF_FEWER, REPEATED_OF_MORE, REPEATED_WORDS = 0.75, 0.5, 3
 
 _LARGE = re.compile(r"\b[^\W\d_a-z]\w*")

@@ -30,7 +30,7 @@ def test_names_are_no_common_content() -> None:
         ("Bob works at Siemens.", "Bob painted a large picture of a horse.", False),
         ("Ann lives in Berlin with two cats.", "Bob lives in Berlin with two cats.", False),
         ("Today Ann lives in Berlin.", "Ann lives in Munich.", True),
-        ("Jon loves all dances.", "Jon has been practising dance routines lately.", False),
+        ("Jon has two dogs and a garden.", "Jon practises dance routines every day.", False),
         ("Ann adopted a pup at the shelter.", "Ann gave a talk at the town hall.", False),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -319,6 +321,31 @@ def test_a_page_that_another_process_wrote_is_not_written_again(orc: Orchestrato
     assert report.facts == ()
     assert set(facts(orc)) == {TEA, BERLIN}
     assert len(told(orc, "consolidate")) == 1
+
+
+def test_two_runs_at_once_come_to_the_facts_of_one(orc: Orchestrator, tmp_path: Path) -> None:
+    lines = [f"Cupboard {n} of the archive stands in hall {n * 7 + 1}." for n in range(10)]
+    for number in range(4):
+        say(orc, f"s-{number}", *lines[number : number + 6])
+
+    def work(_: int) -> None:
+        config = {"memory.consolidation.page_episodes": 2, "memory.consolidation.idle_minutes": 0}
+        with (
+            MemoryService(
+                tmp_path / "root", config=config, environ={}, background=False
+            ) as service,
+            service.opened(orc.name) as opened,
+        ):
+            consolidate_pending(opened, extractor=Lines())
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, range(2)))
+    found = orc.list_memories(kinds=[MemoryKind.FACT], limit=100)
+    assert sorted(each.content for each in found) == sorted(lines[:9])
+    assert len(told(orc, "consolidate")) == 4 * 3
+    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
+        assert queries.ended_sessions(connection, 2**42) == []
+    assert orc.verify().ok
 
 
 def test_a_model_that_is_down_leaves_the_page(orc: Orchestrator, service: MemoryService) -> None:

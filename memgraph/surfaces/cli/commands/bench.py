@@ -1,4 +1,4 @@
-"""Measuring: memgraph bench labels, locomo, consolidation, ablation, staleness, latency."""
+"""Measuring: memgraph bench labels, locomo, consolidation, ablation, staleness, latency, life."""
 
 from __future__ import annotations
 
@@ -190,6 +190,20 @@ def latency(
     return Report(found, lambda screen: latency_report.show(found, screen))
 
 
+def life(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    sessions: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Sessions of 20 turns.")
+    ] = 1_000,
+    seed: Annotated[int, typer.Option(help="Another seed, other sessions.")] = 1,
+) -> Report:
+    """Measure how long consolidating many sessions takes by rules, and the memory it needs."""
+    from memgraph.service.bench import life as bench
+
+    with stages("measuring") as told:
+        return _measured(bench.run(sessions, seed, told))
+
+
 def _measured(found: dict[str, Any]) -> Report:
     def show(screen: Screen) -> None:
         screen.fields(_flat(found, ""))
@@ -219,6 +233,7 @@ COMMANDS = {
             "ablation": ablation,
             "staleness": staleness,
             "latency": latency,
+            "life": life,
         },
     )
 }
