@@ -68,6 +68,10 @@ _WEIGHT: Final = {
 # What weighs most is not given on a weak guess.
 _NEEDS_A_CUE: Final = frozenset((MemoryType.DECISION, MemoryType.TODO, MemoryType.GOAL))
 _SURE: Final = 0.5
+# Past forms whose object lies ahead: "decided to leave on Monday".
+_AHEAD: Final = word_list(
+    "decided agreed planned promised hoped chose arranged scheduled offered intended wanted booked"
+)
 # In the present tense they tell of what is to come.
 _SCHEDULED: Final = word_list("expires starts begins leaves arrives departs ends due")
 
@@ -93,6 +97,8 @@ def tense(words: Sequence[Word]) -> bool | None:
             return False
         if lower in ("is", "are", "am", "i'm", "we're") and following.endswith("ing"):
             return False
+        if lower in _AHEAD:
+            return None
         if is_past(lower) and not (lower == "used" and following == "to"):
             return True
         if lower in _SCHEDULED:

@@ -292,3 +292,8 @@ def test_a_turn_of_32_000_letters_holds_nothing() -> None:
     assert contents(("Ana", "x" * 32_000), ("Ben", "I moved to Lisbon yesterday.")) == [
         "Ben moved to Lisbon yesterday (2024-03-14)."
     ]
+
+
+def test_a_weekday_of_a_plan_is_not_put_into_the_past() -> None:
+    [fact] = facts(("Ana", "I decided to ship the importer on Monday."))
+    assert (fact.content, fact.event_time) == ("Ana decided to ship the importer on Monday.", None)
