@@ -12,7 +12,8 @@ from memgraph.model.values import Value
 class FactNote(Value):
     """One fact of a session.
 
-    ``memory_id``: of the memory that holds it; None: it would be a new one. ``evidence``: ids of
+    ``memory_id``: of the memory that holds it; None: it would be a new one, or on a later page
+    strengthen that. ``evidence``: ids of
     the turns that it rests on.
     """
 

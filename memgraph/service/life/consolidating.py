@@ -28,7 +28,7 @@ from memgraph.service.life.page_writing import (
 from memgraph.service.life.pages import PageRead, PageWork, Tools, match_all, propose, read_page
 from memgraph.service.opened import Opened
 from memgraph.storage import consolidation_queries as queries
-from memgraph.storage.consolidation_queries import SessionState
+from memgraph.storage.consolidation_queries import Place, SessionState
 
 ACTOR = "consolidation"
 PART = "sessions"
@@ -151,6 +151,8 @@ class _Notes:
     done: PageDone = field(default_factory=PageDone)
     reason: str | None = None
     error_code: str | None = None
+    # On a dry run: what the pages so far would have stored.
+    shown: list[tuple[Place, str]] = field(default_factory=list)
 
     def add(self, work: PageWork, done: PageDone) -> None:
         self.pages += 1
@@ -249,7 +251,7 @@ class _Run:
         for _ in range(MAX_ATTEMPTS):
             match_all(self.tools, page, work)
             if self.dry_run:
-                done = preview(work)
+                done = preview(work, notes.shown)
             else:
                 try:
                     done = write_page(self.opened, page, work, actor=self.actor)

@@ -31,6 +31,7 @@ from memgraph.service.opened import Opened, Transaction
 from memgraph.service.writing import Prepared
 from memgraph.storage import consolidation_queries as queries
 from memgraph.storage import edges, events, memories, supports
+from memgraph.storage.consolidation_queries import Place
 
 # Facts that came between matching and writing; more of them and the page is matched anew.
 MAX_SINCE = 200
@@ -89,12 +90,20 @@ def write_page(opened: Opened, page: PageRead, work: PageWork, *, actor: str) ->
     return done
 
 
-def preview(work: PageWork) -> PageDone:
-    """What would be written, for a dry run."""
+def preview(work: PageWork, earlier: list[tuple[Place, str]]) -> PageDone:
+    """What would be written, for a dry run.
+
+    Args:
+        earlier: what pages before it would have stored; facts of this one are added.
+    """
     done = PageDone(last=False)
     for group in work.groups:
         done.rejected += [*group.rejected, *group.undecided]
-        done.facts += [_note(each, None) for each in group.matched.fresh]
+        for each in group.matched.fresh:
+            content = each.given.content
+            again = any(at == group.place and repeats(content, old) for at, old in earlier)
+            done.facts.append(_note(each, None, "strengthened" if again else "stored"))
+        earlier += [(group.place, each.given.content) for each in group.matched.fresh]
         done.facts += [
             _note(each, target, "strengthened") for each, target in _strengthening(group)
         ]

@@ -211,6 +211,15 @@ def test_a_dry_run_tells_and_writes_nothing(orc: Orchestrator) -> None:
     assert len(done.edges) == len(report.edges)
 
 
+def test_a_dry_run_knows_what_its_earlier_pages_would_store(orc: Orchestrator) -> None:
+    say(orc, "s-1", TEA, *["How are you?"] * 40, TEA)
+    dry = run(orc, "s-1", dry_run=True)
+    done = run(orc, "s-1")
+    assert [each.outcome for each in dry.facts] == ["stored", "strengthened"]
+    assert [each.outcome for each in done.facts] == ["stored", "strengthened"]
+    assert dry.pages == done.pages == 2
+
+
 def test_another_value_of_one_attribute_is_joined_and_left_open(orc: Orchestrator) -> None:
     say(orc, "s-1", BUILD)
     run(orc, "s-1")
