@@ -26,6 +26,7 @@ from memgraph.model.jobs import RejectedItem
 from memgraph.policy.echo import judged_at
 from memgraph.policy.scope import Viewer
 from memgraph.service.life.echoes import echo_filter
+from memgraph.service.life.extractors import RulePages
 from memgraph.service.opened import Opened
 from memgraph.storage import consolidation_queries as queries
 from memgraph.storage.consolidation_queries import Place, SessionState, TurnRow
@@ -104,7 +105,7 @@ def propose(tools: Tools, page: PageRead) -> PageWork:
     most = tools.opened.settings.memory.consolidation.max_facts_per_page
     for place, rows in groups_of(turns).items():
         share = ceil(most * len(rows) / len(turns))
-        proposal = tools.extractor.propose(_page(tools, page, place, rows, before, share))
+        proposal = _ask(tools, _page(tools, page, place, rows, before, share))
         work.calls += proposal.calls
         work.tokens += proposal.tokens
         if not proposal.complete:
@@ -112,6 +113,21 @@ def propose(tools: Tools, page: PageRead) -> PageWork:
             return work
         work.groups.append(_drafted(page, place, rows, proposal, share))
     return work
+
+
+def _ask(tools: Tools, page: Page) -> PageProposal:
+    """The extractor's word; a page that it makes nonsense of goes to the rules."""
+    calls, tokens = page.budget.calls, page.budget.tokens
+    try:
+        return tools.extractor.propose(page)
+    except ProviderAnswerInvalid as error:
+        where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
+        return PageProposal(
+            facts=RulePages().propose(page).facts,
+            rejected=(RejectedItem(code=error.code, where=where),),
+            calls=calls - page.budget.calls,
+            tokens=tokens - page.budget.tokens,
+        )
 
 
 def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:

@@ -12,7 +12,7 @@ from lines_extractor import Lines
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
 from memgraph.consolidation.ports import Budget, Page, PageProposal, ResolutionProposal
-from memgraph.errors import NotFound, ProviderUnavailable
+from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.consolidation import SessionReport
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.values import Memory
@@ -368,6 +368,14 @@ def test_a_model_that_is_down_leaves_the_page(orc: Orchestrator, service: Memory
     assert len(down.pages) == 1
     assert facts(orc) == {}
     assert run(orc, "s-1").state == "consolidated"
+
+
+def test_an_extractor_that_talks_nonsense_gives_its_page_to_the_rules(orc: Orchestrator) -> None:
+    say(orc, "s-1", "I live in Berlin with my two cats.", source_role="Ann")
+    report = run(orc, "s-1", extractor=Lines(lambda _: _raise(ProviderAnswerInvalid("prose"))))
+    assert report.state == "consolidated"
+    assert len(report.facts) == 1
+    assert [each.code for each in report.rejected] == ["provider.answer_invalid"]
 
 
 def _raise(error: Exception) -> None:
