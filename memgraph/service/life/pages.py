@@ -21,6 +21,7 @@ from memgraph.consolidation.ports import (
     Suspicion,
 )
 from memgraph.consolidation.resolving import Decision, decide
+from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import EdgeType, Scope, Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.policy.echo import judged_at
