@@ -109,3 +109,22 @@ class EchoLineRow(SQLModel, table=True):
     line_hash: int = column(sa.Integer, primary_key=True)
     first_at: int = column(sa.Integer, nullable=False)
     last_at: int = column(sa.Integer, nullable=False)
+
+
+class EchoPendingRow(SQLModel, table=True):
+    """A recall or another text that was handed out and whose lines are not in ``echo_lines`` yet.
+
+    An id is never given out again: what was worked off is removed up to one.
+    """
+
+    __tablename__ = "echo_pending"
+    __table_args__ = (
+        sa.CheckConstraint("(recall_id IS NULL) <> (text IS NULL)", name="one_kind"),
+        sa.Index("ix_echo_pending_texts", "pending_id", sqlite_where=sa.text("text IS NOT NULL")),
+        {"sqlite_autoincrement": True},
+    )
+
+    pending_id: int = column(sa.Integer, primary_key=True)
+    at: int = column(sa.Integer, nullable=False)
+    recall_id: str | None = column(sa.Text)
+    text: str | None = column(sa.Text)

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.clock import iso
-from memgraph.errors import DatabaseCorrupt
+from memgraph.errors import DatabaseCorrupt, StorageError
 from memgraph.service.embedding import MODEL_KEY
 from memgraph.service.exchange_records import RECORDS, encode
 from memgraph.service.opened import Opened
@@ -50,6 +50,7 @@ def export_lines(opened: Opened, *, with_vectors: bool = False) -> Iterator[byte
     Raises:
         DatabaseCorrupt: a row holds what cannot be written down.
     """
+    _complete_receipts(opened)
     with opened.database.read() as connection:
         yield _line(_header(opened, connection, with_vectors))
         digest, number = hashlib.sha256(), 0
@@ -93,6 +94,18 @@ def export_file(
     for frame in ("header", "end"):
         del counts[frame]
     return ExportReport(opened.database.orchestrator_id, target, counts, digest.hexdigest())
+
+
+def _complete_receipts(opened: Opened) -> None:
+    """What was handed out until now is exported as the hashes of its lines."""
+    from memgraph.service.life.echoes import catch_up
+
+    try:
+        opened.receipts.flush()
+        catch_up(opened)
+    except StorageError as error:
+        # An export is also what saves a database that cannot be written to.
+        opened.log.failure("export.receipts", error)
 
 
 def _header(opened: Opened, connection: sa.Connection, with_vectors: bool) -> dict[str, Any]:

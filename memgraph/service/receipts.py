@@ -1,20 +1,19 @@
 """Receipts of recalls, kept until there are some, then written in one go off the read path.
 
 With them goes what was handed out otherwise (bulletins, injected context), so that its lines are
-known when they come back.
+known when they come back. They are hashed elsewhere, see ``service.life.echoes.catch_up``: here
+that would be in the way of the next recall.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.model.values import Memory
-from memgraph.policy.echo import line_hashes
-from memgraph.storage import echo_lines, receipts
+from memgraph.storage import echo_pending, receipts
 from memgraph.storage.database import Database
 
 if TYPE_CHECKING:
@@ -25,15 +24,14 @@ FLUSH_AT = 16
 MAX_KEPT = 1_024
 # A bulletin that stays the same is noted anew so often: well within ``policy.echo.WINDOW_MS``.
 BULLETIN_AGAIN_MS = 3_600_000
-# The same memories are recalled again and again, and their texts never change.
-MAX_CACHED = 4_096
 MAX_VIEWS = 64
 
 
-class _Handed(NamedTuple):
-    """A text that was handed out otherwise than by a recall."""
+class _Shown(NamedTuple):
+    """The last bulletin of a view, and when what was shown of it was last kept as a whole."""
 
     text: str
+    lines: frozenset[str]
     at: int
 
 
@@ -44,9 +42,8 @@ class ReceiptBook:
         self._database = database
         self._lock = threading.Lock()
         self._kept: list[tuple[RecallRequest, Bundle]] = []
-        self._handed: list[_Handed] = []
-        self._bulletins: OrderedDict[str, _Handed] = OrderedDict()
-        self._hashes: OrderedDict[str, frozenset[int]] = OrderedDict()
+        self._handed: list[tuple[int, str]] = []
+        self._bulletins: OrderedDict[str, _Shown] = OrderedDict()
         self.dropped = 0
 
     def add(self, request: RecallRequest, bundle: Bundle) -> bool:
@@ -59,16 +56,25 @@ class ReceiptBook:
             return self._enough()
 
     def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
-        """Keep a bulletin that was issued, unless it was just kept; whether to write."""
+        """Keep what is new in a bulletin that was issued, all of it now and then; whether to write.
+
+        A change leaves most of its lines as they were.
+        """
         with self._lock:
             last = self._bulletins.get(bulletin.view_key)
-            if last is not None and at - last.at < BULLETIN_AGAIN_MS and last.text == bulletin.text:
+            if last is not None and at - last.at >= BULLETIN_AGAIN_MS:
+                last = None
+            if last is not None and last.text == bulletin.text:
                 return False
-            self._bulletins[bulletin.view_key] = _Handed(bulletin.text, at)
+            lines = bulletin.text.splitlines()
+            known = frozenset[str]() if last is None else last.lines
+            news = [line for line in lines if line not in known]
+            since = at if last is None else last.at
+            self._bulletins[bulletin.view_key] = _Shown(bulletin.text, known.union(news), since)
             self._bulletins.move_to_end(bulletin.view_key)
             while len(self._bulletins) > MAX_VIEWS:
                 self._bulletins.popitem(last=False)
-        return self.add_text(bulletin.text, at)
+        return self.add_text("\n".join(news), at) if news else False
 
     def add_text(self, text: str, at: int) -> bool:
         """Keep a text that was handed out; whether there is enough to be written."""
@@ -76,7 +82,7 @@ class ReceiptBook:
             if len(self._handed) >= MAX_KEPT:
                 self.dropped += 1
                 return True
-            self._handed.append(_Handed(text, at))
+            self._handed.append((at, text))
             return self._enough()
 
     def flush(self, _stop: Callable[[], bool] = lambda: False) -> int:
@@ -91,11 +97,11 @@ class ReceiptBook:
         if not taken and not handed:
             return 0
         try:
-            lines = self._lines(taken, handed)
             # They were in memory alone until now: a power failure may take some either way.
             with self._database.write(durable=False) as connection:
                 receipts.write(connection, taken)
-                echo_lines.record(connection, lines)
+                recalls = [(bundle.at, bundle.receipt_id) for _, bundle in taken]
+                echo_pending.add(connection, recalls, handed)
         except BaseException:
             with self._lock:
                 self._kept[:0] = taken
@@ -105,30 +111,3 @@ class ReceiptBook:
 
     def _enough(self) -> bool:
         return len(self._kept) + len(self._handed) >= FLUSH_AT
-
-    def _lines(
-        self, taken: Iterable[tuple[RecallRequest, Bundle]], handed: Iterable[_Handed]
-    ) -> list[tuple[int, int, int]]:
-        """Every line once: its hash, and when it was handed out first and last."""
-        times: dict[int, tuple[int, int]] = {}
-        for hashes, at in (
-            *((self._hashes_of(i.memory), b.at) for _, b in taken for i in b.items),
-            *((line_hashes(each.text), each.at) for each in handed),
-        ):
-            for line_hash in hashes:
-                first, last = times.get(line_hash, (at, at))
-                times[line_hash] = min(first, at), max(last, at)
-        return [(line_hash, first, last) for line_hash, (first, last) in sorted(times.items())]
-
-    def _hashes_of(self, memory: Memory) -> frozenset[int]:
-        with self._lock:
-            known = self._hashes.get(memory.memory_id)
-        if known is None:
-            known = line_hashes(memory.content)
-            if memory.summary:
-                known |= line_hashes(memory.summary)
-            with self._lock:
-                self._hashes[memory.memory_id] = known
-                while len(self._hashes) > MAX_CACHED:
-                    self._hashes.popitem(last=False)
-        return known

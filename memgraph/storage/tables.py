@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     derivations: sa.Table
     document_keys: sa.Table
     echo_lines: sa.Table
+    echo_pending: sa.Table
     edges: sa.Table
     embeddings: sa.Table
     entities: sa.Table
@@ -40,6 +41,7 @@ _NAMES = {
     "derivations": "memory_derivations",
     "document_keys": "ingest_document_keys",
     "echo_lines": "echo_lines",
+    "echo_pending": "echo_pending",
     "edges": "memory_edges",
     "embeddings": "memory_embeddings",
     "entities": "entities",

@@ -20,6 +20,24 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("line_hash", name=op.f("pk_echo_lines")),
     )
     op.create_table(
+        "echo_pending",
+        sa.Column("pending_id", sa.Integer(), nullable=False),
+        sa.Column("at", sa.Integer(), nullable=False),
+        sa.Column("recall_id", sa.Text(), nullable=True),
+        sa.Column("text", sa.Text(), nullable=True),
+        sa.CheckConstraint(
+            "(recall_id IS NULL) <> (text IS NULL)", name=op.f("ck_echo_pending_one_kind")
+        ),
+        sa.PrimaryKeyConstraint("pending_id", name=op.f("pk_echo_pending")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(
+        "ix_echo_pending_texts",
+        "echo_pending",
+        ["pending_id"],
+        sqlite_where=sa.text("text IS NOT NULL"),
+    )
+    op.create_table(
         "event_cursors",
         sa.Column("subscriber", sa.Text(), nullable=False),
         sa.Column("delivered_seq", sa.Integer(), nullable=False),
@@ -168,4 +186,5 @@ def downgrade() -> None:
     op.drop_table("events")
     op.drop_table("event_failures")
     op.drop_table("event_cursors")
+    op.drop_table("echo_pending")
     op.drop_table("echo_lines")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -14,8 +16,10 @@ from memgraph.errors import DatabaseFull
 from memgraph.ids import CountingIds
 from memgraph.policy.echo import form_hash, normal_form
 from memgraph.service import receipts as module
+from memgraph.service.life import echoes
 from memgraph.service.life.consolidating import consolidate_session
-from memgraph.storage import receipts
+from memgraph.service.life.echoes import catch_up
+from memgraph.storage import echo_pending, receipts
 
 NAME = "orc-1"
 TEXT = "The lantern hangs above the north door."
@@ -23,6 +27,13 @@ HOUR = 3_600_000
 
 
 def lines(service: MemoryService) -> dict[int, tuple[int, int]]:
+    """What is known of handed-out lines once those that were written are hashed."""
+    with service.opened(NAME) as opened:
+        catch_up(opened)
+    return hashed(service)
+
+
+def hashed(service: MemoryService) -> dict[int, tuple[int, int]]:
     with service.opened(NAME) as opened, opened.database.read() as connection:
         rows = connection.exec_driver_sql("SELECT line_hash, first_at, last_at FROM echo_lines")
         return {row[0]: (row[1], row[2]) for row in rows}
@@ -53,6 +64,7 @@ def test_a_recall_writes_nothing_by_itself(
     assert accesses(service, memory_id) == (0, None)
     assert lines(service) == {}
     assert flush(service) == 3
+    assert hashed(service) == {}
     assert accesses(service, memory_id) == (3, times[-1])
     assert lines(service) == {form_hash(normal_form(TEXT)): (times[0], times[-1])}
     assert flush(service) == 0
@@ -124,6 +136,119 @@ def test_what_nobody_writes_is_bounded(service: MemoryService, orc: Orchestrator
                 book.add_text(f"Line number {number} of a long text.", number)
                 book.add(None, bundle)  # type: ignore[arg-type]  # never written here
         assert book.dropped == 4
+
+
+def test_a_changed_bulletin_is_kept_by_what_is_new_in_it(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    orc.remember(TEXT, type="Decision")
+    orc.bulletin()
+    clock.advance(ms=1)
+    orc.remember("The lift stops at the third floor.", type="Decision")
+    orc.bulletin()
+    flush(service)
+    with service.opened(NAME) as opened, opened.database.read() as connection:
+        pending = echo_pending.oldest(connection, 10)
+    assert pending is not None
+    (whole, first_at), (news, second_at) = pending.texts
+    assert TEXT in whole
+    assert TEXT not in news
+    assert "third floor" in news
+    assert lines(service)[form_hash(normal_form(TEXT))] == (first_at, first_at)
+    assert lines(service)[form_hash(normal_form("The lift stops at the third floor."))] == (
+        second_at,
+        second_at,
+    )
+
+
+def test_the_oldest_texts_go_and_no_recall(service: MemoryService, orc: Orchestrator) -> None:
+    memory_id = orc.remember(TEXT)
+    orc.recall("lantern")
+    with patch.object(echo_pending, "MAX_TEXTS", 3), service.opened(NAME) as opened:
+        for number in range(5):
+            opened.receipts.add_text(f"Line number {number} of a long text.", number)
+            opened.receipts.flush()
+        with opened.database.read() as connection:
+            pending = echo_pending.oldest(connection, 10)
+    assert pending is not None
+    assert [at for _, at in pending.texts] == [2, 3, 4]
+    assert [each.content for each in pending.recalled] == [TEXT]
+    assert accesses(service, memory_id)[0] == 1
+
+
+def test_nothing_is_lost_between_writing_and_hashing(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    orc.remember(TEXT)
+    orc.recall("lantern")
+    orc.bulletin()
+    flush(service)
+    with (
+        service.opened(NAME) as opened,
+        patch.object(echo_pending, "remove", side_effect=DatabaseFull("no room")),
+        pytest.raises(DatabaseFull),
+    ):
+        catch_up(opened)
+    assert hashed(service) == {}
+    with service.opened(NAME) as opened:
+        assert catch_up(opened) == 2
+        assert catch_up(opened) == 0
+    assert form_hash(normal_form(TEXT)) in hashed(service)
+
+
+def test_more_than_a_batch_is_caught_up(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    orc.remember(TEXT)
+    start = clock.now_ms()
+    with service.opened(NAME) as opened, patch.object(echoes, "BATCH", 4):
+        for _ in range(11):
+            orc.recall("lantern")
+            clock.advance(ms=1)
+        opened.receipts.flush()
+        assert catch_up(opened, stop=lambda: True) == 0
+        assert catch_up(opened) == 11
+    assert hashed(service) == {form_hash(normal_form(TEXT)): (start, start + 10)}
+
+
+def test_several_processes_catch_up_at_once(tmp_path: Path, clock: FixedClock) -> None:
+    made: dict[str, Any] = {"clock": clock, "environ": {}, "background": False}
+    count = 150
+    start = clock.now_ms()
+    with MemoryService(tmp_path, ids=CountingIds(), **made) as service:
+        orc = service.orchestrator(NAME, create=True)
+        orc.remember(TEXT)
+        for number in range(count):
+            orc.recall("lantern")
+            orc.note_handed_out([f"Row {number} of the long table."])
+            clock.advance(ms=1)
+        flush(service)
+        expected = 1 + count
+        script = (
+            "import sys\nfrom memgraph import MemoryService\n"
+            "from memgraph.service.life.echoes import catch_up\n"
+            "with MemoryService(sys.argv[1], background=False) as service:\n"
+            "    with service.opened(sys.argv[2]) as opened:\n"
+            "        print('ready', flush=True)\n"
+            "        sys.stdin.read(1)\n"
+            "        catch_up(opened)\n"
+        )
+        command = [sys.executable, "-c", script, str(tmp_path), NAME]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        running = [subprocess.Popen(command, **pipes) for _ in range(2)]
+        for process in running:
+            assert process.stdout.readline().strip() == b"ready"
+        for process in running:
+            process.stdin.write(b"x")
+            process.stdin.flush()
+        for process in running:
+            process.communicate(timeout=60)
+        assert [process.returncode for process in running] == [0, 0]
+        found = hashed(service)
+        assert len(found) == expected
+        assert found[form_hash(normal_form(TEXT))] == (start, start + count - 1)
+        with service.opened(NAME) as opened:
+            assert catch_up(opened) == 0
 
 
 def test_an_echo_counts_as_no_access(

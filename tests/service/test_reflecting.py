@@ -21,6 +21,7 @@ from memgraph.model.jobs import JobReport
 from memgraph.model.values import Memory
 from memgraph.providers.fake import FakeCompletion
 from memgraph.service.life import reflecting
+from memgraph.service.life.echoes import catch_up
 
 FACTS = (
     "Marta leads the Leeds depot.",
@@ -376,6 +377,7 @@ def test_a_reflection_that_was_handed_out_is_no_news(orc: Orchestrator) -> None:
     with orc._service.opened(orc.name) as opened:
         assert len(opened.receipts._handed) == 1
         opened.receipts.flush()
+        catch_up(opened)
         with opened.database.read() as connection:
             lines = connection.exec_driver_sql("SELECT count(*) FROM echo_lines").scalar_one()
     assert lines > 4

@@ -2,27 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.consolidation.echo_filter import EchoFilter, Remainder
 from memgraph.consolidation.turns import Turn
-from memgraph.policy.echo import cited_ids
+from memgraph.policy.echo import cited_ids, line_hashes
 from memgraph.service.opened import Opened
-from memgraph.storage import echo_lines
+from memgraph.storage import echo_lines, echo_pending
+from memgraph.storage.echo_pending import Pending, Recalled
 
 # Who keeps a text at hand for longer without being told it anew is not a conversation any more.
 LINES_KEPT_MS = 365 * MS_PER_DAY
 
+# Recalls and texts whose lines are recorded in one transaction: some milliseconds.
+BATCH = 64
+# The same memories are recalled again and again.
+MAX_CACHED = 20_000
+
 
 def echo_filter(opened: Opened, turns: Sequence[Turn] = ()) -> EchoFilter:
-    """The filter for a page of turns; what this process handed out until now is written first.
+    """The filter for a page of turns; what this process handed out until now is written first,
+    and what any process has written is hashed.
 
     Raises:
         StorageError: nothing was decided.
     """
     opened.receipts.flush()
+    catch_up(opened)
     return EchoFilter(opened.database, turns)
+
+
+def catch_up(opened: Opened, stop: Callable[[], bool] = lambda: False) -> int:
+    """Hash the lines of what was written as handed out; gives of how many recalls and texts.
+
+    What ends midway is done again, and several processes may be at it: a line that is recorded
+    twice stays as it is. What is written meanwhile is left for the next time.
+
+    Raises:
+        StorageError: what is not done yet still waits.
+    """
+    hashes = _Hashes()
+    done = 0
+    while not stop():
+        with opened.database.read() as connection:
+            pending = echo_pending.oldest(connection, BATCH)
+        if pending is None:
+            break
+        lines = _lines(pending, hashes)
+        with opened.database.write(durable=False) as connection:
+            echo_lines.record(connection, lines)
+            done += echo_pending.remove(connection, pending.through)
+        if pending.number < BATCH:
+            break
+    return done
 
 
 def record_handed_out(opened: Opened, lines: Sequence[str], *, at_ms: int) -> bool:
@@ -50,5 +83,36 @@ def forget_old_lines(opened: Opened, *, now_ms: int) -> int:
 
     What an agent repeats later still is no source while a memory that says it stands.
     """
+    catch_up(opened)
     with opened.database.write(durable=False) as connection:
         return echo_lines.forget(connection, now_ms - LINES_KEPT_MS)
+
+
+class _Hashes:
+    """The hashes of memories, each of which is hashed once: its texts never change."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, frozenset[int]] = {}
+
+    def of(self, memory: Recalled) -> frozenset[int]:
+        found = self._known.get(memory.pk)
+        if found is None:
+            found = line_hashes(memory.content) | line_hashes(memory.summary or "")
+            if len(self._known) >= MAX_CACHED:
+                self._known.clear()
+            self._known[memory.pk] = found
+        return found
+
+
+def _lines(pending: Pending, hashes: _Hashes) -> list[tuple[int, int, int]]:
+    """Every line once: its hash, and when it was handed out first and last."""
+    handed: Iterable[tuple[frozenset[int], int, int]] = (
+        *((hashes.of(each), each.first_at, each.last_at) for each in pending.recalled),
+        *((line_hashes(text), at, at) for text, at in pending.texts),
+    )
+    times: dict[int, tuple[int, int]] = {}
+    for found, first_at, last_at in handed:
+        for line_hash in found:
+            first, last = times.get(line_hash, (first_at, last_at))
+            times[line_hash] = min(first, first_at), max(last, last_at)
+    return [(line_hash, first, last) for line_hash, (first, last) in sorted(times.items())]

@@ -185,6 +185,8 @@ class Worker:
             self._failed(name, told)
 
     def _visit(self, name: str, seen: _Seen) -> None:
+        from memgraph.service.life.echoes import catch_up
+
         if name not in self._subscribed:
             self._listen(name)
         with self._service.opened(name) as opened:
@@ -196,6 +198,7 @@ class Worker:
                     self._run(name, opened, jobs.of_moment(job, due_at))
             more = self._embed(opened)
             opened.receipts.flush()
+            catch_up(opened, self._is_stopping)
             seen.visited_ms = opened.clock.now_ms()
             seen.again_ms = seen.visited_ms if more else self._again(opened, seen.visited_ms)
             crowded = self._crowd > opened.settings.memory.storage.max_open_orchestrators
