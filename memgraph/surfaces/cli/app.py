@@ -83,7 +83,7 @@ class RootGroup(TyperGroup):
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches  # for this one message
 
-            near = get_close_matches(name, COMMANDS)
+            near = get_close_matches(name, COMMANDS, cutoff=0.7)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
