@@ -99,7 +99,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "bench ablation": ["bench", "ablation", "--data", str(locomo), "--histories", "0"],
         "bench staleness": ["bench", "staleness", "--histories", "4"],
         "bench latency": ["bench", "latency", "--sizes", "100", "--rounds", "1"],
-        "bench life": ["bench", "life", "--sessions", "2"],
+        "bench life": ["bench", "life", "--sessions", "2", "--facts", "100"],
     }
 
 

@@ -1,4 +1,4 @@
-"""``memgraph bench life``: how long consolidating many sessions takes by rules, and in what memory.
+"""``memgraph bench life``: how long consolidation and decay take by rules, and in what memory.
 
 The public interface with default settings, on sessions of ``memgraph.service.bench.talks``.
 """
@@ -13,30 +13,39 @@ from typing import Any
 
 from memgraph.errors import InvalidInput
 from memgraph.model.consolidation import SessionReport
+from memgraph.service.bench import nights
 from memgraph.service.bench.talks import TURNS, talks
 from memgraph.service.life.consolidating import consolidate_pending
 from memgraph.service.memory_service import MemoryService
 
 MAX_SESSIONS = 100_000
+MAX_FACTS = 1_000_000
 _NAME = "bench"
 
 
 def run(
     sessions: int = 1_000,
+    facts: int = 100_000,
     seed: int = 1,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
 ) -> dict[str, Any]:
-    """Store sessions of 20 turns, then consolidate all of them.
+    """Store sessions of 20 turns and consolidate all of them; then let facts fade.
+
+    Args:
+        facts: how many are looked at by the nights of ``memgraph.service.bench.nights``; 0: none.
 
     Returns:
-        ``seconds`` of the consolidation, ``ms_p50`` and ``ms_p99`` of a session, its counts, and
-        ``rss_mb`` (the process's peak, MB) after a tenth of the sessions and after all.
+        ``seconds`` of the consolidation, ``ms_p50`` and ``ms_p99`` of a session, its counts,
+        ``rss_mb`` (the process's peak, MB) after a tenth of the sessions and after all, and
+        ``decay``: what each night took.
 
     Raises:
-        InvalidInput: a number of sessions outside 1..100,000.
+        InvalidInput: a number of sessions outside 1..100,000, or of facts outside 0..1,000,000.
     """
     if not 1 <= sessions <= MAX_SESSIONS:
         raise InvalidInput(f"sessions: 1 to {MAX_SESSIONS:,}", field="sessions")
+    if not 0 <= facts <= MAX_FACTS:
+        raise InvalidInput(f"facts: 0 to {MAX_FACTS:,}", field="facts")
     took: list[float] = []
     rss: list[float] = []
     with (
@@ -69,6 +78,7 @@ def run(
         "ms_p99": round(took[int(len(took) * 0.99)], 1),
         "rss_mb": {"after a tenth": rss[0], "after all": rss[-1]},
         "counts": dict(report.counts),
+        "decay": nights.run(facts, seed, progress) if facts else {},
     }
 
 

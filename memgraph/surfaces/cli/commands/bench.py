@@ -195,13 +195,16 @@ def life(
     sessions: Annotated[
         int, typer.Option(min=1, max=100_000, help="Sessions of 20 turns.")
     ] = 1_000,
+    facts: Annotated[
+        int, typer.Option(min=0, max=1_000_000, help="Facts that decay looks at.")
+    ] = 100_000,
     seed: Annotated[int, typer.Option(help="Another seed, other sessions.")] = 1,
 ) -> Report:
-    """Measure how long consolidating many sessions takes by rules, and the memory it needs."""
+    """Measure how long consolidation and decay take by rules, and the memory they need."""
     from memgraph.service.bench import life as bench
 
     with stages("measuring") as told:
-        return _measured(bench.run(sessions, seed, told))
+        return _measured(bench.run(sessions, facts, seed, told))
 
 
 def _measured(found: dict[str, Any]) -> Report:
