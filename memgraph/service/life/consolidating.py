@@ -35,6 +35,7 @@ PART = "sessions"
 # A page that memory changes under so often is left to a later run.
 MAX_ATTEMPTS = 5
 MAX_MOVES = 50
+MAX_FAILURES = 3
 
 BUDGET = "budget"
 STOPPED = "stopped"
@@ -92,7 +93,8 @@ def consolidate_pending(
 
     Returns:
         Counts over all sessions. When the budget is spent the rest stays pending and ``reason``
-        is ``budget``; when a model cannot be reached the run failed, and what was done stays.
+        is ``budget``. A session that a model fails at stays pending and the run failed; others
+        go on, unless ``MAX_FAILURES`` fail in a row. What was done stays.
 
     Raises:
         StorageError: sessions that were done until then stay so.
@@ -105,6 +107,7 @@ def consolidate_pending(
     totals: Counter[str] = Counter(sessions=0, waiting=len(waiting))
     rejected: list[RejectedItem] = []
     ended: SessionReport | None = None
+    failures = 0
     for done, session_id in enumerate(waiting):
         if stop():
             break
@@ -114,8 +117,11 @@ def consolidate_pending(
         totals["sessions"] += report.state == "consolidated"
         rejected += report.rejected[: MAX_REJECTED_KEPT - len(rejected)]
         progress(PART, done + 1, len(waiting))
+        # One session may be what a model cannot read; several in a row are the model.
+        failures = failures + 1 if report.error_code is not None else 0
         if report.reason in (BUDGET, STOPPED) or report.error_code is not None:
-            ended = report
+            ended = ended if ended is not None and ended.error_code is not None else report
+        if report.reason in (BUDGET, STOPPED) or failures >= MAX_FAILURES:
             break
     return _job_report(dict(totals), rejected, ended, stopped=stop())
 

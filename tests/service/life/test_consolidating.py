@@ -357,17 +357,37 @@ def test_two_runs_at_once_come_to_the_facts_of_one(orc: Orchestrator, tmp_path: 
     assert orc.verify().ok
 
 
-def test_a_model_that_is_down_leaves_the_page(orc: Orchestrator, service: MemoryService) -> None:
-    say(orc, "s-1", TEA)
-    say(orc, "s-2", BERLIN)
+def test_a_model_that_is_down_leaves_the_pages(orc: Orchestrator, service: MemoryService) -> None:
+    for number in range(5):
+        say(orc, f"s-{number}", TEA)
     down = Lines(lambda _page: _raise(ProviderUnavailable("no answer")))
     with service.opened(orc.name) as opened:
         report = consolidate_pending(opened, extractor=down, now_ms=2**42)
     assert report.state is JobState.FAILED
     assert report.error_code == "provider.unavailable"
-    assert len(down.pages) == 1
+    assert len(down.pages) == 3  # it is not asked for every session
     assert facts(orc) == {}
-    assert run(orc, "s-1").state == "consolidated"
+    assert run(orc, "s-0").state == "consolidated"
+
+
+def test_a_session_that_a_model_fails_at_holds_up_no_other(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    say(orc, "s-1", TEA)
+    say(orc, "s-2", BERLIN)
+
+    def propose(page: Page) -> PageProposal:
+        if page.session_id == "s-1":
+            raise ProviderUnavailable("too long for me")
+        return Lines().propose(page)
+
+    with service.opened(orc.name) as opened:
+        report = consolidate_pending(opened, extractor=Lines(propose), now_ms=2**42)
+    assert (report.state, report.error_code) == (JobState.FAILED, "provider.unavailable")
+    assert report.counts["sessions"] == 1
+    assert set(facts(orc)) == {BERLIN}
+    [waiting] = orc.sessions(pending=True)
+    assert waiting.session_id == "s-1"
 
 
 def test_an_extractor_that_talks_nonsense_gives_its_page_to_the_rules(orc: Orchestrator) -> None:
