@@ -19,6 +19,9 @@ from memgraph.model.enums import Relation
 
 # Shares of the content words of the statement with fewer and of the one with more of them.
 OF_FEWER, OF_MORE = 0.5, 0.25
+DENIED_OF_MORE = 0.5
+# What is merged is lost as a fact of its own: the classifier has to be surer than for its word.
+REPEATED_FROM = 0.8
 REPEATED_OF_FEWER, REPEATED_OF_MORE, REPEATED_WORDS = 0.75, 0.5, 3
 
 _LARGE = re.compile(r"\b[^\W\d_a-z]\w*")
@@ -30,7 +33,7 @@ _OPENERS_TEXT = """
     despite although though however because since after before during while when now
 """
 _OPENERS = frozenset(_OPENERS_TEXT.split())
-_DIFFERENCES = frozenset({"negation_flip", "correction", "open_then_done", "other_bound"})
+_NEGATIONS = frozenset({"negation_flip", "correction", "open_then_done", "other_bound"})
 
 
 class Shared(NamedTuple):
@@ -73,34 +76,46 @@ def stands(guess: RelationGuess, a: str, b: str) -> bool:
     if guess.relation not in (Relation.CONTRADICTS, Relation.UPDATES):
         return False
     # One sentence with two values says by itself that it is about one thing.
-    return bool(MINIMAL.intersection(guess.reasons)) or (
-        _one_subject(guess) and _differs(guess, a, b)
-    )
+    if MINIMAL.intersection(guess.reasons):
+        return True
+    return _one_subject(guess) and (_other_value(guess, a, b) or _denied(guess, a, b))
 
 
 def says_the_same(guess: RelationGuess, a: str, b: str) -> bool:
     """Whether a guessed paraphrase may be merged: nothing differs that can be named, and most
     words are common, since what is merged is not kept."""
-    if guess.relation is not Relation.DUPLICATE or not _one_subject(guess):
+    if guess.relation is not Relation.DUPLICATE or guess.probability < REPEATED_FROM:
+        return False
+    if not _one_subject(guess):
         return False
     both = shared(a, b)
     enough = both.of_fewer >= REPEATED_OF_FEWER and both.of_more >= REPEATED_OF_MORE
-    return enough and both.words >= REPEATED_WORDS and not _differs(guess, a, b)
+    if not enough or both.words < REPEATED_WORDS or _other_value(guess, a, b):
+        return False
+    return not _negates(guess)
 
 
 def _one_subject(guess: RelationGuess) -> bool:
     return "same_subject" in guess.reasons and "other_subject" not in guess.reasons
 
 
-def _differs(guess: RelationGuess, a: str, b: str) -> bool:
+def _other_value(guess: RelationGuess, a: str, b: str) -> bool:
+    """Whether another figure, name or time stands in one than in the other."""
     once = _HAPPENED.search(a) is not None and _HAPPENED.search(b) is not None
-    for reason in guess.reasons:
-        if reason in _DIFFERENCES:
-            return True
-        if reason == "value_differs:date" and not once:
-            return True
-        if reason.startswith("value_differs:") and reason != "value_differs:date":
-            return True
+    differing = {each for each in guess.reasons if each.startswith("value_differs:")}
+    return bool(differing - {"value_differs:date"} if once else differing)
+
+
+def _denied(guess: RelationGuess, a: str, b: str) -> bool:
+    """Whether one takes back what the other says: of the very thing, not of something near it."""
+    both = shared(a, b)
+    about_it = both.of_more >= DENIED_OF_MORE or both.of_fewer == 1.0
+    return about_it and _negates(guess)
+
+
+def _negates(guess: RelationGuess) -> bool:
+    if not _NEGATIONS.isdisjoint(guess.reasons):
+        return True
     # "no longer" changes what was so; a mere other tone of the same topic changes nothing.
     changed = guess.relation is not Relation.UPDATES or "change_marker" in guess.reasons
     return "polarity_differs" in guess.reasons and changed
