@@ -113,7 +113,7 @@ class Opened:
         self.reflections = LatestReflections(database)
         self.background = Background(
             (
-                self.receipts.flush,
+                self.receipts.flush_in_steps,
                 lambda _: self.board.flush(),
                 lambda stop: self.worker.drain(stop=stop),
                 self.upkeep.run,

@@ -8,6 +8,7 @@ that would be in the way of the next recall.
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from memgraph.bulletin.document import Bulletin
 
 FLUSH_AT = 16
+# About 6 ms of work each, then a recall has its turn.
+STEP = 8
+GIVE_WAY_S = 0.02
 # A database that cannot be written to must not fill the memory of a reader.
 MAX_KEPT = 1_024
 # A bulletin that stays the same is noted anew so often: well within ``policy.echo.WINDOW_MS``.
@@ -85,15 +89,31 @@ class ReceiptBook:
             self._handed.append((at, text))
             return self._enough()
 
-    def flush(self, _stop: Callable[[], bool] = lambda: False) -> int:
+    def flush(self) -> int:
         """Write what is kept; gives how many receipts.
 
         Raises:
             StorageError: they are kept for the next try.
         """
+        return self._write(MAX_KEPT)
+
+    def flush_in_steps(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Write what is kept now, a little at a time: a recall that comes meanwhile waits less.
+
+        Raises:
+            StorageError: the rest is kept for the next try.
+        """
         with self._lock:
-            taken, self._kept = self._kept, []
-            handed, self._handed = self._handed, []
+            steps = -(-max(len(self._kept), len(self._handed)) // STEP)
+        for step in range(steps):
+            if step and not stop():
+                time.sleep(GIVE_WAY_S)
+            self._write(STEP)
+
+    def _write(self, most: int) -> int:
+        with self._lock:
+            taken, self._kept = self._kept[:most], self._kept[most:]
+            handed, self._handed = self._handed[:most], self._handed[most:]
         if not taken and not handed:
             return 0
         try:

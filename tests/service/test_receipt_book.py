@@ -105,6 +105,47 @@ def test_what_cannot_be_written_is_kept(service: MemoryService, orc: Orchestrato
     assert len(lines(service)) >= 1
 
 
+def test_in_the_background_they_are_written_a_few_at_a_time(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    memory_id = orc.remember(TEXT)
+    with service.opened(NAME) as opened:
+        for number in range(module.STEP + 1):
+            orc.recall("lantern")
+            # An odd number of texts beside: neither kind waits for the other.
+            if number % 2:
+                orc.note_handed_out([f"Row {number} of the long table."])
+        before = opened.database.commits
+        with patch.object(receipts, "write", wraps=receipts.write) as written:
+            opened.receipts.flush_in_steps()
+        assert [len(call.args[1]) for call in written.call_args_list] == [module.STEP, 1]
+        assert opened.database.commits == before + 2
+        assert opened.receipts.flush() == 0
+    assert accesses(service, memory_id)[0] == module.STEP + 1
+
+
+def test_what_a_later_step_cannot_write_is_kept(service: MemoryService, orc: Orchestrator) -> None:
+    memory_id = orc.remember(TEXT)
+    for _ in range(module.STEP + 3):
+        orc.recall("lantern")
+    full = [receipts.write, DatabaseFull("no room")]
+
+    def write(*given: Any) -> None:
+        outcome = full.pop(0)
+        if isinstance(outcome, DatabaseFull):
+            raise outcome
+        outcome(*given)
+
+    with (
+        service.opened(NAME) as opened,
+        patch.object(receipts, "write", write),
+        pytest.raises(DatabaseFull),
+    ):
+        opened.receipts.flush_in_steps()
+    assert accesses(service, memory_id)[0] == module.STEP
+    assert flush(service) == 3
+
+
 def test_a_bulletin_is_noted_when_it_is_new_and_every_hour(
     service: MemoryService, orc: Orchestrator, clock: FixedClock
 ) -> None:
