@@ -125,8 +125,17 @@ def bare(sentence: str, names: Addressed) -> str:
         if shorter == text:
             break
         text = shorter
-    text = _with_subject(_tail_cut(text, names))
+    text = _with_subject(_wished(_tail_cut(text, names)))
     return text[:1].upper() + text[1:]
+
+
+def _wished(text: str) -> str:
+    """ "Call me Jo", "Remind me to": said to somebody, and yet something of the speaker."""
+    wish = phrases("wish").match(text)
+    if wish is None or text.endswith("?"):
+        return text
+    begin = "I prefer to be called" if wish["name"] else "I want to be reminded"
+    return f"{begin} {text[wish.end() :]}"
 
 
 def _comma(found: re.Match[str]) -> str:

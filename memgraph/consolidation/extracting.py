@@ -12,6 +12,7 @@ from memgraph.consolidation.dating import Dated, annotate, find_dates
 from memgraph.consolidation.leaving import has_verb, is_left_out
 from memgraph.consolidation.speakers import Speaker, other_of, speaker_of
 from memgraph.consolidation.standalone import first_person, resolve, second_person, we
+from memgraph.consolidation.statements import KIN
 from memgraph.consolidation.turns import Turn
 from memgraph.consolidation.weighing import confidence_of, tense, weigh
 from memgraph.consolidation.words import ENGLISH, FOREIGN, Word, words_of
@@ -137,8 +138,6 @@ def _fact(
         return None
     if not foreign and not has_verb(said.words):
         return None
-    if not own and said.words[0].lower in ("just", "even", "still", "also"):
-        return None
     weighed = weigh(said.text, said.words, guess, dated=bool(dates), past=past, own=own)
     # Somebody asked for it.
     least = MIN_SCORE / 2 if said.joined else MIN_SCORE
@@ -173,7 +172,7 @@ def _written(said: _Said, dates: list[Dated]) -> tuple[str, str]:
         behind = f" ({'; '.join(told)})" if told else ""
         words = said.text if said.text.lower() in said.quote.lower() else said.quote
         return f"{said.speaker.head}: “{words}”{behind}", "verbatim"
-    if _is_foreign(said.words):
+    if _is_foreign(said.words) or said.words[0].lower.removesuffix("'s") in KIN:
         return f"{said.speaker.head}: “{said.quote}”", "verbatim"
     return text, "plain"
 

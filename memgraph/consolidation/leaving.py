@@ -23,6 +23,13 @@ from memgraph.consolidation.words import (
 
 _MIN_WORDS: Final = 3
 _MAX_WORDS: Final = 60
+# What "I'm …" tells in one word; moods are left out.
+_LASTING: Final = word_list(
+    "vegan vegetarian pescatarian diabetic asthmatic anaemic anemic coeliac celiac epileptic "
+    "dyslexic autistic deaf blind colour-blind color-blind colourblind colorblind left-handed "
+    "right-handed lactose-intolerant gluten-free teetotal pregnant married engaged divorced "
+    "widowed single separated retired unemployed self-employed freelance"
+)
 _MARKS: Final = re.compile(r"[^\w\s.,;:!?'’\"“”()&%€$£/@#+–—…-]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 # The place of a pronoun whose noun is in another sentence.
@@ -73,7 +80,8 @@ def is_left_out(text: str, words: Sequence[Word], *, agent: bool) -> bool:
     Args:
         agent: whether a program said it: what it offers or teaches is left out too.
     """
-    if not _MIN_WORDS <= len(words) <= _MAX_WORDS or text.rstrip("\"'”’»)…. ").endswith(
+    least = _MIN_WORDS - 1 if _lasting_state(words) else _MIN_WORDS
+    if not least <= len(words) <= _MAX_WORDS or text.rstrip("\"'”’»)…. ").endswith(
         ("?", "？")
     ):
         return True
@@ -91,11 +99,18 @@ def is_left_out(text: str, words: Sequence[Word], *, agent: bool) -> bool:
     )
 
 
+def _lasting_state(words: Sequence[Word]) -> bool:
+    """ "I'm vegan", "I'm Dutch": what somebody is, not how somebody feels."""
+    if len(words) != 2 or words[0].lower not in ("i'm", "im"):
+        return False
+    return words[1].lower in _LASTING or words[1].text.istitle()
+
+
 def _is_order(text: str, words: Sequence[Word]) -> bool:
     if any(phrases(name).search(text) for name in ("tool order", "role mark", "asked of you")):
         return True
     first = words[0].lower
-    if first not in IMPERATIVES:
+    if first not in IMPERATIVES or phrases("cue Decision").match(text):
         return False
     if first in ("don't", "dont", "never", "please", "do", "let"):
         return True
@@ -189,6 +204,8 @@ def has_verb(words: Sequence[Word]) -> bool:
         if at > 1 and words[at - 2].lower in _NOUN_MARKERS and is_plural(lower):
             return True
         if at and (lower in _THIRDS or (lower in BASES and _may_be_subject(words[at - 1].lower))):
+            return True
+        if lower == "let's" and at == 0:
             return True
         if lower.endswith("'s") and at + 1 < len(words) and words[at + 1].lower in _NOUN_MARKERS:
             return True

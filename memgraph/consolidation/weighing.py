@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from memgraph.consolidation.phrases import phrases
-from memgraph.consolidation.words import Word, is_past, word_list
+from memgraph.consolidation.statements import About, Subject, subject_of
+from memgraph.consolidation.words import (
+    ADVERBS,
+    AUXILIARIES,
+    DETERMINERS,
+    PREPOSITIONS,
+    Word,
+    is_past,
+    word_list,
+)
 from memgraph.model.enums import MemoryType
 
 MAX_CONFIDENCE: Final = 0.7
@@ -52,6 +61,14 @@ _KIN: Final = word_list(
     "house home apartment car school degree college university company business store studio "
     "office project team birthday wedding surgery hospital doctor allergy allergic trip"
 )
+_INTENSE: Final = word_list(
+    "so such really very truly too always key crucial essential worth "
+    "must crazy magical unforgettable refreshing fancy bold glam classic helpful sure"
+)
+_POSSIBLE: Final = word_list("can could would should might may must")
+_DEFINITE: Final = re.compile(r"\b(?:the|our|my)\b", re.I)
+# What tells nothing by itself.
+_IDLE: Final = _PLAIN | AUXILIARIES | ADVERBS | PREPOSITIONS | DETERMINERS
 _OTHER_OWNED: Final = re.compile(r"\b(?:you|your|you['’]re)\b", re.I)
 _WEIGHT: Final = {
     MemoryType.DECISION: 1.0,
@@ -68,6 +85,11 @@ _WEIGHT: Final = {
 # What weighs most is not given on a weak guess.
 _NEEDS_A_CUE: Final = frozenset((MemoryType.DECISION, MemoryType.TODO, MemoryType.GOAL))
 _SURE: Final = 0.5
+# Not to be read from a plain statement without a date.
+_NOT_WHAT_IS: Final = frozenset((MemoryType.EVENT, MemoryType.TODO, MemoryType.GOAL))
+_SURELY_NOTHING: Final = 0.8
+# Trust in a statement whose subject is plain.
+_STATED: Final = 0.75
 # Past forms whose object lies ahead: "decided to leave on Monday".
 _AHEAD: Final = word_list(
     "decided agreed planned promised hoped chose arranged scheduled offered intended wanted booked"
@@ -95,8 +117,11 @@ def tense(words: Sequence[Word]) -> bool | None:
             following == "to"
         ):
             return False
-        if lower in ("is", "are", "am", "i'm", "we're") and following.endswith("ing"):
-            return False
+        if lower in ("is", "are", "am", "i'm", "we're"):
+            if following.endswith("ing"):
+                return False
+            if is_past(following):
+                return None  # "are closed": how it is
         if lower in _AHEAD:
             return None
         if is_past(lower) and not (lower == "used" and following == "to"):
@@ -126,23 +151,64 @@ def weigh(
         own: it is in the first person.
     """
     kind, likely = guess
+    if kind is MemoryType.IDENTITY:
+        kind = MemoryType.FACT
     cue = next((each for each in _CUED if phrases(f"cue {each.value}").search(text)), None)
     if past and _is_event(cue, words, dated=dated, own=own):
         cue = MemoryType.EVENT
-    if kind is MemoryType.IDENTITY:
-        kind = MemoryType.FACT
+    subject = subject_of(text, words)
+    if not own:
+        return _of_others(text, words, (cue, kind, likely), subject, dated=dated, past=past)
+    weak = kind is None or likely < _SURE
+    calm = subject is not None and not past and _is_calm(text, words, subject)
+    calm = calm and subject is not None and subject.about is not About.NOUN
+    if cue is None and calm and (weak or (kind in _NOT_WHAT_IS and not dated and past is None)):
+        cue = MemoryType.FACT  # a plain statement of what is so
     if (cue is None and kind is None) or not _solid(words):
         return None
-    if not own and kind is not None and cue in (MemoryType.FACT, MemoryType.EVENT):
-        cue = None  # the form says little of what is not the speaker's own
     if cue is not None:
         trust = max(likely, 0.8) if kind is cue else 0.75 if kind else max(0.45, 0.8 - likely / 3)
     else:
         trust = likely
     chosen = cue or kind or MemoryType.OBSERVATION
-    if cue is None and chosen in _NEEDS_A_CUE and likely < _SURE:
+    if cue is None and chosen in _NEEDS_A_CUE and weak:
         chosen = MemoryType.OBSERVATION
-    score = trust * _WEIGHT[chosen] * salience(words, text, dated=dated, own=own)
+    score = trust * _WEIGHT[chosen] * salience(words, text, dated=dated, calm=calm)
+    return Weighed(chosen, round(score, 6))
+
+
+def _of_others(
+    text: str,
+    words: Sequence[Word],
+    types: tuple[MemoryType | None, MemoryType | None, float],
+    subject: Subject | None,
+    *,
+    dated: bool,
+    past: bool | None,
+) -> Weighed | None:
+    """What is not in the first person: a statement of something named, or of a certain thing.
+
+    It needs a subject, and two things told of a name, three of all else. ``types``: by form, by the
+    classifier, and how likely the latter is.
+    """
+    cue, kind, likely = types
+    if subject is None or (kind is None and likely > _SURELY_NOTHING):
+        return None
+    lowers = [word.lower for word in words]
+    marks = min(_names(words), 2) + dated + bool(phrases("number").search(text))
+    telling = marks + sum(each not in _IDLE and each not in _FEELING for each in lowers)
+    telling -= sum(each in _FEELING or each in _INTENSE for each in lowers)
+    telling -= 0 if _is_calm(text, words, subject) else 2
+    named = subject.about is About.NAME
+    at_large = subject.about is About.NOUN and not _DEFINITE.search(text[words[1].start :])
+    once = past and cue is not MemoryType.DECISION
+    if ((once or at_large) and not (marks or named)) or telling < (2 if named else 3):
+        return None
+    chosen = kind or cue or MemoryType.FACT
+    # What is so, said of a thing, is a fact unless the classifier knows better.
+    if likely < _SURE and chosen is not cue and not past:
+        chosen = cue or MemoryType.FACT
+    score = max(likely if kind else 0.0, _STATED) * _WEIGHT[chosen] * min(1.0, 0.25 + telling / 10)
     return Weighed(chosen, round(score, 6))
 
 
@@ -181,32 +247,38 @@ def _solid(words: Sequence[Word]) -> int:
     return sum(word.lower not in _PLAIN and word.lower not in _FEELING for word in words)
 
 
-def salience(words: Sequence[Word], text: str, *, dated: bool, own: bool) -> float:
-    """How much a sentence tells, 0..1: things, names, numbers and dates against feelings."""
-    lowers = [word.lower for word in words]
-    content = [each for each in lowers if each not in _PLAIN]
-    felt = sum(each in _FEELING for each in content)
-    solid = _solid(words)
-    names = sum(
+def _is_calm(text: str, words: Sequence[Word], subject: Subject) -> bool:
+    """Whether it says how things are: no exclamation, no saying, nothing that only could be."""
+    gerund = subject.about is About.NOUN and words[0].lower.endswith("ing")
+    return "!" not in text and words[subject.verb].lower not in _POSSIBLE and not gerund
+
+
+def _names(words: Sequence[Word]) -> int:
+    """The number of capitalised words behind the first."""
+    return sum(
         word.text[:1].isupper()
-        and at > 0
         and word.lower not in _PLAIN
         and not word.lower.startswith("i'")
         and word.lower != "i"
-        for at, word in enumerate(words)
+        for word in words[1:]
     )
-    value = 0.25 + 0.07 * min(solid, 6) - 0.06 * felt
+
+
+def salience(words: Sequence[Word], text: str, *, dated: bool, calm: bool) -> float:
+    """How much a sentence in the first person tells, 0..1.
+
+    Things, names, numbers and dates count for it, feelings against it, and so does "we" that says
+    nothing of the speaker alone, unless it is ``calm``: a plain statement of what is so.
+    """
+    lowers = [word.lower for word in words]
+    felt = sum(each not in _PLAIN and each in _FEELING for each in lowers)
+    names = _names(words)
+    value = 0.35 + 0.07 * min(_solid(words), 6) - 0.06 * felt
     value += 0.12 * min(names, 2) + (0.12 if phrases("number").search(text) else 0.0)
     value += 0.18 if dated else 0.0
     value += 0.1 if any(each in _KIN for each in lowers) else 0.0
-    value += 0.1 if own else -0.1
-    if not own and not names and not dated and lowers[0] not in ("the", "our", "my"):
-        value -= 0.15
-    if (
-        own
-        and not dated
-        and not any(each.startswith(("i'", "my", "me")) or each == "i" for each in lowers)
-    ):
+    alone = any(each.startswith(("i'", "my", "me")) or each == "i" for each in lowers)
+    if not alone and not dated and not calm:
         value -= 0.12
     if _OTHER_OWNED.search(text):
         value -= 0.12
