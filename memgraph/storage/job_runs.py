@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, RejectedItem, Trigger
-from memgraph.storage import metadata
+from memgraph.storage import leases, metadata
 from memgraph.storage.encoding import json_text
 from memgraph.storage.statements import driver
 
@@ -27,11 +27,11 @@ _END = (
     " reason = coalesce(?, reason) WHERE run_id = ? AND state = 'running'"
 )
 # Whoever is at work renews a lease; a run without one has nobody who works on it.
-_LEFT = "state = 'running' AND holder NOT IN (SELECT holder FROM leases WHERE expires_at > ?)"
+_LEFT = f"state = 'running' AND holder NOT IN (SELECT holder FROM leases WHERE {leases.LIVE})"
 _SOME_RUNNING = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE state = 'running')"
 _SOME_LEFT = f"SELECT EXISTS (SELECT 1 FROM job_runs WHERE {_LEFT})"
 _ABANDON = (
-    "UPDATE job_runs SET ended_at = max(started_at, ?), state = 'abandoned', error_code = ?"
+    "UPDATE job_runs SET ended_at = max(started_at, ?2), state = 'abandoned', error_code = ?3"
     f" WHERE {_LEFT}"
 )
 _LATEST = f"SELECT {_COLUMNS} FROM job_runs ORDER BY started_at DESC, run_id DESC LIMIT ?"
@@ -39,18 +39,20 @@ _ONE = f"SELECT {_COLUMNS} FROM job_runs WHERE run_id = ?"
 _OF_MOMENT = (
     f"SELECT {_COLUMNS} FROM job_runs WHERE job = ? AND due_at = ? ORDER BY started_at, run_id"
 )
-_LATEST_DUE = "SELECT max(due_at) FROM job_runs WHERE job = ?"
+# What a clock wrote that was ahead must not stand for the moments until then.
+_LATEST_DUE = "SELECT max(due_at) FROM job_runs WHERE job = ? AND due_at <= ?"
 _LAST_ENDED = (
     f"SELECT {_COLUMNS} FROM job_runs WHERE job = ? AND state IN ('done', 'failed')"
-    " ORDER BY started_at DESC, run_id DESC LIMIT 1"
+    " ORDER BY started_at > ?, started_at DESC, run_id DESC LIMIT 1"
 )
 # Of the last moment of each job nothing is dropped: it says what is still owed.
 _PRUNE = (
-    "DELETE FROM job_runs WHERE state <> 'running' AND run_id NOT IN"
-    " (SELECT run_id FROM job_runs ORDER BY started_at DESC, run_id DESC LIMIT ?)"
-    " AND (due_at IS NULL OR due_at < (SELECT max(latest.due_at) FROM job_runs AS latest"
-    " WHERE latest.job = job_runs.job))"
+    "DELETE FROM job_runs WHERE state <> 'running' AND run_id <> ?3 AND run_id NOT IN"
+    " (SELECT run_id FROM job_runs ORDER BY started_at > ?1, started_at DESC, run_id DESC LIMIT ?2)"
+    " AND (due_at IS NULL OR due_at IS NOT (SELECT max(latest.due_at) FROM job_runs AS latest"
+    " WHERE latest.job = job_runs.job AND latest.due_at <= ?1))"
 )
+_AHEAD = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE due_at > ?)"
 
 
 def begin(
@@ -100,7 +102,7 @@ def abandon_left(connection: sa.Connection, *, at: int, wall_ms: int) -> int:
         at: when they are said to have ended, on the orchestrator's clock.
         wall_ms: decides which leases have expired.
     """
-    values = (at, LEASE_LOST, wall_ms)
+    values = (wall_ms, at, LEASE_LOST)
     return int(driver(connection).execute(_ABANDON, values).rowcount)
 
 
@@ -119,21 +121,29 @@ def of_moment(connection: sa.Connection, job: JobName, due_at: int) -> list[JobR
     return [_run(row) for row in driver(connection).execute(_OF_MOMENT, (job.value, due_at))]
 
 
-def latest_due_at(connection: sa.Connection, job: JobName) -> int | None:
-    """The last moment of the schedule for which a job was begun."""
-    found = driver(connection).execute(_LATEST_DUE, (job.value,)).fetchone()
+def latest_due_at(connection: sa.Connection, job: JobName, now_ms: int) -> int | None:
+    """The last moment of the schedule until now for which a job was begun."""
+    found = driver(connection).execute(_LATEST_DUE, (job.value, now_ms)).fetchone()
     return None if found[0] is None else int(found[0])
 
 
-def last_ended(connection: sa.Connection, job: JobName) -> JobRun | None:
-    """The last run that was done or failed."""
-    row = driver(connection).execute(_LAST_ENDED, (job.value,)).fetchone()
+def some_ahead(connection: sa.Connection, now_ms: int) -> bool:
+    """Whether there are runs for moments that are still to come."""
+    return bool(driver(connection).execute(_AHEAD, (now_ms,)).fetchone()[0])
+
+
+def last_ended(connection: sa.Connection, job: JobName, now_ms: int) -> JobRun | None:
+    """The last run that was done or failed; those from the future count as the oldest."""
+    row = driver(connection).execute(_LAST_ENDED, (job.value, now_ms)).fetchone()
     return None if row is None else _run(row)
 
 
-def prune(connection: sa.Connection, keep: int) -> None:
-    """Drop the oldest ended runs over a number, but none of a job's last due moment."""
-    driver(connection).execute(_PRUNE, (keep,))
+def prune(connection: sa.Connection, keep: int, now_ms: int, but: str = "") -> None:
+    """Drop the oldest ended runs over a number, but none of a job's last due moment until now.
+
+    Runs from the future count as the oldest. The run ``but`` stays.
+    """
+    driver(connection).execute(_PRUNE, (now_ms, keep, but))
 
 
 def made_at(connection: sa.Connection) -> int:

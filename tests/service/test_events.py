@@ -276,3 +276,22 @@ def test_events_wait_for_a_subscriber_but_not_for_ever(
     orc.subscribe("away", taker)
     orc.deliver_events()
     assert taker.seqs == [2]
+
+
+def test_a_claim_of_a_clock_that_was_ahead_holds_up_nothing(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    def killed(_: Delivered) -> None:
+        raise KeyboardInterrupt
+
+    taker = Taker()
+    orc.subscribe("one", killed)
+    say(orc, "s")
+    clock.advance(days=365)
+    with pytest.raises(KeyboardInterrupt):
+        orc.deliver_events()
+    clock.advance(days=-365)
+    orc.unsubscribe("one")
+    orc.subscribe("one", taker)
+    orc.deliver_events()
+    assert taker.seqs == [1]

@@ -233,6 +233,7 @@ def test_a_lost_lease_stops_the_run(service: MemoryService, orc: Orchestrator) -
 def test_a_lease_is_renewed_while_a_job_runs(tmp_path: Path) -> None:
     config = ONLY_DECAY | {"memory.schedule.lease_s": 1.0}
     renewed = threading.Event()
+    begun: list[int] = []
     with MemoryService(tmp_path, environ={}, config=config, background=False) as service:
         orc = service.orchestrator("orc-1", create=True)
 
@@ -240,10 +241,9 @@ def test_a_lease_is_renewed_while_a_job_runs(tmp_path: Path) -> None:
             with service.opened("orc-1") as opened:
                 for _ in range(100):
                     with opened.database.read() as connection:
-                        row = connection.exec_driver_sql(
-                            "SELECT expires_at - acquired_at FROM leases"
-                        ).one()
-                    if row[0] > 1_000:
+                        row = connection.exec_driver_sql("SELECT expires_at FROM leases").one()
+                    begun.append(row[0])
+                    if row[0] > begun[0]:
                         renewed.set()
                         break
                     threading.Event().wait(0.1)
@@ -347,3 +347,40 @@ def test_a_worker_lives_in_a_thread_of_its_host(tmp_path: Path) -> None:
                     break
                 threading.Event().wait(0.05)
         assert orc.jobs()[-1].state is JobState.DONE
+
+
+def test_a_clock_that_was_ahead_once_switches_nothing_off(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    moved(clock, FIRST)
+    assert len(passed(service)) == 1
+    clock.advance(days=3650)
+    assert len(passed(service)) == 1
+    clock.advance(days=-3650)
+    for _ in range(3):
+        clock.advance(days=1)
+        assert [each.due_at for each in passed(service)] == [clock.now_ms()]
+    assert "clock.was_ahead" in service.paths(orc.name).log_file.read_text()
+    clock.advance(days=3)
+    assert service.health(orc.name)["degraded"] == ["jobs.overdue"]
+
+
+def test_what_was_made_under_a_clock_that_was_ahead_is_kept_in_order(
+    service: MemoryService, clock: FixedClock
+) -> None:
+    service.create("early")
+    clock.advance(days=-3650)
+    assert [each.due_at for each in passed(service)] == [FIRST - 3651 * DAY_MS]
+    assert passed(service) == []
+
+
+def test_a_run_as_of_an_early_time_is_recorded_though_few_are_kept(
+    tmp_path: Path, clock: FixedClock
+) -> None:
+    config = ONLY_DECAY | {"memory.schedule.keep_runs": 1}
+    with MemoryService(tmp_path, clock=clock, environ={}, config=config, background=False) as few:
+        orc = few.orchestrator("orc-1", create=True)
+        orc.run("decay")
+        run = orc.run("decay", now="2020-01-01")
+        assert run.state is JobState.DONE
+        assert run in orc.jobs()

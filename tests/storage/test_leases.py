@@ -89,8 +89,9 @@ def test_a_run_is_told_as_it_was(service: MemoryService, orc: Orchestrator) -> N
         assert job_runs.end(connection, "run_1", report, ended_at=15)
         assert not job_runs.end(connection, "run_1", JobReport.skipped("late"), ended_at=16)
         told = job_runs.get(connection, "run_1")
-        assert job_runs.latest_due_at(connection, JobName.DECAY) == 10
-        assert job_runs.latest_due_at(connection, JobName.REFLECTION) is None
+        assert job_runs.latest_due_at(connection, JobName.DECAY, 10) == 10
+        assert job_runs.latest_due_at(connection, JobName.DECAY, 9) is None
+        assert job_runs.latest_due_at(connection, JobName.REFLECTION, 10) is None
     assert (told.state, told.due_at, told.ended_at) == (JobState.DONE, 10, 15)
     assert told.counts == {"rejected": 1, "retired": 2}
     assert told.rejected == report.rejected
@@ -116,6 +117,37 @@ def test_old_runs_go_but_those_of_the_last_moment_stay(
             begin(connection, f"run_{number}", number, due_at=due_at)
             job_runs.end(connection, f"run_{number}", JobReport.done({}), ended_at=number)
         begin(connection, "run_now", 0, due_at=None)
-        job_runs.prune(connection, 2)
+        job_runs.prune(connection, 2, 40)
         kept = [each.run_id for each in job_runs.latest(connection, 100)]
     assert kept == ["run_6", "run_5", "run_3", "run_2", "run_now"]
+
+
+def test_runs_from_the_future_go_first_and_the_last_moment_until_now_stays(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        for number, due_at in enumerate([10, 900, 901]):
+            begin(connection, f"run_{number}", due_at)
+            job_runs.end(connection, f"run_{number}", JobReport.done({}), ended_at=due_at)
+        assert job_runs.some_ahead(connection, 40)
+        last = job_runs.last_ended(connection, JobName.DECAY, 40)
+        assert last is not None
+        assert last.run_id == "run_0"
+        job_runs.prune(connection, 1, 40)
+        kept = [each.run_id for each in job_runs.latest(connection, 100)]
+    assert kept == ["run_0"]
+
+
+def test_a_lease_from_a_clock_that_was_ahead_holds_nobody_up(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    ahead = 1_000_000_000
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        begin(connection, "run_1", 10, holder="a")
+        take(connection, "a", 1_000)
+        assert leases.renew(connection, "job:decay", "a", wall_ms=1_050, lease_ms=ahead)
+        assert take(connection, "b", 1_040) == "a"
+        assert leases.renew(connection, "job:decay", "a", wall_ms=ahead, lease_ms=100)
+        assert job_runs.some_left(connection, wall_ms=1_060)
+        assert take(connection, "b", 1_060) is None
+        assert not leases.renew(connection, "job:decay", "a", wall_ms=1_060, lease_ms=100)

@@ -18,7 +18,9 @@ def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
     """The moment for which a job is to be run now, or None."""
     settings = opened.settings.memory.schedule
     with opened.database.read() as connection:
-        return _owed(connection, getattr(settings, job.value), settings.timezone, job, now_ms)
+        served = job_runs.latest_due_at(connection, job, now_ms)
+        expression = getattr(settings, job.value)
+        return _owed(connection, expression, settings.timezone, job, served, now_ms)
 
 
 def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
@@ -26,7 +28,8 @@ def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
     settings = opened.settings.memory.schedule
     expression = getattr(settings, job.value)
     with opened.database.read() as connection:
-        overdue = _owed(connection, expression, settings.timezone, job, now_ms)
+        served = job_runs.latest_due_at(connection, job, now_ms)
+        overdue = _owed(connection, expression, settings.timezone, job, served, now_ms)
     following = schedule.next_due(expression, settings.timezone, now_ms) if expression else None
     return JobPlan(
         job=job,
@@ -46,14 +49,16 @@ def shortcomings(opened: Opened, now_ms: int) -> list[str]:
     found = []
     settings = opened.settings.memory.schedule
     with opened.database.read() as connection:
-        last = [job_runs.last_ended(connection, job) for job in JobName]
+        last = [job_runs.last_ended(connection, job, now_ms) for job in JobName]
         if any(each is not None and each.state is JobState.FAILED for each in last):
             found.append("jobs.failing")
         for job in JobName:
             expression = getattr(settings, job.value)
-            if job_runs.latest_due_at(connection, job) is None:
+            served = job_runs.latest_due_at(connection, job, now_ms)
+            if served is None:
                 continue
-            due_at = _owed(connection, expression, settings.timezone, job, now_ms - OVERDUE_MS)
+            before = now_ms - OVERDUE_MS
+            due_at = _owed(connection, expression, settings.timezone, job, served, before)
             if due_at is not None:
                 found.append("jobs.overdue")
                 break
@@ -70,7 +75,7 @@ def upcoming(opened: Opened, now_ms: int) -> list[int]:
             if not expression:
                 continue
             found.append(schedule.next_due(expression, settings.timezone, now_ms))
-            served = job_runs.latest_due_at(connection, job)
+            served = job_runs.latest_due_at(connection, job, now_ms)
             if served is not None:
                 tried = job_runs.of_moment(connection, job, served)
                 found.append(schedule.next_attempt(tried))
@@ -78,13 +83,20 @@ def upcoming(opened: Opened, now_ms: int) -> list[int]:
 
 
 def _owed(
-    connection: sa.Connection, expression: str, timezone: str, job: JobName, now_ms: int
+    connection: sa.Connection,
+    expression: str,
+    timezone: str,
+    job: JobName,
+    served: int | None,
+    now_ms: int,
 ) -> int | None:
-    served = job_runs.latest_due_at(connection, job)
     if served is not None and expression:
         again = schedule.next_attempt(job_runs.of_moment(connection, job, served))
         if again is not None and again <= now_ms:
             # A newer moment, if there is one, stands for this one too.
             return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
     since = job_runs.made_at(connection) if served is None else served
+    if served is None and since > now_ms:
+        # Made under a clock that was ahead: nobody knows when, and one run stands for all.
+        since = 0
     return schedule.owed(expression, timezone, since_ms=since, now_ms=now_ms)

@@ -18,7 +18,7 @@ from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidInput, MemgraphError
 from memgraph.log import EventLog
 from memgraph.model.events import EVENTS, Delivered, Handler, event_of
-from memgraph.policy.delivery import gives_up, pause_ms
+from memgraph.policy.delivery import MOST_ATTEMPTS, gives_up, pause_ms
 from memgraph.storage import events
 from memgraph.storage.database import Database
 from memgraph.storage.events import Cursor, StoredEvent
@@ -155,7 +155,7 @@ class EventBus:
         now = self._clock.now_ms()
         with self._database.read() as connection:
             cursor = events.cursor(connection, subscriber.name)
-            if cursor is None or cursor.next_attempt_at > now:
+            if cursor is None or _is_put_off(cursor, now, subscriber.claim_ms):
                 return False
             # An event that ended its process is found out when it comes alone.
             size = 1 if cursor.attempts else PAGE
@@ -241,6 +241,15 @@ class EventBus:
             held = events.move(connection, turn.subscriber.name, turn.claimed, cursor)
         turn.cursor, turn.settled = cursor, not held
         return held
+
+
+def _is_put_off(cursor: Cursor, now_ms: int, claim_ms: int) -> bool:
+    """Whether somebody has a claim, or a pause goes on.
+
+    What is further ahead than either can be was written by a clock that was ahead.
+    """
+    longest = max(claim_ms, pause_ms(MOST_ATTEMPTS))
+    return now_ms < cursor.next_attempt_at <= now_ms + longest
 
 
 def checked_topics(topics: Sequence[str] | None) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ def _require_wanted(connection: sa.Connection, asked: Asked, now_ms: int) -> Non
     if asked.due_at is None:
         return
     again = schedule.next_attempt(job_runs.of_moment(connection, asked.job, asked.due_at))
-    served = job_runs.latest_due_at(connection, asked.job)
+    served = job_runs.latest_due_at(connection, asked.job, now_ms)
     if again is None or again > now_ms or (served or asked.due_at) > asked.due_at:
         raise Conflict(f"{asked.job} needs no run for that moment", due_at=asked.due_at)
 
@@ -167,11 +167,16 @@ def _sweep(connection: sa.Connection, opened: Opened, wall_ms: int) -> None:
 
 
 def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun:
+    now = opened.clock.now_ms()
     with opened.database.write() as connection:
-        job_runs.end(connection, run_id, report, ended_at=opened.clock.now_ms())
+        job_runs.end(connection, run_id, report, ended_at=now)
         leases.release(connection, lease.name, lease.holder)
-        job_runs.prune(connection, opened.settings.memory.schedule.keep_runs)
+        # A run as of an earlier time may be the oldest there is.
         ended = job_runs.get(connection, run_id)
+        job_runs.prune(connection, opened.settings.memory.schedule.keep_runs, now, run_id)
+        ahead = job_runs.some_ahead(connection, now)
+    if ahead and ended.trigger == "schedule":
+        opened.log.warning("clock.was_ahead", job=ended.job.value)
     opened.log.info("job", job=ended.job.value, state=ended.state.value, code=ended.error_code)
     return ended
 
