@@ -22,6 +22,8 @@ class Background:
     """
 
     IDLE_S = 30.0
+    # What can wait does so at most that long: a process may only ever be asked, and be killed.
+    LATER_S = 3.0
     # What is woken for comes in bursts: to begin at once would be in the way of the next write. It
     # begins when nothing came for a while, and in the midst of a long burst.
     SETTLE_S = 0.02
@@ -31,6 +33,8 @@ class Background:
         self._chores = tuple(chores)
         self._failed = failed
         self._wake = threading.Event()
+        self._asked = False
+        self._later: float | None = None
         self._idle = threading.Event()
         self._idle.set()
         self._stop = threading.Event()
@@ -48,12 +52,26 @@ class Background:
             if self._stop.is_set():
                 return
             self._idle.clear()
-            self._wake.set()
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="memgraph-background", daemon=True
-                )
-                self._thread.start()
+            self._asked = True
+            self._begin()
+
+    def wake_later(self) -> None:
+        """There is something to do within ``LATER_S``; of many such calls only the first counts."""
+        if self._later is not None:
+            return
+        with self._start_lock:
+            if self._stop.is_set():
+                return
+            self._later = time.monotonic() + self.LATER_S
+            self._begin()
+
+    def _begin(self) -> None:
+        self._wake.set()
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._run, name="memgraph-background", daemon=True
+            )
+            self._thread.start()
 
     def wait_idle(self, timeout_s: float) -> bool:
         """Whether everything that was woken for is done, within a time."""
@@ -72,17 +90,33 @@ class Background:
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
-                self._wake.wait(self.IDLE_S)
+                self._wait()
                 self._settle()
                 self._do_all()
                 with self._start_lock:
-                    if not self._wake.is_set():
+                    if not self._asked:
                         self._idle.set()
         finally:
             # A provider's own bug may have ended it: nobody waits for it, and wake can begin anew.
             with self._start_lock:
                 self._thread = None
+                self._asked, self._later = False, None
                 self._idle.set()
+
+    def _wait(self) -> None:
+        """Until it is woken, or what can wait has waited, or it is time to look by itself."""
+        until = time.monotonic() + self.IDLE_S
+        while True:
+            with self._start_lock:
+                if self._asked or self._stop.is_set():
+                    return
+                self._wake.clear()
+                if self._later is not None:
+                    until = min(until, self._later)
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            self._wake.wait(left)
 
     def _settle(self) -> None:
         deadline = time.monotonic() + self.LONGEST_SETTLE_S
@@ -91,7 +125,10 @@ class Background:
             self._wake.clear()
             stopped = self._stop.wait(self.SETTLE_S)
             settled = stopped or not self._wake.is_set() or time.monotonic() >= deadline
-        self._wake.clear()
+        with self._start_lock:
+            self._wake.clear()
+            # What comes from here on is not surely seen by the chores.
+            self._asked, self._later = False, None
 
     def _do_all(self) -> None:
         for chore in self._chores:

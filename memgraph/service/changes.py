@@ -51,9 +51,18 @@ def retract(
 
 
 def restore(
-    connection: sa.Connection, memory_id: str, *, reason: str, at: int, actor: str, view: View
+    connection: sa.Connection,
+    memory_id: str,
+    *,
+    reason: str,
+    at: int,
+    actor: str,
+    view: View | None,
 ) -> list[Entry]:
-    """Bring a retracted memory back: as superseded where what replaced it still stands."""
+    """Bring a retracted memory back: as superseded where what replaced it still stands.
+
+    ``view`` None: nobody's request, whoever may see the memory.
+    """
     memory = memories.get(connection, memory_id, view)
     if not memory.content:
         raise Conflict("an erased memory cannot be restored", memory_id=memory_id)

@@ -126,8 +126,8 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         from memgraph.service.life.echoes import record_handed_out
 
         with self._service.opened(self.name) as opened:
-            if record_handed_out(opened, texts, at_ms=opened.clock.now_ms()):
-                self._write_receipts(opened)
+            enough = record_handed_out(opened, texts, at_ms=opened.clock.now_ms())
+            self._write_receipts(opened, enough=enough)
 
     def _seen(self, opened: Opened, edges: Sequence[EdgeInput]) -> list[EdgeInput]:
         """The edges whose stored ends this handle may see."""

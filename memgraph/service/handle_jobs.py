@@ -105,6 +105,9 @@ class JobsHandle(Handle):
             with self._service.opened(self.name) as opened:
                 yield opened
             return
+        # The other service has books of its own: what this one knows is written down first.
+        with self._service.opened(self.name) as opened:
+            opened.receipts.flush()
         # What is written bears that time too, so everything about it has the clock stand there.
         with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
             yield opened

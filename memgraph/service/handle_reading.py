@@ -90,8 +90,7 @@ class ReadingHandle(Handle):
             except AccessDenied as error:
                 opened.log.warning("access.denied", actor=self.actor, **error.details)
                 raise
-            if opened.receipts.add(request, bundle):
-                self._write_receipts(opened)
+            self._write_receipts(opened, enough=opened.receipts.add(request, bundle))
             return bundle
 
     def subgraph(
@@ -167,8 +166,8 @@ class ReadingHandle(Handle):
         try:
             with self._service.opened(self.name) as opened:
                 issued = opened.board.bulletin_or_fallback(self.viewer)
-                if opened.receipts.add_bulletin(issued.bulletin, opened.clock.now_ms()):
-                    self._write_receipts(opened)
+                enough = opened.receipts.add_bulletin(issued.bulletin, opened.clock.now_ms())
+                self._write_receipts(opened, enough=enough)
                 if self._service.embeds_in_background and opened.board.waiting:
                     opened.background.wake()
                 return issued
@@ -177,9 +176,15 @@ class ReadingHandle(Handle):
             settings = self._service.settings(self.name).memory.bulletin
             return without_database(paths.bulletins, settings, self.viewer, error)
 
-    def _write_receipts(self, opened: Opened) -> None:
+    def _write_receipts(self, opened: Opened, *, enough: bool) -> None:
         if self._service.embeds_in_background:
-            opened.background.wake()
+            # A few are written soon, too: another process may be about to retire what they name.
+            if enough:
+                opened.background.wake()
+            elif opened.receipts.waiting:
+                opened.background.wake_later()
+            return
+        if not enough:
             return
         try:
             opened.receipts.flush()

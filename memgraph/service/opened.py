@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -109,7 +109,7 @@ class Opened:
             (self.events.deliver,), lambda error: self.log.failure("events", error)
         )
         self.upkeep = Upkeep(database, clock, self.log)
-        self.receipts = ReceiptBook(database)
+        self.receipts = ReceiptBook(database, self._bring_back)
         self.reflections = LatestReflections(database)
         self.background = Background(
             (
@@ -185,6 +185,11 @@ class Opened:
                 else:
                     # Moving it on would hide what was done to the journal.
                     self.log.failure("journal.anchor", JournalBroken("the anchor disagrees"))
+
+    def _bring_back(self, recalled: Mapping[str, int]) -> None:
+        from memgraph.service.life.decaying import bring_back
+
+        bring_back(self, recalled)
 
     def shortcomings(self) -> list[str]:
         """Codes of the work that does not get done. Raises StorageError."""

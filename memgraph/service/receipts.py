@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.storage import echo_pending, receipts
+from memgraph.storage import decay_queries, echo_pending, receipts
 from memgraph.storage.database import Database
 
 if TYPE_CHECKING:
@@ -40,15 +40,31 @@ class _Shown(NamedTuple):
 
 
 class ReceiptBook:
-    """Receipts of one open database that await writing. Safe from several threads."""
+    """Receipts of one open database that await writing. Safe from several threads.
 
-    def __init__(self, database: Database) -> None:
+    Args:
+        bring_back: told, outside of any transaction, which memories were retired by decay though
+            they had been recalled before, with the times of the recalls.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        bring_back: Callable[[Mapping[str, int]], object] = lambda _recalled: None,
+    ) -> None:
         self._database = database
+        self._bring_back = bring_back
+        self._retired: dict[str, int] = {}
         self._lock = threading.Lock()
         self._kept: list[tuple[RecallRequest, Bundle]] = []
         self._handed: list[tuple[int, str]] = []
         self._bulletins: OrderedDict[str, _Shown] = OrderedDict()
         self.dropped = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is to be written."""
+        return bool(self._kept or self._handed)
 
     def add(self, request: RecallRequest, bundle: Bundle) -> bool:
         """Keep a receipt; whether there are enough to be written."""
@@ -114,20 +130,47 @@ class ReceiptBook:
         with self._lock:
             taken, self._kept = self._kept[:most], self._kept[most:]
             handed, self._handed = self._handed[:most], self._handed[most:]
-        if not taken and not handed:
+        if not taken and not handed and not self._retired:
             return 0
+        recalled = _times(taken)
         try:
             # They were in memory alone until now: a power failure may take some either way.
             with self._database.write(durable=False) as connection:
                 receipts.write(connection, taken)
                 recalls = [(bundle.at, bundle.receipt_id) for _, bundle in taken]
                 echo_pending.add(connection, recalls, handed)
+                retired = decay_queries.retired_since(connection, recalled)
         except BaseException:
             with self._lock:
                 self._kept[:0] = taken
                 self._handed[:0] = handed
             raise
+        self._tell_of({memory_id: recalled[memory_id] for memory_id in retired})
         return len(taken)
+
+    def _tell_of(self, retired: Mapping[str, int]) -> None:
+        with self._lock:
+            self._retired.update(retired)
+            given, self._retired = self._retired, {}
+        if not given:
+            return
+        try:
+            self._bring_back(given)
+        except BaseException:
+            with self._lock:
+                self._retired = given | self._retired
+            raise
 
     def _enough(self) -> bool:
         return len(self._kept) + len(self._handed) >= FLUSH_AT
+
+
+def _times(taken: Sequence[tuple[RecallRequest, Bundle]]) -> dict[str, int]:
+    """When each memory was recalled last, as one that is there now."""
+    found: dict[str, int] = {}
+    for request, bundle in taken:
+        # Who asks how it was then does not ask for what is.
+        for item in bundle.items if request.as_of is None else ():
+            memory_id = item.memory.memory_id
+            found[memory_id] = max(bundle.at, found.get(memory_id, bundle.at))
+    return found

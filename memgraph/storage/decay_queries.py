@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -56,6 +56,19 @@ _RETRACT = (
 )
 
 
+# The period that is not over is the one that decay began.
+_BY_DECAY = (
+    " JOIN memory_status h ON h.memory_id = m.memory_id AND h.until IS NULL"
+    f" AND h.reason = '{REASON}' WHERE m.kind = 'fact' AND m.status = '{_RETRACTED}'"
+    " AND m.content <> ''"
+)
+_RETIRED_SINCE = (
+    "SELECT m.memory_id FROM json_each(?) given CROSS JOIN memories m ON m.memory_id = given.key"
+    f"{_BY_DECAY} AND h.since >= given.value"
+)
+_RETIRED = f"SELECT {_COLUMNS}, 0, h.since FROM memories m{_BY_DECAY} AND m.memory_id = ?"
+
+
 class Fading(NamedTuple):
     """What the rule of decay looks at, and what the vector index has to know.
 
@@ -105,6 +118,20 @@ def may_fade(connection: sa.Connection, pks: Sequence[int], threshold: float) ->
     """Those of ``pks`` that are active facts and not protected, as they are now."""
     values = {"these": json.dumps(list(pks)), "threshold": threshold}
     return [Fading(*row) for row in driver(connection).execute(_NOW, values)]
+
+
+def retired_since(connection: sa.Connection, recalled: Mapping[str, int]) -> list[str]:
+    """Those of the memories that decay retired at the time given for each, or later."""
+    if not recalled:
+        return []
+    found = driver(connection).execute(_RETIRED_SINCE, (json.dumps(dict(recalled)),))
+    return [memory_id for (memory_id,) in found]
+
+
+def retired(connection: sa.Connection, memory_id: str) -> tuple[Fading, int] | None:
+    """What decides on a memory that decay retired, and when that was; None: it did not."""
+    row = driver(connection).execute(_RETIRED, (memory_id,)).fetchone()
+    return None if row is None else (Fading(*row[:-1]), int(row[-1]))
 
 
 def visible_faded(connection: sa.Connection, rule: Rule, view: View) -> Iterator[Fading]:

@@ -11,6 +11,8 @@ from working import working
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.errors import DatabaseFull
+from memgraph.ids import CountingIds
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.jobs import JobReport
 from memgraph.service.life import decaying
@@ -229,3 +231,85 @@ def test_the_vector_index_no_longer_finds_it(tmp_path: Path) -> None:
         night(orc)
         assert orc.recall("printer floor").ids == ()
         assert orc.verify().ok
+
+
+def two_services(tmp_path: Path, clock: FixedClock) -> tuple[MemoryService, MemoryService]:
+    made: dict[str, Any] = {"clock": clock, "environ": {}}
+    host = MemoryService(tmp_path, ids=CountingIds(), background=False, **made)
+    return host, MemoryService(tmp_path, background=False, **made)
+
+
+def test_what_another_process_recalled_comes_back_when_it_says_so(
+    tmp_path: Path, clock: FixedClock
+) -> None:
+    host, worker = two_services(tmp_path, clock)
+    with host, worker:
+        orc = host.orchestrator("orc-1", create=True)
+        one = orc.remember("The printer is on the second floor.")
+        other = orc.remember("The cellar key hangs by the door.")
+        clock.advance(days=29)
+        assert orc.recall("which floor has the printer").ids == (one,)
+        clock.advance(days=2)
+        assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 2
+        with host.opened("orc-1") as opened:
+            opened.receipts.flush()
+        assert [status(orc, each) for each in (one, other)] == [ACTIVE, RETRACTED]
+        last = orc.trace(one).status_history[-1]
+        assert (last.reason, last.actor) == ("recalled before it was retired", "decay")
+        assert orc.get(one).valid_until is None
+        assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 0
+        assert orc.verify().ok
+
+
+def test_what_faded_again_since_its_recall_stays_retired(tmp_path: Path, clock: FixedClock) -> None:
+    host, worker = two_services(tmp_path, clock)
+    with host, worker:
+        orc = host.orchestrator("orc-1", create=True)
+        faded = orc.remember("The printer is on the second floor.")
+        taken_back = orc.remember("The cellar key hangs by the door.")
+        clock.advance(days=1)
+        assert orc.recall("printer").ids == (faded,)
+        clock.advance(days=20)
+        assert orc.recall("cellar key").ids == (taken_back,)
+        worker.orchestrator("orc-1").retract(taken_back, reason="wrong")
+        clock.advance(days=20)
+        assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 1
+        with host.opened("orc-1") as opened:
+            opened.receipts.flush()
+        assert [status(orc, each) for each in (faded, taken_back)] == [RETRACTED] * 2
+
+
+def test_what_cannot_be_brought_back_at_once_is_later(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, worker = two_services(tmp_path, clock)
+    with host, worker:
+        orc = host.orchestrator("orc-1", create=True)
+        one = orc.remember("The printer is on the second floor.")
+        clock.advance(days=29)
+        orc.recall("printer")
+        clock.advance(days=2)
+        worker.orchestrator("orc-1").run("decay")
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise DatabaseFull("no room")
+
+        with host.opened("orc-1") as opened:
+            with monkeypatch.context() as patched:
+                patched.setattr(decaying.changes, "restore", fail)
+                with pytest.raises(DatabaseFull):
+                    opened.receipts.flush()
+            assert status(orc, one) is RETRACTED
+            opened.receipts.flush()
+        assert status(orc, one) is ACTIVE
+
+
+def test_a_run_by_hand_at_another_time_knows_of_recalls(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("The printer is on the second floor.")
+    clock.advance(days=29)
+    assert orc.recall("printer").ids == (one,)
+    assert orc.run("decay", now=clock.now_ms() + 2 * MS_PER_DAY).counts["retired"] == 0
+    assert status(orc, one) is ACTIVE
+    assert len(orc.trace(one).status_history) == 1

@@ -7,10 +7,11 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from memgraph import MemoryService
 from memgraph.errors import DatabaseMissing, MemoryDisabled
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service.background import Background
-from memgraph.storage import embeddings
+from memgraph.storage import embeddings, receipts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,6 +135,50 @@ def test_an_error_of_ours_is_told_and_the_next_chore_is_done() -> None:
     assert done.wait(WAIT_S)
     background.stop()
     assert set(told) == {"storage.missing"}
+
+
+def test_what_can_wait_is_done_within_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Background, "LATER_S", 0.2)
+    times: list[float] = []
+    done = threading.Event()
+
+    def chore(_stop: object) -> None:
+        times.append(time.monotonic())
+        done.set()
+
+    background = Background([chore], lambda _: None)
+    asked = time.monotonic()
+    for _ in range(5):
+        background.wake_later()
+    # Nobody waits for it, and it is not done at once.
+    assert background.wait_idle(0)
+    assert done.wait(WAIT_S)
+    assert times[0] - asked >= 0.2
+    monkeypatch.setattr(Background, "LATER_S", 600.0)
+    background.wake_later()
+    background.wake()
+    assert background.wait_idle(WAIT_S)
+    assert len(times) == 2
+    background.stop()
+
+
+def test_a_single_recall_is_written_soon_in_the_background(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Background, "LATER_S", 0.1)
+    written = threading.Event()
+    write = receipts.write
+
+    def told(*given: Any) -> None:
+        write(*given)
+        written.set()
+
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        service.orchestrator("a", create=True).remember("The harbour is closed.")
+    monkeypatch.setattr(receipts, "write", told)
+    with MemoryService(tmp_path, environ={}) as service:
+        assert service.orchestrator("a").recall("harbour").ids
+        assert written.wait(WAIT_S)
 
 
 def test_receipts_are_written_where_nothing_runs_in_the_background(service: MemoryService) -> None:

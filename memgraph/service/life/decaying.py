@@ -6,18 +6,20 @@ left out for a month come to the same: what is under the threshold at the time o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from memgraph.audit.journal import Entry
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.jobs import JobReport
 from memgraph.policy.decay import days_idle, should_retire
+from memgraph.service import changes
 from memgraph.service.life.echoes import forget_old_lines
 from memgraph.service.opened import Opened
 from memgraph.storage import decay_queries
 from memgraph.storage.decay_queries import REASON, Fading, Rule
 
 PART = "decay"
+BACK = "recalled before it was retired"
 # In one transaction: another writer waits for one of these at most.
 BATCH = 1_000
 
@@ -63,6 +65,36 @@ def decay(
         after = batch[-1]
         progress(PART, number * min(after, last) // last if last else 0, number)
     return JobReport.done(counts).model_copy(update={"reason": "stopped"})
+
+
+def bring_back(opened: Opened, recalled: Mapping[str, int]) -> int:
+    """Restore what a run retired because it could not know of a recall; gives how many.
+
+    Args:
+        recalled: memories, each with the time at which another process recalled it.
+
+    Raises:
+        StorageError: nothing was restored.
+    """
+    chosen = opened.settings.memory.decay
+    with opened.transaction(PART) as transaction:
+        connection, restored = transaction.connection, 0
+        for memory_id, at in recalled.items():
+            found = decay_queries.retired(connection, memory_id)
+            if found is None or found[1] < at:
+                continue
+            one, since = found
+            rule = Rule(since, chosen.threshold, chosen.exponent)
+            # It may have been recalled long before, and have faded again since.
+            if has_faded(one._replace(last_accessed_at=at), rule):
+                continue
+            transaction.tell(
+                changes.restore(
+                    connection, memory_id, reason=BACK, at=transaction.at, actor=PART, view=None
+                )
+            )
+            restored += 1
+    return restored
 
 
 def has_faded(one: Fading, rule: Rule) -> bool:
