@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from memgraph.classification.relation_lexicon import COLOURS, words
+from memgraph.classification.relation_lexicon import COLOURS, MONTHS, words
 from memgraph.classification.relation_tokens import Token, tokenize
 from memgraph.classification.relation_units import SMALL
 from memgraph.model.enums import Relation
@@ -34,10 +34,21 @@ _BE: Final = words("is are 's 're am")
 _NOW: Final = _BE | words(
     "be may must can cannot will has have does do should needs i we they you i'm i'll we'll it's"
 )
+_VERBS: Final = _BE | words(
+    "be may must can cannot will has have does do should needs need costs takes keep lend open"
+    " close run cost take own serve employ store hold charge pay allow"
+)
+_TO_A_DAY: Final = words("on at due the until by for set a till not")
 _PAST: Final = words(
     "was were had did been went came bought sold took gave made got saw met ate drank wrote spoke "
     "sent spent lost won found left built broke chose flew grew fell held paid sat stood wore drew "
     "knew began became forgot said told thought brought caught taught ran swam rose"
+)
+_ONE_OF_A_KIND: Final = words(
+    "name surname nickname manager boss wife husband mother father birthplace hometown capital"
+    " employer owner landlord author ceo director captain address birthday age nationality"
+    " password pin deadline passphrase email mail phone number colour color limit price fee rent"
+    " deposit size height weight title status version provider supplier bank doctor dentist"
 )
 # What one has one of at a time: a home, an employer, somebody to report to.
 _ONE_AT_A_TIME: Final = frozenset(
@@ -120,17 +131,46 @@ def _one_value(a: Sequence[Token], b: Sequence[Token]) -> bool:
         return False
     _, start, end, other_start, other_end = edits[0]
     slots = a[start:end], b[other_start:other_end]
-    rest = [*a[:start], *a[end:]]
-    if max(map(len, slots)) > _MOST_IN_SLOT or len(rest) < _LEAST_SHARED or not _is_state(rest):
+    before, behind = a[:start], a[end:]
+    if max(map(len, slots)) > _MOST_IN_SLOT or len(before) + len(behind) < _LEAST_SHARED:
+        return False
+    verb = _verb(before)
+    # What stands before the verb names the thing: "server 3", "ticket 13".
+    if verb is None or not _is_state([*before, *behind]):
         return False
     if all(_is_figure(token) for slot in slots for token in slot):
+        return not _is_day(before[verb + 1 :], behind)
+    if before[-1].low in _BE and all(len(slot) == 1 and slot[0].low in COLOURS for slot in slots):
         return True
-    if start == 0 or not _takes_one(a[:start]):
+    if not _takes_one(before):
         return False
-    if all(token.text[0].isupper() for slot in slots for token in slot):
-        return True
-    coloured = all(len(slot) == 1 and slot[0].low in COLOURS for slot in slots)
-    return coloured or (_is_attribute(a[:start]) and all(len(slot) == 1 for slot in slots))
+    named = all(token.text[0].isupper() for slot in slots for token in slot)
+    single = all(len(slot) == 1 for slot in slots)
+    return named or single
+
+
+def _verb(before: Sequence[Token]) -> int | None:
+    """Where the verb of a statement stands, as far as words tell."""
+    for at, token in enumerate(before):
+        if token.low in _VERBS or (at and _is_s_form(token)):
+            return at
+    return None
+
+
+def _is_s_form(token: Token) -> bool:
+    return (
+        token.low.endswith("s")
+        and not token.low.endswith(("'s", "ss"))
+        and token.stem != token.low
+        and not token.text[0].isupper()
+    )
+
+
+def _is_day(between: Sequence[Token], behind: Sequence[Token]) -> bool:
+    """Whether a figure is a day on which something is so, and not the day that is told of:
+    "in the office on 3 March" against "due on 3 March"."""
+    months = {token.low for token in (*between[-1:], *behind[:1])} & MONTHS.keys()
+    return bool(months) and any(token.low not in _TO_A_DAY for token in between)
 
 
 def _is_figure(token: Token) -> bool:
@@ -150,18 +190,15 @@ def _is_state(rest: Sequence[Token]) -> bool:
         for at, token in enumerate(rest)
     ):
         return False
-    return any(low in _NOW or low.endswith("'s") for low in lows) or any(
-        token.low.endswith("s") and token.stem != token.low and not token.text[0].isupper()
-        for token in rest
-    )
-
-
-def _is_attribute(before: Sequence[Token]) -> bool:
-    """Whether an attribute of something is named: "the user's favourite colour is"."""
-    return before[-1].low in _BE and any(token.low.endswith(("'s", "s'")) for token in before[:-2])
+    return any(low in _NOW or low in _VERBS for low in lows) or any(map(_is_s_form, rest))
 
 
 def _takes_one(before: Sequence[Token]) -> bool:
-    """Whether what follows is the one value that its subject has: "is", "lives in"."""
+    """Whether what follows is the one value that its subject has: "lives in", "her manager is"."""
     lows = tuple(token.low for token in before)
-    return lows[-1] in _BE or lows[-2:] in _ONE_AT_A_TIME
+    if lows[-2:] in _ONE_AT_A_TIME:
+        return True
+    # "One of the founders is", "a friend is": there may be others.
+    if lows[-1] not in _BE or lows[0] in ("one", "a", "an") or len(lows) < 3:
+        return False
+    return lows[-2] in _ONE_OF_A_KIND or "favourite" in lows or "favorite" in lows
