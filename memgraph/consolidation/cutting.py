@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memgraph.consolidation.phrases import phrases
-from memgraph.consolidation.words import is_past, word_list
+from memgraph.consolidation.words import AUXILIARIES, is_past, word_list
 from memgraph.policy.sentences import split_sentences
 
 # Nobody tells a fact at such length; what lies behind is not read.
@@ -132,7 +132,7 @@ def bare(sentence: str, names: Addressed) -> str:
 def _wished(text: str) -> str:
     """ "Call me Jo", "Remind me to": said to somebody, and yet something of the speaker."""
     wish = phrases("wish").match(text)
-    if wish is None or text.endswith("?"):
+    if wish is None or text.endswith("?") or phrases("to another").search(text):
         return text
     begin = "I prefer to be called" if wish["name"] else "I want to be reminded"
     return f"{begin} {text[wish.end() :]}"
@@ -188,6 +188,8 @@ def _with_subject(text: str) -> str:
     if not rest or rest[:1].isupper():
         return text
     following = rest.split(" ", 1)[0].lower()
+    if following in AUXILIARIES - {"be", "been", "have"}:
+        return text  # a name that looks like a past form
     adverb = lower in ("just", "still", "finally", "recently", "even", "also", "already")
     verb = following if adverb else lower
     if verb == "been":

@@ -12,7 +12,7 @@ from memgraph.consolidation.dating import Dated, annotate, find_dates
 from memgraph.consolidation.leaving import has_verb, is_left_out
 from memgraph.consolidation.speakers import Speaker, other_of, speaker_of
 from memgraph.consolidation.standalone import first_person, resolve, second_person, we
-from memgraph.consolidation.statements import KIN
+from memgraph.consolidation.statements import KIN, subject_of
 from memgraph.consolidation.turns import Turn
 from memgraph.consolidation.weighing import confidence_of, tense, weigh
 from memgraph.consolidation.words import ENGLISH, FOREIGN, Word, words_of
@@ -136,9 +136,17 @@ def _fact(
     own = first_person(said.words) or we(said.words) or foreign
     if not own and second_person(said.words):
         return None
-    if not foreign and not has_verb(said.words):
+    if not foreign and not has_verb(said.words) and subject_of(said.text, said.words) is None:
         return None
-    weighed = weigh(said.text, said.words, guess, dated=bool(dates), past=past, own=own)
+    weighed = weigh(
+        said.text,
+        said.words,
+        guess,
+        dated=bool(dates),
+        past=past,
+        own=own,
+        agent=said.speaker.agent,
+    )
     # Somebody asked for it.
     least = MIN_SCORE / 2 if said.joined else MIN_SCORE
     if weighed is None or weighed.score < least:

@@ -81,9 +81,7 @@ def is_left_out(text: str, words: Sequence[Word], *, agent: bool) -> bool:
         agent: whether a program said it: what it offers or teaches is left out too.
     """
     least = _MIN_WORDS - 1 if _lasting_state(words) else _MIN_WORDS
-    if not least <= len(words) <= _MAX_WORDS or text.rstrip("\"'”’»)…. ").endswith(
-        ("?", "？")
-    ):
+    if not least <= len(words) <= _MAX_WORDS or text.rstrip("\"'”’»)…. ").endswith(("?", "？")):
         return True
     if len(_LETTER.findall(text)) < len(text) / 2 or len(_MARKS.findall(text)) > len(text) / 10:
         return True

@@ -15,6 +15,7 @@ from memgraph.consolidation.words import (
     FUNCTION,
     MODALS,
     PREPOSITIONS,
+    UNCHANGING,
     Word,
     is_past,
     is_plural,
@@ -43,8 +44,8 @@ _OF_THE_TALK: Final = word_list(
 )
 # What sayings are about: no names, however they are written.
 _AT_LARGE: Final = word_list(
-    "life nature love music art dance dancing yoga family friendship kindness creativity work money "
-    "time food health sport sports teamwork faith hope home money-wise today tomorrow tonight"
+    "life nature love music art dance dancing yoga family friendship kindness creativity work "
+    "money time food health sport sports teamwork faith hope home money-wise today tomorrow tonight"
 )
 _NO_SUBJECT: Final = FUNCTION - DETERMINERS | AUXILIARIES
 
@@ -107,13 +108,16 @@ def _verb_of(words: Sequence[Word], *, named: bool) -> int | None:
             return at
         if is_past(lower) and before not in DETERMINERS:
             return at
+        if named and at == 1 and lower in UNCHANGING:
+            return at
         third = lower in _THIRDS or (named and is_plural(lower))
         if third and before not in DETERMINERS | PREPOSITIONS and not words[at].text[:1].isupper():
             return at
         # "The new printer jams": an s-form behind a noun that is no plural.
         if at > 1 and is_plural(lower) and words[at - 2].lower in _MARKERS:
             return at
-        if lower in BASES and is_plural(before):
+        pair = named and at > 2 and words[1].lower == "and"
+        if lower in BASES and (pair or is_plural(before)):
             return at
     return None
 

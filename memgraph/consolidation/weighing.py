@@ -67,6 +67,8 @@ _INTENSE: Final = word_list(
 )
 _POSSIBLE: Final = word_list("can could would should might may must")
 _DEFINITE: Final = re.compile(r"\b(?:the|our|my)\b", re.I)
+# Of things these tell no mood: "the meeting moved".
+_MOOD: Final = _FEELING - word_list("moved keep keeps give giving reach support forward push")
 # What tells nothing by itself.
 _IDLE: Final = _PLAIN | AUXILIARIES | ADVERBS | PREPOSITIONS | DETERMINERS
 _OTHER_OWNED: Final = re.compile(r"\b(?:you|your|you['’]re)\b", re.I)
@@ -141,6 +143,7 @@ def weigh(
     dated: bool,
     past: bool | None,
     own: bool,
+    agent: bool = False,
 ) -> Weighed | None:
     """Type and score; None where neither a rule nor the classifier finds anything.
 
@@ -149,6 +152,7 @@ def weigh(
         dated: the sentence tells a date.
         past: see ``tense``.
         own: it is in the first person.
+        agent: a program said it: of what is not its own it explains more than it reports.
     """
     kind, likely = guess
     if kind is MemoryType.IDENTITY:
@@ -158,7 +162,8 @@ def weigh(
         cue = MemoryType.EVENT
     subject = subject_of(text, words)
     if not own:
-        return _of_others(text, words, (cue, kind, likely), subject, dated=dated, past=past)
+        least = 0.0 if agent else _STATED
+        return _of_others(text, words, (cue, kind, likely), subject, least, dated=dated, past=past)
     weak = kind is None or likely < _SURE
     calm = subject is not None and not past and _is_calm(text, words, subject)
     calm = calm and subject is not None and subject.about is not About.NOUN
@@ -182,6 +187,7 @@ def _of_others(
     words: Sequence[Word],
     types: tuple[MemoryType | None, MemoryType | None, float],
     subject: Subject | None,
+    least: float,
     *,
     dated: bool,
     past: bool | None,
@@ -189,15 +195,16 @@ def _of_others(
     """What is not in the first person: a statement of something named, or of a certain thing.
 
     It needs a subject, and two things told of a name, three of all else. ``types``: by form, by the
-    classifier, and how likely the latter is.
+    classifier, and how likely the latter is. ``least``: trust in the form alone.
     """
     cue, kind, likely = types
     if subject is None or (kind is None and likely > _SURELY_NOTHING):
         return None
     lowers = [word.lower for word in words]
     marks = min(_names(words), 2) + dated + bool(phrases("number").search(text))
-    telling = marks + sum(each not in _IDLE and each not in _FEELING for each in lowers)
-    telling -= sum(each in _FEELING or each in _INTENSE for each in lowers)
+    telling = marks + sum(each not in _IDLE and each not in _MOOD for each in lowers)
+    telling -= sum(each in _MOOD or each in _INTENSE for each in lowers)
+    telling += any(each in _KIN for each in lowers)
     telling -= 0 if _is_calm(text, words, subject) else 2
     named = subject.about is About.NAME
     at_large = subject.about is About.NOUN and not _DEFINITE.search(text[words[1].start :])
@@ -208,7 +215,7 @@ def _of_others(
     # What is so, said of a thing, is a fact unless the classifier knows better.
     if likely < _SURE and chosen is not cue and not past:
         chosen = cue or MemoryType.FACT
-    score = max(likely if kind else 0.0, _STATED) * _WEIGHT[chosen] * min(1.0, 0.25 + telling / 10)
+    score = max(likely if kind else 0.0, least) * _WEIGHT[chosen] * min(1.0, 0.25 + telling / 10)
     return Weighed(chosen, round(score, 6))
 
 

@@ -73,6 +73,13 @@ def test_a_fact_stands_alone_with_its_source() -> None:
         "Book a table at Rossi's for Friday.",
         "I agree.",
         "Hard work pays off.",
+        "Call me crazy.",
+        "Call me on Monday.",
+        "Remind me to show you the draft.",
+        "Let's start over.",
+        "I'm exhausted.",
+        "I'm really stressed out today.",
+        "My code doesn't compile.",
     ],
 )
 def test_what_tells_nothing_is_left_out(said: str) -> None:
@@ -105,11 +112,37 @@ def test_what_tells_nothing_is_left_out(said: str) -> None:
             "The user's passport expires on 5 June (2024-06-05).",
             MemoryType.EVENT,
         ),
+        ("Please call me Ada.", "The user prefers to be called Ada.", MemoryType.PREFERENCE),
+        (
+            "Remind me to renew my library card.",
+            "The user wants to be reminded to renew their library card.",
+            MemoryType.TODO,
+        ),
+        ("I'm dyslexic.", "The user is dyslexic.", MemoryType.FACT),
+        (
+            "Let's go with the oak table.",
+            "The user: “Let's go with the oak table.”",
+            MemoryType.DECISION,
+        ),
+        ("We are shut on Sundays.", "The user: “We are shut on Sundays.”", MemoryType.FACT),
+        ("Grandma has a new knee.", "The user: “Grandma has a new knee.”", MemoryType.FACT),
+        (
+            "Vinted is no longer our sponsor.",
+            "Vinted is no longer the user's sponsor.",
+            MemoryType.FACT,
+        ),
     ],
 )
 def test_the_form_of_a_sentence_gives_its_type(said: str, content: str, kind: MemoryType) -> None:
     found = facts(("user", said))
     assert [(each.content, each.type) for each in found] == [(content, kind)]
+
+
+def test_what_a_program_explains_is_trusted_by_the_classifier_alone() -> None:
+    said = "The old tap in the kitchen is loose."
+    unsure = RuleExtractor(lambda texts: [(MemoryType.FACT, 0.3) for _ in texts])
+    assert unsure.extract(talk(("user", said)), limit=5)
+    assert not unsure.extract(talk(("assistant", said)), limit=5)
 
 
 def test_what_cannot_be_resolved_is_quoted_with_its_speaker() -> None:

@@ -1,4 +1,4 @@
-"""How many plain sentences of talk with an assistant the rules keep, and how much chatter with them."""
+"""How many plain sentences said to an assistant the rules keep, and how much chatter."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Counts:
     def __str__(self) -> str:
         told = len(self.kept) + len(self.mistyped) + len(self.missed)
         return (
-            f"{len(self.kept) + len(self.mistyped)} of {told} kept ({len(self.mistyped)} of them with "
-            f"another type), {len(self.missed)} missed; {len(self.wrong)} of "
+            f"{len(self.kept)} of {told} kept, {len(self.mistyped)} with another type, "
+            f"{len(self.missed)} missed; {len(self.wrong)} of "
             f"{len(self.wrong) + len(self.left)} kept that tell nothing"
         )
 
@@ -68,9 +68,9 @@ def measured(half: str) -> Counts:
     return counts
 
 
-@pytest.mark.parametrize("half", ["dev", "held out"])
-def test_plain_statements_are_kept_and_chatter_is_not(half: str) -> None:
+@pytest.mark.parametrize(("half", "least"), [("dev", 0.85), ("held out", 0.7)])
+def test_plain_statements_are_kept_and_chatter_is_not(half: str, least: float) -> None:
     counts = measured(half)
     told = len(counts.kept) + len(counts.mistyped) + len(counts.missed)
-    assert len(counts.kept) >= 0.5 * told, (str(counts), counts.missed, counts.mistyped)
-    assert len(counts.wrong) <= 0.1 * (len(counts.wrong) + len(counts.left)), counts.wrong
+    assert len(counts.kept) >= least * told, (str(counts), counts.missed, counts.mistyped)
+    assert len(counts.wrong) <= 0.05 * (len(counts.wrong) + len(counts.left)), counts.wrong
