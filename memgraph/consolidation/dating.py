@@ -79,6 +79,21 @@ _DURING: Final = re.compile(
 )
 
 
+# Before a day that lies ahead, whatever the tense; a verb that arranges one; a day of every year.
+_AHEAD_OF: Final = re.compile(
+    r"\b(?:until|till|to|by|due|ends?|ending|starts?|starting|begins?|opens?|leaves?|move in|comes?"
+    r"|come|expires?)\s+(?:on\s+)?(?:the\s+)?$",
+    re.I,
+)
+_ARRANGED: Final = re.compile(
+    r"\b(?:booked|reserved|bought tickets|scheduled|planned|postponed|moved|pushed|shifted|set"
+    r"|fixed|signed up|registered|extended|hired|agreed|decided|arranged|got an appointment|invited)\b",
+    re.I,
+)
+_COMES_AGAIN: Final = re.compile(r"\b(?:born|birthday|birthdays|anniversary|every year)\b", re.I)
+_MOST_MONTHS_BACK: Final = 7
+
+
 @dataclass(frozen=True, slots=True)
 class Dated:
     """A stretch of text, ``start`` to ``end``, and the day or span of days it means.
@@ -288,7 +303,7 @@ def _dates(text: str, said: date, past: bool | None) -> list[Dated]:
         groups = match.groupdict()
         month = groups["month"] or groups["month2"]
         number = int(month) if month.isdecimal() else _MONTHS[month.lower()]
-        year = int(groups["year"]) if groups["year"] else _year(said, number, groups, past)
+        year = int(groups["year"]) if groups["year"] else _year(said, text, match, number, past)
         try:
             day = date(year or 0, number, int(groups["day"] or groups["day2"]))
         except ValueError:
@@ -299,14 +314,26 @@ def _dates(text: str, said: date, past: bool | None) -> list[Dated]:
     return found
 
 
-def _year(said: date, month: int, groups: dict[str, str | None], past: bool | None) -> int:
-    """The nearest year on the told side; 0 where that is not certain."""
-    if past is None:
+def _year(said: date, text: str, match: re.Match[str], month: int, past: bool | None) -> int:
+    """The year of a day that names none; 0 where that is not certain.
+
+    A past verb may arrange what is to come ("moved to 30 November", "booked for 4 December"): then
+    the day lies ahead. What happened on a day that is nearly a year back, and soon again, may be
+    meant either way.
+    """
+    if past is None or _COMES_AGAIN.search(text):
         return 0
+    groups = match.groupdict()
     try:
         this = date(said.year, month, int(groups["day"] or groups["day2"] or 0))
     except ValueError:
         return said.year
-    if past:
-        return said.year - (this > said)
-    return said.year + (this < said)
+    ahead = said.year + (this < said)
+    if not past or _AHEAD_OF.search(text, max(0, match.start() - 24), match.start()):
+        return ahead
+    arranged = _ARRANGED.search(text, 0, match.start()) is not None
+    if arranged:
+        return ahead
+    back = said.year - (this > said)
+    months_back = 12 * (said.year - back) + said.month - month
+    return back if months_back <= _MOST_MONTHS_BACK else 0
