@@ -87,7 +87,8 @@ _AHEAD_OF: Final = re.compile(
 )
 _ARRANGED: Final = re.compile(
     r"\b(?:booked|reserved|bought tickets|scheduled|planned|postponed|moved|pushed|shifted|set"
-    r"|fixed|signed up|registered|extended|hired|agreed|decided|arranged|got an appointment|invited)\b",
+    r"|fixed|signed up|registered|extended|hired|agreed|decided|arranged|got an appointment"
+    r"|invited)\b",
     re.I,
 )
 _COMES_AGAIN: Final = re.compile(r"\b(?:born|birthday|birthdays|anniversary|every year)\b", re.I)
