@@ -51,6 +51,14 @@ _MEMORY_PK: Final = "coalesce((SELECT pk FROM memories WHERE memory_id = :memory
 _ENTITY_PK: Final = "coalesce((SELECT pk FROM entities WHERE entity_id = :entity_id), -1)"
 
 
+# What a later schema added, and what it is in an export of an earlier one.
+_ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+    "0002": {
+        "entity": {"merged_into": None},
+        "session": {"completed_at": None, "consolidated_through": None},
+    }
+}
+
 _CHECKS: dict[tuple[str, str], Check] = {}
 
 
@@ -81,17 +89,36 @@ class Record:
             line[field] = self._shown(field, value)
         return encode(line).encode() + b"\n"
 
-    def read(self, line: dict[str, Any]) -> dict[str, Any]:
+    def read(self, line: dict[str, Any], schema: str) -> dict[str, Any]:
         """The values to store, checked one by one.
+
+        Args:
+            schema: of the database that was exported; what came later is as a migration makes it.
 
         Raises:
             ImportRejected: a field is missing, unknown or not what its column holds.
         """
+        added = self._added(schema)
+        if added.keys() & line.keys():
+            raise refused("fields", f"fields that schema {schema} does not have")
+        line = {**line, **added}
         given = line.keys() - {"record"}
         if given != set(self.fields):
             odd = sorted(given ^ set(self.fields))
             raise refused("fields", f"missing or unknown fields: {', '.join(odd)[:200]}")
-        return {field: self._stored(field, line[field]) for field in self.fields}
+        values = {field: self._stored(field, line[field]) for field in self.fields}
+        if "completed_at" in added and values["consolidated_at"] is None:
+            # As the migration says: what was talked about before waits for its consolidation.
+            values["completed_at"] = values["last_seen_at"]
+        return values
+
+    def _added(self, schema: str) -> dict[str, Any]:
+        return {
+            field: value
+            for since, records in _ADDED.items()
+            if schema < since
+            for field, value in records.get(self.name, {}).items()
+        }
 
     def _shown(self, field: str, value: Any) -> Any:
         if isinstance(value, bytes):

@@ -203,6 +203,11 @@ class Loader:
         wanted = {"record", "format", "version", "orchestrator", "schema", "exported_at"}
         if header.keys() != wanted | {"embedding"}:
             raise refused("fields", "missing or unknown fields")
+        schema = header["schema"]
+        if not isinstance(schema, str):
+            raise refused("value", "the schema is not a text")
+        if schema > provisioning.SCHEMA_HEAD:
+            raise refused("version", "made by a newer version of memgraph")
         try:
             check_orchestrator_name(header["orchestrator"])
         except InvalidInput as error:
@@ -233,7 +238,7 @@ class Loader:
         if place > self._place:
             self._flush()
             self._place = place
-        values = record.read(line)
+        values = record.read(line, header["schema"])
         self._check(record, values)
         self.counts[record.name] = self.counts.get(record.name, 0) + 1
         self._pending.append((self.line, values))

@@ -18,6 +18,7 @@ from working import NAME, fill, filled, tampering, working
 
 from memgraph import MemoryService
 from memgraph.audit.journal import chain_hash
+from memgraph.clock import parse_time
 from memgraph.errors import (
     Conflict,
     DatabaseCorrupt,
@@ -28,9 +29,10 @@ from memgraph.model.tables import metadata
 from memgraph.paths import OrchestratorPaths
 from memgraph.service import exchange, exchange_records, importing, maintenance, rebuilding
 from memgraph.service.opened import Opened
-from memgraph.storage import integrity
+from memgraph.storage import integrity, provisioning
 
 Line = dict[str, Any]
+OLD_EXPORT = Path(__file__).parent / "export_of_schema_0001.jsonl"
 
 
 def exported(opened: Opened, **options: Any) -> list[bytes]:
@@ -154,6 +156,39 @@ def test_an_export_comes_back_byte_for_byte(tmp_path: Path, with_vectors: bool) 
             if not with_vectors:
                 assert service.orchestrator(NAME).embed_pending().ready == 7
                 assert maintenance.verify(opened).ok
+
+
+def test_an_export_of_the_first_schema_comes_back(tmp_path: Path) -> None:
+    data = OLD_EXPORT.read_bytes()
+    with working(tmp_path) as service:
+        import_new(service, NAME, data)
+        orc = service.orchestrator(NAME)
+        waits = {one.session_id: (one.pending, one.completed_at) for one in orc.sessions()}
+        # What was consolidated has no turns to wait for; the rest waits, as after an upgrade.
+        assert waits["first"] == (2, parse_time("2026-01-01T00:01:00Z"))
+        assert waits["second"][1] is None
+        assert [each.session_id for each in orc.sessions(pending=True)] == ["first"]
+        assert orc.get_entity_info("Anna Weber").mention_count == 3
+        assert orc.verify().ok
+        with service.opened(NAME) as opened:
+            lines = exported(opened)
+        old = [json.loads(line) for line in data.splitlines()[1:-1]]
+        again = [json.loads(line) for line in lines[1:-1]]
+        kept = [{**new, **line} for new, line in zip(again, old, strict=True)]
+        assert kept == again
+        assert json.loads(lines[0])["schema"] == provisioning.SCHEMA_HEAD
+        assert orc.recall("Where does Anna Weber live?").ids
+
+
+def test_what_an_old_export_lacks_is_what_the_migrations_add() -> None:
+    """A column that a later migration adds needs its value in an older export."""
+    first = {
+        json.loads(line)["record"]: json.loads(line).keys() - {"record"}
+        for line in OLD_EXPORT.read_bytes().splitlines()
+    }
+    for record in exchange_records.RECORDS:
+        if record.name in first:
+            assert set(record.fields) - first[record.name] == set(record._added("0001"))
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30)
@@ -395,6 +430,9 @@ REFUSED: list[tuple[str, Callable[[list[bytes]], tuple[bytes, int]]]] = [
     ("header", changed("header", format="something")),
     ("version", changed("header", version=2)),
     ("version", changed("header", version="1")),
+    ("version", changed("header", schema="9999")),
+    ("value", changed("header", schema=2)),
+    ("fields", at_first("entity", changed("header", schema="0001"))),
     ("fields", changed("header", extra=1)),
     ("value", changed("header", orchestrator=3)),
     ("value", changed("header", orchestrator="../orc")),
