@@ -89,6 +89,13 @@ class MemoryRow(SQLModel, table=True):
             "ix_memories_content_hash", "content_hash", sqlite_where=sa.text("kind <> 'episode'")
         ),
         sa.Index("ix_memories_session_id_sequence", "session_id", "sequence"),
+        # A turn that is handed over twice is one turn.
+        sa.Index(
+            "ix_memories_turn_id",
+            "session_id",
+            "turn_id",
+            sqlite_where=sa.text("turn_id IS NOT NULL AND kind = 'episode'"),
+        ),
         sa.Index(
             "ix_memories_type_status",
             "type",

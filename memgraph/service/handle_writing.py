@@ -43,7 +43,8 @@ class WritingHandle(Handle):
         """Store one memory and give its id; one that is there already gives its own.
 
         The same memory is there when an active one has the same text, kind, type, scope,
-        sensitivity and agent, and this handle may see it. Turns (episodes) are never the same.
+        sensitivity and agent, and this handle may see it. Turns (episodes) are never the same,
+        unless their ``turn_id`` says so.
 
         Args:
             content: the text, 1 to 32,000 characters; it never changes afterwards.

@@ -29,6 +29,7 @@ from memgraph.service.naming import NameFinder
 from memgraph.storage import embeddings, entities, memories, sessions, vectors
 from memgraph.storage.encoding import json_text
 from memgraph.storage.entities import EntityName
+from memgraph.storage.memories import Turn
 from memgraph.storage.sessions import Known
 from memgraph.storage.text_index import search_terms
 from memgraph.storage.visibility import View
@@ -63,6 +64,22 @@ class Prepared:
     @property
     def identity(self) -> Identity:
         return identity_of(self.content_hash, self.given)
+
+
+def turn_of(item: Prepared) -> Turn | None:
+    """Which turn an episode is, where it says so itself: handed over twice, it is stored once."""
+    given = item.given
+    if given.kind is not MemoryKind.EPISODE or given.turn_id is None or given.session_id is None:
+        return None
+    return Turn(
+        session_id=given.session_id,
+        turn_id=given.turn_id,
+        content_hash=item.content_hash,
+        source_role=given.source_role,
+        scope=given.scope.value,
+        scope_id=given.scope_id,
+        agent_id=given.agent_id,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +157,10 @@ class Writer:
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         talked = {each.session_id for each in turns if each.session_id is not None}
         talked_before = sessions.known(connection, talked)
+        told = {turn_of(item) for item in items} - {None}
+        known_turns = memories.same_turns(
+            connection, {(turn.session_id, turn.turn_id) for turn in told if turn}, view
+        )
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], Prepared]] = []
         derived: list[tuple[str, str]] = []
@@ -157,7 +178,8 @@ class Writer:
                 error = NotFound(f"derived from {missing[0][:80]!r}, which is not there")
                 written.memories.append(written.reject(error))
                 continue
-            duplicate = known.get(item.identity)
+            turn = turn_of(item)
+            duplicate = known.get(item.identity) if turn is None else known_turns.get(turn)
             if duplicate is not None:
                 outcome = Outcome(outcome="duplicate", memory_id=duplicate)
             else:
@@ -167,13 +189,15 @@ class Writer:
                 stored.append((row, item))
                 names.append((pk, item.names))
                 derived.extend((memory_id, written.resolve(one)) for one in given.derived_from)
-                told = {
+                if turn is not None:
+                    known_turns[turn] = memory_id
+                entry = {
                     "content_hash": item.content_hash,
                     "kind": row["kind"],
                     "type": row["type"],
                     "seal": memory_seal(row),
                 }
-                written.entries.append(Entry("remember", memory_id, told))
+                written.entries.append(Entry("remember", memory_id, entry))
                 if given.kind is not MemoryKind.EPISODE and given.status is MemoryStatus.ACTIVE:
                     known[item.identity] = memory_id
                 pk += 1

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -41,6 +41,25 @@ _SAME_CONTENT = (
     "SELECT memory_id, content_hash, kind, type, scope, scope_id, sensitivity, agent_id"
     " FROM memories WHERE content_hash IN (SELECT value FROM json_each(?)) AND status = 'active'"
     " AND kind <> 'episode' ORDER BY pk"
+)
+
+
+class Turn(NamedTuple):
+    """What makes two turns with an id the same turn."""
+
+    session_id: str
+    turn_id: str
+    content_hash: str
+    source_role: str | None
+    scope: str
+    scope_id: str | None
+    agent_id: str | None
+
+
+_SAME_TURNS = (
+    f"SELECT {', '.join(f'm.{name}' for name in Turn._fields)}, m.memory_id FROM json_each(?) f"
+    " CROSS JOIN memories m ON m.session_id = f.value ->> 0 AND m.turn_id = f.value ->> 1"
+    " WHERE m.turn_id IS NOT NULL AND m.kind = 'episode' AND m.status <> 'retracted'"
 )
 
 
@@ -93,6 +112,17 @@ def same_content(
         return found
     seen = existing_ids(connection, [row.memory_id for row in found], view)
     return [row for row in found if row.memory_id in seen]
+
+
+def same_turns(
+    connection: sa.Connection, turns: Collection[tuple[str, str]], view: View | None = None
+) -> dict[Turn, str]:
+    """Turns that are stored under these (session, turn id), by all that makes two one."""
+    if not turns:
+        return {}
+    found = driver(connection).execute(_SAME_TURNS, (json.dumps(list(turns)),)).fetchall()
+    seen = existing_ids(connection, [row[-1] for row in found], view)
+    return {Turn(*row[:-1]): row[-1] for row in found if row[-1] in seen}
 
 
 def existing_ids(
@@ -247,10 +277,16 @@ def select(connection: sa.Connection, view: View, chosen: Filter, *, limit: int)
     return [memory_from_row(row) for row in connection.execute(statement, values)]
 
 
-def counts(connection: sa.Connection) -> dict[str, dict[str, int]]:
-    """How many memories there are of each kind, type and status."""
+def counts(connection: sa.Connection, view: View | None = None) -> dict[str, dict[str, int]]:
+    """How many visible memories there are of each kind, type and status; None: all of them."""
+    condition = "1" if view is None else view.where("m")
+    values = {} if view is None else view.params
     found: dict[str, dict[str, int]] = {}
-    for column in (tables.memories.c.kind, tables.memories.c.type, tables.memories.c.status):
-        statement = sa.select(column, sa.func.count()).group_by(column).order_by(column)
-        found[column.name] = {str(value): count for value, count in connection.execute(statement)}
+    for column in ("kind", "type", "status"):
+        statement = sa.text(
+            f"SELECT m.{column}, count(*) FROM memories m WHERE {condition}"
+            f" GROUP BY m.{column} ORDER BY m.{column}"
+        )
+        rows = connection.execute(statement, values)
+        found[column] = {str(value): count for value, count in rows}
     return found

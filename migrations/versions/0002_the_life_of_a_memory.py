@@ -151,6 +151,13 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("completed_at IS NULL AND consolidated_at IS NULL"),
     )
+    op.create_index(
+        "ix_memories_turn_id",
+        "memories",
+        ["session_id", "turn_id"],
+        unique=False,
+        sqlite_where=sa.text("turn_id IS NOT NULL AND kind = 'episode'"),
+    )
     # A message does not wait until parts of the text index are merged: that is done beside it.
     op.execute("INSERT INTO memory_fts (memory_fts, rank) VALUES ('automerge', 0)")
     # What was talked about before waits for its consolidation; a further turn opens it again.
@@ -159,6 +166,11 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("INSERT INTO memory_fts (memory_fts, rank) VALUES ('automerge', 4)")
+    op.drop_index(
+        "ix_memories_turn_id",
+        table_name="memories",
+        sqlite_where=sa.text("turn_id IS NOT NULL AND kind = 'episode'"),
+    )
     op.drop_index("ix_sessions_last_seen_at", table_name="sessions")
     op.drop_index(
         "ix_sessions_open",
