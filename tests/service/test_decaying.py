@@ -15,6 +15,7 @@ from memgraph.errors import DatabaseFull
 from memgraph.ids import CountingIds
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.jobs import JobReport
+from memgraph.service import changes
 from memgraph.service.life import decaying
 
 ACTIVE, RETRACTED = MemoryStatus.ACTIVE, MemoryStatus.RETRACTED
@@ -296,7 +297,7 @@ def test_what_cannot_be_brought_back_at_once_is_later(
 
         with host.opened("orc-1") as opened:
             with monkeypatch.context() as patched:
-                patched.setattr(decaying.changes, "restore", fail)
+                patched.setattr(changes, "restore", fail)
                 with pytest.raises(DatabaseFull):
                     opened.receipts.flush()
             assert status(orc, one) is RETRACTED

@@ -1,0 +1,113 @@
+"""A database of the first schema with a memory in it becomes one of today, and loses nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from working import NAME, working
+
+from memgraph.audit import anchor
+from memgraph.audit.journal import Head
+from memgraph.model.tables import metadata
+from memgraph.paths import OrchestratorPaths
+from memgraph.service import maintenance
+from memgraph.service.exchange_records import RECORDS
+from memgraph.storage import embeddings, integrity, migrating, provisioning, sqlite, vectors
+from memgraph.storage.text_index import search_terms
+
+OLD_EXPORT = Path(__file__).parent / "export_of_schema_0001.jsonl"
+LINES = [json.loads(line) for line in OLD_EXPORT.read_bytes().splitlines()]
+TABLES = {record.name: record.table.name for record in RECORDS}
+
+
+def old_database(paths: OrchestratorPaths) -> None:
+    """What stands in the export, in a file of the schema that it is from."""
+    for folder in paths.folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    connection = sqlite.connect(paths.database, busy_timeout_ms=100, create=True)
+    connection.execute(f"PRAGMA application_id = {provisioning.APPLICATION_ID}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    migrating.upgrade(connection, "0001")
+    connection.execute("BEGIN")
+    connection.executemany(
+        "INSERT INTO memory_metadata (key, value) VALUES (?, ?)",
+        [("orchestrator_id", NAME), ("created_at", "1767225600000")],
+    )
+    vectors.create_index(connection, 16)
+    for line in LINES[1:-1]:
+        insert(connection, TABLES[line["record"]], dict(line))
+    connection.execute("COMMIT")
+    connection.close()
+    with integrity.alone(paths.database) as queue:
+        embeddings.enqueue_missing(queue)
+    anchor.write(anchor.anchor_path(paths.database), Head(LINES[-2]["seq"], LINES[-2]["hash"]))
+
+
+def insert(connection: Any, table: str, values: dict[str, Any]) -> None:
+    del values["record"]
+    if table == "memories":
+        values |= {"orchestrator_id": NAME, "search_terms": search_terms(values["content"])}
+    if table == "memory_entities":
+        for kind, of in (("memory", "memories"), ("entity", "entities")):
+            [(pk,)] = connection.execute(
+                f"SELECT pk FROM {of} WHERE {kind}_id = ?", (values.pop(f"{kind}_id"),)
+            )
+            values[f"{kind}_pk"] = pk
+    texts = {
+        key: json.dumps(value) if isinstance(value, list | dict) else value
+        for key, value in values.items()
+    }
+    connection.execute(
+        f"INSERT INTO {table} ({', '.join(texts)}) VALUES ({', '.join('?' * len(texts))})",
+        list(texts.values()),
+    )
+
+
+def everything(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    with integrity.snapshot(path) as connection:
+        return {
+            name: sorted(integrity.rows(connection, f"SELECT * FROM {name}"), key=repr)
+            for name in metadata.tables
+            if name not in {"memory_metadata", "memory_embeddings"}
+        }
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> OrchestratorPaths:
+    found = OrchestratorPaths(tmp_path / "old", NAME)
+    old_database(found)
+    return found
+
+
+def test_a_memory_of_the_first_schema_is_upgraded_with_all_that_it_holds(
+    paths: OrchestratorPaths, tmp_path: Path
+) -> None:
+    with working(tmp_path / "old") as service:
+        assert service.health(NAME)["code"] == "storage.schema_outdated"
+        report = maintenance.upgrade(paths, service.clock)
+        assert (report.before, report.after) == ("0001", provisioning.SCHEMA_HEAD)
+        assert service.health(NAME)["status"] == "ready"
+        orc = service.orchestrator(NAME)
+        assert orc.verify().ok
+        # What was not consolidated waits for it, as a session that is over.
+        first = {one.session_id: one for one in orc.sessions(pending=True)}
+        assert list(first) == ["first"]
+        assert first["first"].completed_at == first["first"].last_seen_at
+        service.forget(NAME)
+        upgraded = everything(paths.database)
+    with working(tmp_path / "new") as service:
+        service.import_lines(NAME, io.BytesIO(OLD_EXPORT.read_bytes()))
+        service.forget(NAME)
+        assert everything(service.paths(NAME).database) == upgraded
+    with working(tmp_path / "old") as service:
+        orc = service.orchestrator(NAME)
+        found = orc.recall("Where does Anna Weber live?").items
+        assert "Anna Weber lives in Porto." in [each.memory.content for each in found]
+        orc.save_episode("Another turn.", session_id="first", source_role="user")
+        assert next(one for one in orc.sessions() if one.session_id == "first").pending == 3
+        assert orc.run("consolidation").state.value == "done"
+        assert orc.verify().ok
