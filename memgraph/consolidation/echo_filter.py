@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from memgraph.consolidation.turns import Turn
+from memgraph.model.enums import MemoryKind
 from memgraph.policy import echo
 from memgraph.policy.echo import EchoReason
 from memgraph.policy.echo_format import without_own_output
@@ -18,6 +19,7 @@ from memgraph.policy.sentences import split_sentences
 from memgraph.retrieval.stemming import fold, stem
 from memgraph.storage import echo_lines, echo_queries
 from memgraph.storage.database import Database
+from memgraph.storage.echo_queries import StandingText
 from memgraph.storage.visibility import View
 
 LOOKED_UP = 4
@@ -49,18 +51,6 @@ class EchoFilter:
         hashes = [each for turn in turns for each in echo.line_hashes(turn.content)]
         with database.read() as connection:
             self._load(connection, hashes)
-
-    def is_echo(
-        self,
-        text: str,
-        *,
-        source_role: str | None,
-        at_ms: int,
-        viewer: Viewer = DEFAULT_VIEWER,
-    ) -> EchoReason | None:
-        """Why a text as a whole is no source; None: something in it is."""
-        left = self.without_echo(text, source_role=source_role, at_ms=at_ms, viewer=viewer)
-        return left.reasons[0] if left.reasons and not left.text else None
 
     def without_echo(
         self,
@@ -140,11 +130,78 @@ class EchoFilter:
         with self._database.read() as connection:
             return list(echo_queries.contents(connection, memory_ids).values())
 
+    def stands(self, text: str, at_ms: int, view: View) -> bool:
+        """Whether memories in force, in a place of the view, say all of a line."""
+        said = [each for inner in echo.inner_texts(text) for each in split_sentences(inner)]
+        with self._database.read() as connection:
+            return all(
+                any(
+                    # What one agent keeps to itself tells nobody's turn.
+                    view.viewer.agent_id is not None or each.agent_id is None
+                    for each in _saying(connection, sentence, at_ms, view)
+                )
+                for sentence in said
+                if _WORDS.wording(sentence).terms
+            )
+
     def _load(self, connection: sa.Connection, hashes: Iterable[int]) -> None:
         unknown = set(hashes) - self._lines.keys()
         if unknown:
             found = echo_lines.find(connection, unknown)
             self._lines |= {each: found.get(each) for each in unknown}
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Which memories say what of a text. ``whole``: together they say all of it."""
+
+    whole: bool
+    memories: tuple[StandingText, ...]
+
+
+def repeated(
+    connection: sa.Connection, text: str, *, at_ms: int, view: View, session_id: str | None
+) -> Repeated:
+    """What of a text memories in force, of those that a view sees, say already.
+
+    Sentence by sentence, or clause by clause where no memory says a whole sentence. A turn counts
+    only when it was recalled in the day before, and never one of ``session_id``: what is told in
+    the conversation itself is news.
+    """
+    whole = True
+    memories: dict[str, StandingText] = {}
+    for sentence in (each for line in echo.units(text) for each in split_sentences(line)):
+        bare = echo.without_lead_in(echo.normal_marks(sentence))
+        said = [
+            [each for each in _saying(connection, part, at_ms, view) if _counts(each, session_id)]
+            for part in (bare, *_WORDS.clauses(bare))
+        ]
+        memories |= {each.memory_id: each for found in said for each in found}
+        whole = whole and (bool(said[0]) or (len(said) > 1 and all(said[1:])))
+    return Repeated(whole and bool(memories), tuple(memories.values()))
+
+
+def _counts(memory: StandingText, session_id: str | None) -> bool:
+    if memory.kind != MemoryKind.EPISODE:
+        return True
+    return memory.recalled > 0 and (session_id is None or memory.session_id != session_id)
+
+
+def _saying(connection: sa.Connection, text: str, at_ms: int, view: View) -> list[StandingText]:
+    """Memories in force, of those that a view sees, that say all of a sentence or clause."""
+    terms = _WORDS.wording(text).terms
+    if not terms:
+        return []
+    rare = sorted(terms, key=len, reverse=True)[:LOOKED_UP]
+    since = at_ms - echo.WINDOW_MS
+    found = echo_queries.standing_texts(connection, rare, at=at_ms, since=since, view=view)
+    line_hash = echo.form_hash(echo.normal_form(text))
+    return [
+        each
+        for each in found
+        if _WORDS.says_nothing_new(text, each.content)
+        or line_hash in echo.line_hashes(each.content)
+    ]
 
 
 @dataclass(slots=True)
@@ -197,8 +254,12 @@ class _Judge:
         # A turn that was recalled later is no echo of itself.
         if times is None or times[0] >= self.at_ms:
             return None
+        if echo.is_agent(self.source_role):
+            return EchoReason.LINE
+        # A person's own word is lost nowhere: it is left out where a memory goes on saying it.
         recent = times[1] >= self.at_ms - echo.WINDOW_MS
-        return EchoReason.LINE if recent or echo.is_agent(self.source_role) else None
+        stands = recent and self.filter.stands(text, self.at_ms, self.view)
+        return EchoReason.LINE if stands else None
 
     def _covered(self, connection: sa.Connection, text: str) -> EchoReason | None:
         """Whether earlier texts say all of a sentence: one says it, or one each of its clauses."""

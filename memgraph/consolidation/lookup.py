@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from memgraph.classification.relations import RelationGuess, Statement
 from memgraph.consolidation.comparing import Comparer, is_one_claim
@@ -71,7 +72,23 @@ def stands_against(guess: RelationGuess) -> bool:
     return odds[Relation.CONTRADICTS] + odds[Relation.UPDATES] >= LIKELY
 
 
-def is_protected(row: FactRow) -> bool:
+class Standing(Protocol):
+    """What protection is decided on."""
+
+    @property
+    def captured_by(self) -> str: ...
+
+    @property
+    def source_type(self) -> str: ...
+
+    @property
+    def decay_rate(self) -> float: ...
+
+    @property
+    def confidence(self) -> float: ...
+
+
+def is_protected(row: Standing) -> bool:
     """Confirmed, or told by a person: no model decides against it."""
     told = row.captured_by == CapturedBy.USER and row.source_type == SourceType.MANUAL
     return told or row.decay_rate == 0.0 or row.confidence >= 1.0

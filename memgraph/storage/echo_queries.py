@@ -25,6 +25,13 @@ _STOOD = (
     "EXISTS (SELECT 1 FROM memory_status h WHERE h.memory_id = m.memory_id"
     " AND h.status = 'active' AND h.since < :at AND (h.until IS NULL OR h.until > :since))"
 )
+# In force: neither replaced nor taken back, and not run out.
+_IN_FORCE = "m.status = 'active' AND (m.valid_until IS NULL OR m.valid_until > :at)"
+_SPEAKERS = (
+    "SELECT DISTINCT m.source_role FROM memory_derivations d"
+    " JOIN memories m ON m.memory_id = d.derived_from_id"
+    " WHERE d.memory_id = ? AND m.kind = 'episode'"
+)
 _BY_ID = (
     "SELECT memory_id, content FROM memories"
     " WHERE memory_id IN (SELECT value FROM json_each(?)) AND content <> ''"
@@ -64,6 +71,47 @@ def earlier_texts(
     values = view.params | {"match": match, "at": at, "since": since}
     rows = driver(connection).execute(statement, values).fetchall()
     return [EarlierText(content, bool(recalled), bool(stood)) for content, recalled, stood in rows]
+
+
+class StandingText(NamedTuple):
+    """A memory that is in force; ``recalled``: 1 if it was since the given moment, else 0."""
+
+    memory_id: str
+    content: str
+    kind: str
+    session_id: str | None
+    scope: str
+    scope_id: str | None
+    agent_id: str | None
+    sensitivity: str
+    recalled: int
+
+
+def standing_texts(
+    connection: sa.Connection, terms: Sequence[str], *, at: int, since: int, view: View
+) -> list[StandingText]:
+    """What the view sees in force at ``at``, stored before it, with all of the words.
+
+    Args:
+        terms: folded words, at least one; the index cuts them to their stems.
+        since: from when on a recall counts.
+    """
+    match = "{content search_terms} : (" + " AND ".join(f'"{term}"' for term in terms) + ")"
+    statement = (
+        "SELECT m.memory_id, m.content, m.kind, m.session_id, m.scope, m.scope_id, m.agent_id,"
+        f" m.sensitivity, coalesce({_RECALLED}, 0)"
+        " FROM (SELECT rowid AS pk FROM memory_fts WHERE memory_fts MATCH :match"
+        f" ORDER BY rowid DESC LIMIT {_MOST_MATCHES}) f CROSS JOIN memories m ON m.pk = f.pk"
+        f" WHERE m.created_at < :at AND {_IN_FORCE} AND {view.where('m')} LIMIT {_MOST_TEXTS}"
+    )
+    values = view.params | {"match": match, "at": at, "since": since}
+    rows = driver(connection).execute(statement, values).fetchall()
+    return [StandingText._make(row) for row in rows]
+
+
+def speakers(connection: sa.Connection, memory_id: str) -> list[str | None]:
+    """Who said the turns that a memory was derived from; none: it comes from no conversation."""
+    return [row[0] for row in driver(connection).execute(_SPEAKERS, (memory_id,))]
 
 
 def contents(connection: sa.Connection, memory_ids: Collection[str]) -> dict[str, str]:

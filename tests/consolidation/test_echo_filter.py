@@ -25,7 +25,8 @@ def judge(
     with service.opened(NAME) as opened:
         at = service.clock.now_ms()
         found = echo_filter(opened, [Turn("ep_1", text, role, at)])
-        return found.is_echo(text, source_role=role, **{"at_ms": at, **fields})
+        left = found.without_echo(text, source_role=role, **{"at_ms": at, **fields})
+        return left.reasons[0] if left.reasons and not left.text else None
 
 
 @pytest.fixture
@@ -178,7 +179,36 @@ def test_what_other_parts_hand_out_counts_too(
     with service.opened(NAME) as opened:
         assert not record_handed_out(opened, ["Goal: " + KNOWN], at_ms=clock.now_ms())
     clock.advance(ms=60_000)
+    assert judge(service, KNOWN) is EchoReason.LINE
+
+
+def test_a_person_s_line_is_left_out_only_where_a_memory_in_force_says_it(
+    service: MemoryService, told: Orchestrator, clock: FixedClock
+) -> None:
     assert judge(service, KNOWN, "user") is EchoReason.LINE
+    with service.opened(NAME) as opened:
+        record_handed_out(opened, ["The mill was sold in April."], at_ms=clock.now_ms())
+    clock.advance(ms=60_000)
+    assert judge(service, "The mill was sold in April.", "user") is None
+    [found] = told.list_memories()
+    told.correct(found.memory_id, "Mira moved to Linz in May 2025.", reason="mistaken")
+    clock.advance(ms=60_000)
+    assert judge(service, KNOWN, "user") is None
+
+
+def test_a_person_s_line_is_kept_where_the_reader_does_not_see_what_says_it(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    there = service.orchestrator(NAME, viewer=Viewer(project_ids=frozenset({"a"})))
+    there.remember(KNOWN, scope=Scope.PROJECT, scope_id="a")
+    there.remember("The rent is 640 euros now.", valid_until=clock.now_ms() + 90_000)
+    clock.advance(ms=60_000)
+    assert len(there.recall("Where does Mira live, and what is the rent?").items) == 2
+    clock.advance(ms=60_000)
+    other = Viewer(project_ids=frozenset({"b"}))
+    assert judge(service, KNOWN, "user", viewer=other) is None
+    assert judge(service, KNOWN, "user", viewer=there.viewer) is EchoReason.LINE
+    assert judge(service, "The rent is 640 euros now.", "user") is None
 
 
 def test_old_lines_go(service: MemoryService, told: Orchestrator, clock: FixedClock) -> None:

@@ -25,6 +25,9 @@ def echo_filter(opened: Opened, turns: Sequence[Turn] = ()) -> EchoFilter:
     """The filter for a page of turns; what this process handed out until now is written first,
     and what any process has written is hashed.
 
+    Receipts that wait in another process are not known here yet: what it handed out in the last
+    moments is told only by what stands in memory.
+
     Raises:
         StorageError: nothing was decided.
     """
