@@ -188,7 +188,7 @@ def _with_subject(text: str) -> str:
     if not rest or rest[:1].isupper():
         return text
     following = rest.split(" ", 1)[0].lower()
-    if following in AUXILIARIES - {"be", "been", "have"}:
+    if following in _BEHIND_NAMES:
         return text  # a name that looks like a past form
     adverb = lower in ("just", "still", "finally", "recently", "even", "also", "already")
     verb = following if adverb else lower
@@ -218,6 +218,7 @@ def _goes_on(verb: str, text: str, *, adverb: bool) -> bool:
     return adverb or phrases("progress").match(text) is not None
 
 
+_BEHIND_NAMES: Final = AUXILIARIES - {"be", "been", "have"}
 # Not "been a long day".
 _SPENT: Final = re.compile(r"(?:\w+ )?been (?:\w+ )?(?:\w+ing|busy|to|back)\b", re.I)
 _AFTER_PARTICIPLE: Final = re.compile(r"\S+(?: \S+)? (?:by|and)\b", re.I)

@@ -47,6 +47,8 @@ _AT_LARGE: Final = word_list(
     "life nature love music art dance dancing yoga family friendship kindness creativity work "
     "money time food health sport sports teamwork faith hope home money-wise today tomorrow tonight"
 )
+_NO_NAME: Final = FUNCTION | AUXILIARIES | _AT_LARGE
+_BEFORE_NOUNS: Final = DETERMINERS | PREPOSITIONS
 _NO_SUBJECT: Final = FUNCTION - DETERMINERS | AUXILIARIES
 
 
@@ -92,7 +94,7 @@ def subject_of(text: str, words: Sequence[Word]) -> Subject | None:
 def _names_somebody(text: str, words: Sequence[Word]) -> bool:
     """Whether the sentence begins with a name."""
     head = words[0].text.removesuffix("'s")
-    if not head[:1].isupper() or head.lower() in FUNCTION | AUXILIARIES | _AT_LARGE:
+    if not head[:1].isupper() or head.lower() in _NO_NAME:
         return False
     lists = gazetteer()
     if head in lists.given and head not in lists.ambiguous:
@@ -111,7 +113,7 @@ def _verb_of(words: Sequence[Word], *, named: bool) -> int | None:
         if named and at == 1 and lower in UNCHANGING:
             return at
         third = lower in _THIRDS or (named and is_plural(lower))
-        if third and before not in DETERMINERS | PREPOSITIONS and not words[at].text[:1].isupper():
+        if third and before not in _BEFORE_NOUNS and not words[at].text[:1].isupper():
             return at
         # "The new printer jams": an s-form behind a noun that is no plural.
         if at > 1 and is_plural(lower) and words[at - 2].lower in _MARKERS:
