@@ -31,6 +31,8 @@
     ├── IngestRejected               ingest.rejected
     ├── ImportRejected               import.rejected
     ├── JournalBroken                journal.broken
+    ├── JobFailed                    job.failed
+    ├── ToolRefused                  tool.refused
     ├── ExtraMissing                 extra.missing
     └── BenchFailed                  bench.failed
 """
@@ -182,6 +184,18 @@ class ImportRejected(MemgraphError):
 
 class JournalBroken(MemgraphError):
     code = "journal.broken"
+
+
+class JobFailed(MemgraphError):
+    """A run did not come to its end; ``details["cause"]`` is the code of what stopped it."""
+
+    code = "job.failed"
+
+
+class ToolRefused(MemgraphError):
+    """A tool of a language model answered with an error; ``details["cause"]`` is its code."""
+
+    code = "tool.refused"
 
 
 class ExtraMissing(MemgraphError):

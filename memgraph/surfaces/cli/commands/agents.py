@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memgraph.errors import InvalidInput
+from memgraph.errors import ToolRefused
 from memgraph.surfaces.cli.building import OrchestratorName, make_command
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen
@@ -56,8 +56,8 @@ def call(
     return Report({"answer": answer}, show, None if refused is None else _refusal(refused))
 
 
-def _refusal(told: dict[str, str]) -> InvalidInput:
-    return InvalidInput(f"{told['code']}: {told['message']}")
+def _refusal(told: dict[str, str]) -> ToolRefused:
+    return ToolRefused(told["message"], cause=told["code"])
 
 
 COMMANDS: dict[str, Any] = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import Conflict, InvalidInput, MemgraphError
+from memgraph.errors import InvalidInput, JobFailed, MemgraphError
 from memgraph.surfaces.cli.building import OrchestratorName, make_command, value
 from memgraph.surfaces.cli.commands.shaping import as_json, moment, short
 from memgraph.surfaces.cli.invocation import Invocation, Report, flush, invocation, write_json
@@ -50,6 +50,7 @@ def worker(
 
     Prints a line per run, with --json one JSON object per line. SIGTERM and SIGINT end it after
     the batch in hand. Several workers may run on the same root: each job has one runner.
+    With --once it ends with 1 when a run failed.
     """
     given = invocation(context)
     ran: list[str] = []
@@ -79,7 +80,8 @@ def worker(
                 working.run()
     data = {"runs": len(ran), "failed": sum(each in ("failed", "abandoned") for each in ran)}
     line = f"{data['runs']} runs, {data['failed']} failed"
-    return Report(data, lambda screen: screen.line(line), failed[0] if once and failed else None)
+    refusal = failed[0] if failed else JobFailed(line) if data["failed"] else None
+    return Report(data, lambda screen: screen.line(line), refusal if once else None)
 
 
 def jobs(
@@ -125,7 +127,7 @@ def run(
     session_id = _session(given, job)
     if dry_run and job not in (Job.CONSOLIDATION, Job.CONSOLIDATE):
         raise InvalidInput("--dry-run is for a consolidation", field="dry_run")
-    with _service(given, now) as service:
+    with _term_is_interrupt(), _service(given, now) as service:
         handle = given.handle(service, orchestrator)
         with stages(job.value) as told:
             if dry_run:
@@ -155,6 +157,16 @@ def _ended_by_signals(working: Worker) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _term_is_interrupt() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: it gives its lease back and is recorded as stopped."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -192,7 +204,7 @@ def _ran(runs: Sequence[JobRun], embedding: dict[str, Any]) -> Report:
     refusal = None
     last = runs[-1]
     if last.failed:
-        refusal = Conflict(f"{last.job} {last.state}: {_error(last)}")
+        refusal = JobFailed(f"{last.job} {last.state}: {_error(last)}", cause=last.error_code)
     rows = [_run_row(each) for each in runs]
     return Report(
         {"runs": [as_json(each) for each in runs], "embedding": embedding},
@@ -215,6 +227,8 @@ def _rehearsed(reports: Sequence[SessionReport]) -> Report:
                 screen.table(("outcome", "type", "content", "id"), rows)
             for edge in each.edges:
                 screen.line(f"{short(edge.from_id)} {edge.edge_type} {short(edge.to_id)}")
+            if not each.facts:
+                screen.line("nothing to keep")
             for item in each.rejected:
                 screen.line(f"rejected {item.code}: {item.where}")
             if each.reason is not None:
