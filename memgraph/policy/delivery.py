@@ -13,6 +13,7 @@ MOST_TAKEN = 10_000
 # What a subscriber has not had waits for it, but not for ever: it may never come back.
 KEEP_WAITING_MS = 30 * DAY_MS
 MOST_WAITING = 1_000_000
+MOST_PARKED = 10_000
 
 
 def pause_ms(attempts: int) -> int:

@@ -77,15 +77,21 @@ class Background:
         """Whether everything that was woken for is done, within a time."""
         return self._idle.wait(timeout_s)
 
-    def stop(self) -> None:
-        """Ends the thread after the batch in hand."""
+    def stop(self, patience_s: float | None = None) -> bool:
+        """Ends the thread after the batch in hand; gives whether it has ended.
+
+        Args:
+            patience_s: how long to wait for that; None: as long as it takes.
+        """
         self._stop.set()
         self._wake.set()
         with self._start_lock:
             thread = self._thread
         # A chore may come to close what it works for.
         if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            thread.join(patience_s)
+            return not thread.is_alive()
+        return True
 
     def _run(self) -> None:
         try:

@@ -14,7 +14,7 @@ from memgraph.storage import events, sessions
 if TYPE_CHECKING:
     from memgraph.model.conversation import AgentTurn, SessionInfo, UserTurn
     from memgraph.model.events import EventFailure, Handler
-    from memgraph.service.life.events import Delivery
+    from memgraph.service.life.events import Delivery, Subscriber
 
 MOST_SESSIONS = 1_000
 MOST_FAILURES = 1_000
@@ -96,10 +96,11 @@ class SessionsHandle(WritingHandle):
 
         The name stands for the subscriber across restarts and processes: what happened while
         nobody had it comes when somebody subscribes under it again, and of several processes that
-        have it one gets an event. Delivered in a thread, or by ``deliver_events`` where the service
-        has no background. A handler that raises gets the event again after 1 s, 5 s, 25 s, 2 and
-        10 minutes; then it is put aside, see ``event_failures``. Subscribers are the host's own:
-        they hear of every session and memory, by id, whatever this handle's viewer may see.
+        have it one gets an event. Delivered in a thread of its own, or by ``deliver_events`` where
+        the service has no background. A handler that raises gets the event again after 1 s, 5 s,
+        25 s, 2 and 10 minutes; then it is put aside, see ``event_failures``. Subscribers are the
+        host's own: they hear of every session and memory, by id, whatever this handle's viewer may
+        see.
 
         Args:
             topics: of ``memgraph.model.events.EVENTS``; None: all.
@@ -120,9 +121,12 @@ class SessionsHandle(WritingHandle):
         if not 1 <= claim_s <= 86_400:
             raise InvalidInput("claim_s: 1 to 86,400", field="claim_s")
         given = Subscriber(name, handler, checked_topics(topics), int(claim_s * 1_000))
+        self._subscribe(given, from_start=from_start)
+
+    def _subscribe(self, given: Subscriber, *, from_start: bool) -> None:
         with self._service.opened(self.name) as opened:
             with opened.database.write() as connection:
-                events.register(connection, name, from_start=from_start)
+                events.register(connection, given.name, from_start=from_start)
             opened.subscribers.add(given)
             self._tell_soon(opened)
 
@@ -155,16 +159,22 @@ class SessionsHandle(WritingHandle):
     def event_failures(self, *, limit: int = 100) -> list[EventFailure]:
         """Events that a subscriber did not take after all attempts, newest first.
 
+        Those about sessions or memories that this handle may not see are left out.
+
         Args:
             limit: 1 to 1,000.
         """
         if not 1 <= limit <= MOST_FAILURES:
             raise InvalidInput(f"limit: 1 to {MOST_FAILURES:,}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return events.failures(connection, limit)
+            return events.failures(connection, limit, self._view)
 
     def retry_events(self) -> int:
-        """Hand subscribers of this process what was put aside, once; gives how many they took."""
+        """Hand subscribers of this process what was put aside, once; gives how many they took.
+
+        One that is at work on an event, here or in another process, is left out, and so is one
+        that has a pause after a failure.
+        """
         with self._service.opened(self.name) as opened:
             return opened.events.retry()
 

@@ -24,6 +24,7 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service.background import Background
 from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
+from memgraph.service.life.couriers import Couriers
 from memgraph.service.life.events import EventBus, Subscribers
 from memgraph.service.life.reflections import LatestReflections
 from memgraph.service.life.upkeep import Upkeep
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from memgraph.service.life.models import LanguageModel
     from memgraph.service.writing import Writer
     from memgraph.storage.vector_cache import HeldVectors
+
+HANDLER_PATIENCE_S = 3.0
+"""How long closing waits for subscribers that are at an event."""
 
 
 @dataclass(slots=True)
@@ -104,11 +108,9 @@ class Opened:
         # Of the service: they outlive an orchestrator that is closed for being idle.
         self.subscribers = Subscribers() if subscribers is None else subscribers
         self.events = EventBus(database, clock, self.log, self.subscribers)
-        # A thread of its own: a subscriber may take long, and embedding need not wait for it.
-        self.courier = Background(
-            (self.events.deliver,), lambda error: self.log.failure("events", error)
-        )
-        self.upkeep = Upkeep(database, clock, self.log)
+        # Threads of their own: a subscriber may take long, and nothing else need wait for it.
+        self.courier = Couriers(self.events, self.log)
+        self.upkeep = Upkeep(database, clock, self.log, self.subscribers)
         self.receipts = ReceiptBook(database, self._bring_back)
         self.reflections = LatestReflections(database)
         self.background = Background(
@@ -220,7 +222,7 @@ class Opened:
     def close(self) -> None:
         """Write what waits and close the database, whatever goes wrong with the former."""
         try:
-            self.courier.stop()
+            self.courier.stop(HANDLER_PATIENCE_S)
             self.background.stop()
             # Who only read leaves everything as it is.
             upkeep = (self.upkeep.run,) if self.database.commits else ()

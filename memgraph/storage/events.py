@@ -16,6 +16,7 @@ from memgraph.model.events import Event, EventFailure
 from memgraph.policy.delivery import KEEP_TAKEN_MS, KEEP_WAITING_MS, removable_through
 from memgraph.storage.encoding import compact_json
 from memgraph.storage.statements import Insert, driver
+from memgraph.storage.visibility import View
 
 _append = Insert("events", ("at", "topic", "payload"))
 _LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"
@@ -131,17 +132,34 @@ def unpark(connection: sa.Connection, subscriber: str, seq: int) -> None:
     )
 
 
-def failures(connection: sa.Connection, limit: int) -> list[EventFailure]:
-    """Parked events of all subscribers, newest first."""
+def failures(connection: sa.Connection, limit: int, view: View | None = None) -> list[EventFailure]:
+    """Parked events of all subscribers, newest first, but those about what a view hides."""
+    terms = "1" if view is None else _may_see(view)
     found = driver(connection).execute(
-        "SELECT subscriber, seq, topic, at, error_code FROM event_failures"
-        " ORDER BY seq DESC, subscriber LIMIT ?",
-        (limit,),
+        "SELECT f.subscriber, f.seq, f.topic, f.at, f.error_code FROM event_failures f"
+        f" WHERE {terms} ORDER BY f.seq DESC, f.subscriber LIMIT :limit",
+        {**({} if view is None else view.params), "limit": limit},
     )
     return [
         EventFailure(subscriber=name, seq=seq, topic=topic, at=at, error_code=code)
         for name, seq, topic, at, code in found
     ]
+
+
+def _may_see(view: View) -> str:
+    """That an event of ``f`` is about nothing that is hidden."""
+    field = "json_extract(f.payload, '$.{}')".format
+    seen = f"SELECT 1 FROM memories m WHERE {view.where('m')}"
+    session = field("session_id")
+    terms = [
+        f"({session} IS NULL OR"
+        f" EXISTS ({seen} AND m.kind = 'episode' AND m.session_id = {session}))"
+    ]
+    terms += [
+        f"({one} IS NULL OR EXISTS ({seen} AND m.memory_id = {one}))"
+        for one in map(field, ("memory_id", "from_id", "to_id"))
+    ]
+    return " AND ".join(terms)
 
 
 def failing(connection: sa.Connection) -> bool:
@@ -186,14 +204,39 @@ def remove(connection: sa.Connection, through: int, limit: int) -> int:
     return int(done.rowcount)
 
 
-def skip(connection: sa.Connection, through: int) -> list[str]:
-    """Move on those who have not had events that are to go; gives their names."""
+def behind(connection: sa.Connection, through: int) -> dict[str, int]:
+    """Who has not had all events up to a number, and how far each has come."""
     found = driver(connection).execute(
+        "SELECT subscriber, delivered_seq FROM event_cursors WHERE delivered_seq < ?"
+        " ORDER BY subscriber",
+        (through,),
+    )
+    return dict(found.fetchall())
+
+
+def some_between(connection: sa.Connection, seq: int, through: int, topics: Sequence[str]) -> bool:
+    """Whether there are events of these topics after a number, up to another."""
+    found = after(connection, seq, topics, 1)
+    return bool(found) and found[0].seq <= through
+
+
+def prune_failures(connection: sa.Connection, *, before: int, keep: int) -> int:
+    """Drop parked events from before a time, and the oldest over a number; gives how many."""
+    done = driver(connection).execute(
+        "DELETE FROM event_failures WHERE at < ? OR seq <="
+        " (SELECT seq FROM event_failures ORDER BY seq DESC LIMIT 1 OFFSET ?)",
+        (before, keep),
+    )
+    return int(done.rowcount)
+
+
+def skip(connection: sa.Connection, through: int) -> None:
+    """Move on those who have not had events that are to go."""
+    driver(connection).execute(
         "UPDATE event_cursors SET delivered_seq = ?, attempts = 0, next_attempt_at = 0"
-        " WHERE delivered_seq < ? RETURNING subscriber",
+        " WHERE delivered_seq < ?",
         (through, through),
     )
-    return sorted(name for (name,) in found.fetchall())
 
 
 def _before(connection: sa.Connection, at: int, last: int) -> int:

@@ -13,7 +13,8 @@ from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.events import Delivered, Handler
 from memgraph.policy.delivery import KEEP_TAKEN_MS, KEEP_WAITING_MS, MOST_ATTEMPTS
-from memgraph.service.life.events import INTERRUPTED, PAGE
+from memgraph.service import opened as opened_module
+from memgraph.service.life.events import INTERRUPTED, PAGE, Later
 
 COMPLETED = "memory.session_completed"
 PATIENCE_S = 10.0
@@ -295,3 +296,126 @@ def test_a_claim_of_a_clock_that_was_ahead_holds_up_nothing(
     orc.subscribe("one", taker)
     orc.deliver_events()
     assert taker.seqs == [1]
+
+
+def test_one_that_blocks_holds_up_nobody_and_not_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opened_module, "HANDLER_PATIENCE_S", 0.1)
+    go, came = threading.Event(), threading.Event()
+    with MemoryService(tmp_path, environ={}) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.subscribe("slow", lambda _: go.wait(PATIENCE_S))
+        orc.subscribe("quick", lambda given: came.set() if given.seq == 2 else None)
+        say(orc, "s", "s")
+        assert came.wait(PATIENCE_S)
+        closing = threading.Thread(target=service.close)
+        closing.start()
+        closing.join(PATIENCE_S / 2)
+        assert not closing.is_alive()
+        assert not go.is_set()
+        go.set()
+    log = service.paths("orc-1").log_file.read_text()
+    assert "events.subscriber_blocks" in log
+
+
+def test_a_subscriber_to_a_rare_topic_keeps_no_other_events(
+    orc: Orchestrator, clock: FixedClock, service: MemoryService
+) -> None:
+    taker = Taker()
+    orc.subscribe("rare", taker, topics=["memory.contradiction_found"])
+    turns = [{"content": "Hi.", "session_id": "s", "source_role": "user"}]
+    orc.save_episodes(turns * (PAGE + 1))
+    orc.deliver_events()
+    clock.advance(ms=KEEP_TAKEN_MS + 1)
+    orc.save_episodes(turns)
+    orc.deliver_events()
+    assert rows(orc, "events") == 1
+    clock.advance(ms=KEEP_WAITING_MS + 1)
+    orc.save_episodes(turns)
+    orc.deliver_events()
+    assert rows(orc, "events") == 1
+    log = service.paths("orc-1").log_file
+    assert not log.exists() or "events.lost" not in log.read_text()
+
+
+def test_what_comes_later_is_no_failure(
+    orc: Orchestrator, clock: FixedClock, service: MemoryService
+) -> None:
+    taker = Taker()
+    busy = True
+
+    def handle(given: Delivered) -> None:
+        if busy:
+            raise Later(60_000)
+        taker(given)
+
+    orc.subscribe("one", handle)
+    say(orc, "s", "s")
+    for _ in range(2 * MOST_ATTEMPTS):
+        told = orc.deliver_events()
+        assert (told.handled, told.failed, told.parked) == (0, 0, 0)
+        clock.advance(ms=60_000)
+    assert service.health("orc-1")["degraded"] == []
+    busy = False
+    assert orc.deliver_events().handled == 2
+
+
+def test_so_many_events_are_delivered_and_no_more(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    takers = {"one": Taker(), "two": Taker()}
+    for name, taker in takers.items():
+        orc.subscribe(name, taker)
+    say(orc, *["s"] * 5)
+    with service.opened("orc-1") as opened:
+        assert opened.events.deliver(only="one", most=3).handled == 3
+        assert opened.events.deliver(only="one", most=3).handled == 2
+    assert (takers["one"].seqs, takers["two"].seqs) == ([1, 2, 3, 4, 5], [])
+
+
+def parked(orc: Orchestrator, clock: FixedClock, taker: Taker) -> None:
+    """One event of the subscriber ``one`` that is put aside."""
+    orc.subscribe("one", taker)
+    say(orc, "s")
+    taker.failing = ValueError("no")
+    for _ in range(MOST_ATTEMPTS):
+        orc.deliver_events()
+        clock.advance(ms=LONG_MS)
+    taker.failing = None
+    assert len(orc.event_failures()) == 1
+
+
+def test_who_tries_again_waits_for_nobody_and_is_alone(
+    tmp_path: Path, orc: Orchestrator, clock: FixedClock, service: MemoryService
+) -> None:
+    taker, tried = Taker(), []
+    parked(orc, clock, taker)
+    other = MemoryService(service.root, clock=clock, environ={}, background=False)
+    handle = other.orchestrator("orc-1")
+    handle.subscribe("one", taker)
+
+    def asks(_: Delivered) -> None:
+        # In this process, and in another one.
+        tried.append((orc.retry_events(), handle.retry_events()))
+
+    orc.unsubscribe("one")
+    orc.subscribe("one", asks)
+    say(orc, "s")
+    orc.deliver_events()
+    assert tried == [(0, 0)]
+    assert taker.seqs == []
+    assert handle.retry_events() == 1
+    assert taker.seqs == [1]
+    other.close()
+
+
+def test_what_was_put_aside_goes_some_day(
+    orc: Orchestrator, clock: FixedClock, service: MemoryService
+) -> None:
+    parked(orc, clock, Taker())
+    clock.advance(ms=KEEP_WAITING_MS)
+    orc.deliver_events()
+    assert orc.event_failures() == []
+    assert service.health("orc-1")["degraded"] == []
+    assert "events.given_up" in service.paths("orc-1").log_file.read_text()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from memgraph.clock import Clock
@@ -24,6 +24,7 @@ from memgraph.storage.database import Database
 from memgraph.storage.events import Cursor, StoredEvent
 
 PAGE: Final = 64
+MOST_RETRIED: Final = 1_000
 # A handler that is quick need not have its cursor written after every event.
 SAVE_AFTER_MS: Final = 500
 INTERRUPTED: Final = "events.interrupted"
@@ -36,12 +37,28 @@ class Subscriber:
     Attributes:
         topics: what it asks for, sorted.
         claim_ms: how long it may take over one event before another process tries it too.
+        threaded: a thread of the service's delivers to it; else who subscribed does.
+        at_work: held by whoever delivers to it, so that it gets one event at a time.
     """
 
     name: str
     handler: Handler
     topics: tuple[str, ...]
     claim_ms: int
+    threaded: bool = True
+    at_work: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+
+class Later(Exception):
+    """Raised by a handler that cannot take an event now: it comes again and counts as no attempt.
+
+    Args:
+        pause_ms: not before so long; 0 when another process may take it at once.
+    """
+
+    def __init__(self, pause_ms: int = 0) -> None:
+        super().__init__(pause_ms)
+        self.pause_ms = pause_ms
 
 
 class Subscribers:
@@ -66,6 +83,10 @@ class Subscribers:
         with self._lock:
             return tuple(self._known.values())
 
+    def find(self, name: str) -> Subscriber | None:
+        with self._lock:
+            return self._known.get(name)
+
 
 @dataclass(slots=True)
 class Delivery:
@@ -80,6 +101,11 @@ class Delivery:
     handled: int = 0
     failed: int = 0
     parked: int = 0
+
+    @property
+    def passed(self) -> int:
+        """Events that the cursor went past."""
+        return self.handled + self.parked
 
 
 @dataclass(slots=True)
@@ -105,73 +131,129 @@ class EventBus:
         self._database = database
         self._clock = clock
         self._log = log
-        self._subscribers = subscribers
-        self._one_at_a_time = threading.Lock()
+        self.subscribers = subscribers
         # Who did not take the last event it was given by this process.
         self.failing: set[str] = set()
 
     @property
     def wanted(self) -> bool:
         """Whether anybody in this process has subscribed."""
-        return bool(self._subscribers.all())
+        return bool(self.subscribers.all())
 
-    def deliver(self, stop: Callable[[], bool] = lambda: False) -> Delivery:
+    def deliver(
+        self,
+        stop: Callable[[], bool] = lambda: False,
+        *,
+        only: str | None = None,
+        most: int | None = None,
+    ) -> Delivery:
         """Hand every subscriber what it has not had yet; no transaction is open meanwhile.
 
-        A subscriber that raises gets the event again after a pause, and holds up nobody else.
+        A subscriber that raises gets the event again after a pause, and holds up nobody else. One
+        that another thread delivers to is left to that thread.
+
+        Args:
+            only: the name of the one subscriber that is to get something.
+            most: so many events for each subscriber, then it returns.
 
         Raises:
             StorageError: the database failed; what was not noted as taken comes again.
         """
-        told = Delivery()
-        if not self._one_at_a_time.acquire(blocking=False):
-            # Another thread is at it, or a handler that asks for what it is part of.
-            return told
-        try:
-            for subscriber in self._subscribers.all():
-                while not stop() and self._page(subscriber, told, stop):
-                    pass
-        finally:
-            self._one_at_a_time.release()
-        return told
+        total = Delivery()
+        for subscriber in self._chosen(only):
+            told = Delivery()
+            # Not free: another thread is at it, or a handler that asks for what it is part of.
+            if subscriber.at_work.acquire(blocking=False):
+                try:
+                    while not stop() and self._page(subscriber, told, stop, most):
+                        pass
+                finally:
+                    subscriber.at_work.release()
+            total.handled += told.handled
+            total.failed += told.failed
+            total.parked += told.parked
+        return total
 
-    def retry(self, stop: Callable[[], bool] = lambda: False) -> int:
-        """Hand subscribers of this process what was put aside; gives how many they took."""
+    def retry(self, stop: Callable[[], bool] = lambda: False, *, only: str | None = None) -> int:
+        """Hand subscribers of this process what was put aside; gives how many they took.
+
+        One that is at work, here or in another process, or that has a pause, is left out.
+        """
         taken = 0
-        for subscriber in self._subscribers.all():
-            with self._database.read() as connection:
-                parked = events.parked(connection, subscriber.name, PAGE)
-            for event in parked:
-                if stop():
-                    return taken
-                if self._handle(subscriber, event) is None:
-                    taken += 1
-                    with self._database.write() as connection:
-                        events.unpark(connection, subscriber.name, event.seq)
+        for subscriber in self._chosen(only):
+            if subscriber.at_work.acquire(blocking=False):
+                try:
+                    taken += self._retry(subscriber, stop)
+                finally:
+                    subscriber.at_work.release()
         return taken
 
-    def _page(self, subscriber: Subscriber, told: Delivery, stop: Callable[[], bool]) -> bool:
-        """One page of one subscriber's events; gives whether there may be more for now."""
-        now = self._clock.now_ms()
+    def _chosen(self, only: str | None) -> Sequence[Subscriber]:
+        return [each for each in self.subscribers.all() if only is None or each.name == only]
+
+    def _retry(self, subscriber: Subscriber, stop: Callable[[], bool]) -> int:
         with self._database.read() as connection:
             cursor = events.cursor(connection, subscriber.name)
-            if cursor is None or _is_put_off(cursor, now, subscriber.claim_ms):
-                return False
-            # An event that ended its process is found out when it comes alone.
-            size = 1 if cursor.attempts else PAGE
-            page = events.after(connection, cursor.delivered_seq, subscriber.topics, size)
-            if not page:
-                return False
+            parked = events.parked(connection, subscriber.name, MOST_RETRIED)
+        if not parked or cursor is None or (turn := self._begin(subscriber, cursor)) is None:
+            return 0
+        taken = 0
+        for event in parked:
+            if stop():
+                break
+            try:
+                code = self._handle(subscriber, event)
+            except Later:
+                break
+            if code is None:
+                taken += 1
+                with self._database.write() as connection:
+                    events.unpark(connection, subscriber.name, event.seq)
+            if not self._advance(turn, turn.cursor):
+                return taken
+        self._save(turn, Cursor(cursor.delivered_seq, cursor.attempts, 0))
+        return taken
+
+    def _begin(self, subscriber: Subscriber, cursor: Cursor) -> _Turn | None:
+        """Take a claim; None: somebody else has one, or there is a pause."""
+        now = self._clock.now_ms()
+        if _is_put_off(cursor, now, subscriber.claim_ms):
+            return None
         until = now + subscriber.claim_ms
         with self._database.write(durable=False) as connection:
             if not events.claim(connection, subscriber.name, cursor, until):
+                return None
+        begun = Cursor(cursor.delivered_seq, cursor.attempts + 1, until)
+        return _Turn(subscriber, until, begun, now)
+
+    def _page(
+        self,
+        subscriber: Subscriber,
+        told: Delivery,
+        stop: Callable[[], bool],
+        most: int | None,
+    ) -> bool:
+        """One page of one subscriber's events; gives whether there may be more for now."""
+        room = PAGE if most is None else min(PAGE, most - told.passed)
+        with self._database.read() as connection:
+            cursor = events.cursor(connection, subscriber.name)
+            if cursor is None or room <= 0:
                 return False
-        turn = _Turn(
-            subscriber, until, Cursor(cursor.delivered_seq, cursor.attempts + 1, until), now
-        )
+            # An event that ended its process is found out when it comes alone.
+            size = 1 if cursor.attempts else room
+            page = events.after(connection, cursor.delivered_seq, subscriber.topics, size)
+            last = events.last_seq(connection)
+        # Events of other topics are passed by now and then, so that they need not be kept.
+        if not page and last - cursor.delivered_seq < PAGE:
+            return False
+        if (turn := self._begin(subscriber, cursor)) is None:
+            return False
         for event in page:
             if stop() or not self._one(turn, event, told):
                 break
+        else:
+            if len(page) < size:
+                turn.cursor = Cursor(last, 0, 0)
         if turn.settled:
             return False
         return self._save(turn, Cursor(turn.cursor.delivered_seq, 0, 0)) and len(page) == size
@@ -181,7 +263,13 @@ class EventBus:
         subscriber, attempts = turn.subscriber, turn.cursor.attempts
         # One that was begun so often and never came to an end has ended its process each time.
         code = INTERRUPTED if attempts > 1 and gives_up(attempts - 1) else None
-        code = code or self._handle(subscriber, event)
+        try:
+            code = code or self._handle(subscriber, event)
+        except Later as later:
+            again = self._clock.now_ms() + later.pause_ms
+            self._save(turn, Cursor(turn.cursor.delivered_seq, attempts - 1, again))
+            turn.settled = True
+            return False
         if code is None:
             told.handled += 1
             return self._advance(turn, Cursor(event.seq, 1, turn.claimed))
@@ -195,10 +283,12 @@ class EventBus:
         return False
 
     def _handle(self, subscriber: Subscriber, stored: StoredEvent) -> str | None:
-        """The code of what the handler raised; None: it took the event."""
+        """The code of what the handler raised; None: it took the event. Raises Later."""
         try:
             event = event_of(stored.topic, json.loads(stored.payload))
             subscriber.handler(Delivered(stored.seq, stored.at, event))
+        except Later:
+            raise
         # What it raises is logged, counted and shown by health, and the event comes again; other
         # subscribers and the rest of the background go on.
         except Exception as error:  # noqa: BLE001 - a handler may raise anything
@@ -231,6 +321,8 @@ class EventBus:
             held = events.move(connection, turn.subscriber.name, turn.claimed, cursor)
             if held:
                 events.park(connection, turn.subscriber.name, event, code)
+        # From here on the database tells of it.
+        self.failing.discard(turn.subscriber.name)
         turn.cursor, turn.settled = cursor, not held
         return held
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from memgraph.clock import Clock
 from memgraph.log import EventLog
+from memgraph.model.events import EVENTS
+from memgraph.policy.delivery import KEEP_WAITING_MS, MOST_PARKED
+from memgraph.service.life.events import Subscribers
 from memgraph.storage import events, text_index
 from memgraph.storage.database import Database
 
@@ -25,10 +28,13 @@ REMOVED_AT_ONCE: Final = 2_000
 class Upkeep:
     """Small steps, each a transaction that nobody waits for long."""
 
-    def __init__(self, database: Database, clock: Clock, log: EventLog) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, log: EventLog, subscribers: Subscribers
+    ) -> None:
         self._database = database
         self._clock = clock
         self._log = log
+        self._subscribers = subscribers
         self._merged_at = database.commits
         self._events_at = 0
 
@@ -42,6 +48,7 @@ class Upkeep:
         now = self._clock.now_ms()
         if now >= self._events_at:
             self._events_at = now + EVENTS_EVERY_MS
+            self._remove_failures(now)
             self._remove_events(now, stop)
 
     def _merge(self, stop: Callable[[], bool]) -> None:
@@ -65,6 +72,24 @@ class Upkeep:
         removed = REMOVED_AT_ONCE
         while removed == REMOVED_AT_ONCE and not stop():
             with self._database.write(durable=False) as connection:
-                for name in events.skip(connection, through):
-                    self._log.warning("events.lost", subscriber=name, through=through)
+                for name, seq in events.behind(connection, through).items():
+                    if events.some_between(connection, seq, through, self._topics(name)):
+                        self._log.warning("events.lost", subscriber=name, through=through)
+                events.skip(connection, through)
                 removed = events.remove(connection, through, REMOVED_AT_ONCE)
+
+    def _topics(self, name: str) -> Sequence[str]:
+        """What a subscriber asks for; of one that is not in this process nobody knows."""
+        known = self._subscribers.find(name)
+        return tuple(EVENTS) if known is None else known.topics
+
+    def _remove_failures(self, now: int) -> None:
+        with self._database.read() as connection:
+            if not events.failures(connection, 1):
+                return
+        with self._database.write(durable=False) as connection:
+            removed = events.prune_failures(
+                connection, before=now - KEEP_WAITING_MS, keep=MOST_PARKED
+            )
+        if removed:
+            self._log.warning("events.given_up", events=removed)
