@@ -29,8 +29,10 @@ class SessionInfo(Value):
 
     Attributes:
         turns: how many of its active turns the reader may see.
+        first_seen_at, last_seen_at: of the turns that the reader may see.
         pending: how many of those came after the last one that was consolidated.
-        completed_at: when it was told to be over; None: it is open.
+        completed_at: when it was told to be over; None: it is open, or its last turn is one that
+            the reader may not see.
         consolidated_at: when its last turn had become knowledge; None: it waits for that.
     """
 

@@ -31,11 +31,18 @@ class JobsHandle(Handle):
     """The part of ``Orchestrator`` that keeps a memory in order by itself."""
 
     def jobs(self, *, limit: int = 50) -> Sequence[JobRun]:
-        """What ran, the latest first; ``limit`` is 1..1000."""
+        """What ran, the latest first; ``limit`` is 1..1000.
+
+        Of a run about a session that this handle may not see, only that it ran and how it ended.
+        """
+        from memgraph.service.seen_runs import as_seen
+
         if not 1 <= limit <= MAX_RUNS:
             raise InvalidInput(f"limit is 1 to {MAX_RUNS}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return job_runs.latest(connection, limit)
+            return [
+                as_seen(connection, self._view, each) for each in job_runs.latest(connection, limit)
+            ]
 
     def job_plans(self) -> Sequence[JobPlan]:
         """When each job is next due, and what is overdue."""

@@ -31,6 +31,9 @@ _SEEN = (
     " next_sequence = max(next_sequence, excluded.next_sequence),"
     " completed_at = excluded.completed_at, consolidated_at = NULL"
 )
+_LAST_TURN = (
+    "SELECT max(m.pk) FROM memories m WHERE m.session_id = s.session_id AND m.kind = 'episode'"
+)
 _COMPLETE = "UPDATE sessions SET completed_at = ? WHERE session_id = ?"
 
 
@@ -104,18 +107,20 @@ def select(
 ) -> list[SessionInfo]:
     """Sessions of which the viewer may see a turn, the last one talked in first.
 
+    When it was talked in, and whether it is over, is told by the turns that may be seen.
+
     Args:
         pending: only those that wait for their consolidation, or only those that do not.
         before: the id of the last session of the page before.
     """
-    terms = [_has_turn(view, "s.session_id")]
+    terms = ["1"]
     values: dict[str, Any] = {**view.params, "limit": limit}
     if pending is not None:
         terms.append(f"s.consolidated_at IS {'NULL' if pending else 'NOT NULL'}")
     if before is not None:
         terms.append(
-            "(s.last_seen_at, s.session_id) <"
-            " (SELECT last_seen_at, session_id FROM sessions WHERE session_id = :before)"
+            "(v.last_at, s.session_id) <"
+            " (SELECT last_at, session_id FROM visible WHERE session_id = :before)"
         )
         values["before"] = before
     turns = (
@@ -123,11 +128,16 @@ def select(
         f" AND m.status = '{MemoryStatus.ACTIVE.value}' AND {view.where('m')}"
     )
     statement = sa.text(
-        "SELECT s.session_id, s.first_seen_at, s.last_seen_at, s.completed_at,"
+        "WITH visible AS MATERIALIZED (SELECT m.session_id, min(m.created_at) AS first_at,"
+        " max(m.created_at) AS last_at, max(m.pk) AS last_pk FROM memories m"
+        f" WHERE m.session_id IS NOT NULL AND m.kind = 'episode' AND {view.where('m')}"
+        " GROUP BY m.session_id)"
+        " SELECT s.session_id, v.first_at AS first_seen_at, v.last_at AS last_seen_at,"
+        f" CASE WHEN ({_LAST_TURN}) = v.last_pk THEN s.completed_at END AS completed_at,"
         f" s.consolidated_at, ({turns}) AS turns, ({turns} AND m.pk > coalesce((SELECT pk"
         " FROM memories WHERE memory_id = s.consolidated_through), 0)) AS pending"
-        f" FROM sessions s WHERE {' AND '.join(terms)}"
-        " ORDER BY s.last_seen_at DESC, s.session_id DESC LIMIT :limit"
+        " FROM visible v JOIN sessions s ON s.session_id = v.session_id"
+        f" WHERE {' AND '.join(terms)} ORDER BY v.last_at DESC, s.session_id DESC LIMIT :limit"
     )
     return [
         SessionInfo.model_construct(**row._mapping) for row in connection.execute(statement, values)

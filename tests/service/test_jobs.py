@@ -11,11 +11,11 @@ from unittest.mock import patch
 
 import pytest
 
-from memgraph import MemoryService
+from memgraph import MemoryService, Sensitivity, Viewer
 from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, ProviderUnavailable
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobReport, JobRun
+from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobReport, JobRun, RejectedItem
 from memgraph.policy.schedule import FIRST_PAUSE_MS
 from memgraph.service.life import jobs
 from memgraph.service.life.worker import Worker
@@ -38,7 +38,7 @@ Work = Callable[[Callable[[], bool]], JobReport]
 def working_as(work: Work) -> Iterator[None]:
     """Every job does this instead of what it does."""
 
-    def instead(_opened: Any, _asked: Any, _progress: Any, stop: Any) -> JobReport:
+    def instead(_opened: Any, _asked: Any, _progress: Any, stop: Any, _take: Any) -> JobReport:
         return work(stop)
 
     with patch.object(jobs, "_work", instead):
@@ -56,6 +56,10 @@ def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
         tmp_path / "root", clock=clock, environ={}, config=ONLY_DECAY, background=False
     ) as made:
         yield made
+
+
+def orc_of_all(service: MemoryService) -> Orchestrator:
+    return service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
 
 
 def moved(clock: FixedClock, to: int) -> None:
@@ -132,6 +136,45 @@ def test_an_error_of_our_own_making_is_recorded_and_goes_on(orc: Orchestrator) -
         CRASHED,
         "ZeroDivisionError",
     )
+
+
+def test_of_runs_about_hidden_sessions_only_the_end_is_told(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    turn = {"source_role": "user", "content": "I live in Berlin."}
+    orc.save_episodes([{**turn, "session_id": "open: really"}])
+    orc.save_episodes([{**turn, "session_id": "quiet", "sensitivity": "Restricted"}])
+    orc.save_episodes([{**turn, "session_id": "quiet: no"}])
+    hidden = [each.memory_id for each in orc_of_all(service).list_memories(session_id="quiet")]
+    told = {
+        "session open: really: done": True,
+        "session quiet: done": False,
+        # It may be either.
+        "session quiet: no: done": False,
+        "session quiet, turns from x": False,
+        "session never heard of": False,
+        f"{hidden[0]} propose@1[2]": False,
+        "project p: x": False,
+        "sentence 3": True,
+        "nothing to do": True,
+    }
+    for where in told:
+        item = RejectedItem(code="x", where=where)
+        for report in (
+            JobReport.done({"facts": 1}).model_copy(update={"reason": where}),
+            JobReport.done({"facts": 1}, [item]),
+        ):
+            with working_as(lambda _, report=report: report):  # type: ignore[misc]
+                orc.run("consolidation")
+    runs = list(orc.jobs())[::-1]
+    for whole, part, (where, seen) in zip(runs[::2], runs[1::2], told.items(), strict=True):
+        assert whole.state is JobState.DONE
+        # An aggregate over all sessions names none.
+        assert part.counts["facts"] == 1
+        assert (whole.reason, bool(whole.counts)) == ((where, True) if seen else (None, False))
+        assert [each.where for each in part.rejected] == ([where] if seen else [])
+    wide = orc_of_all(service).jobs()
+    assert {each.reason for each in wide} >= {"session quiet: done"}
 
 
 def test_a_job_that_is_at_work_is_not_run_beside(orc: Orchestrator) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from memgraph import MemoryKind, MemoryService, Orchestrator, Sensitivity, Viewe
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, SessionInfo, UserTurn
-from memgraph.model.events import AgentResponse, Event, SessionCompleted, UserMessage
+from memgraph.model.events import EVENTS, AgentResponse, Event, SessionCompleted, UserMessage
 from memgraph.model.ingest import Document
 from memgraph.model.values import EpisodeInput, MemoryInput
+from memgraph.storage import events
 
 
 def say(orc: Orchestrator, session_id: str, role: str = "user", **fields: Any) -> str:
@@ -180,6 +182,54 @@ def test_pages_follow_one_another(orc: Orchestrator, clock: FixedClock) -> None:
         clock.advance(ms=at % 2)
     whole = [each.session_id for each in orc.sessions()]
     pages: list[str] = []
+def test_hidden_turns_move_no_time_and_no_place(
+    orc: Orchestrator, service: MemoryService, clock: FixedClock
+) -> None:
+    hidden = {"content": "Quiet.", "session_id": "a", "source_role": "user"}
+    orc.save_episodes([{**hidden, "sensitivity": "Restricted"}])
+    clock.advance(ms=1_000)
+    begun = clock.now_ms()
+    say(orc, "a")
+    clock.advance(ms=1_000)
+    say(orc, "b")
+    clock.advance(ms=1_000)
+    # The turn in another session has ended it.
+    assert orc.end_session("a") is False
+    assert known(orc)["a"].completed_at == begun + 1_000
+    orc.save_episodes([{**hidden, "content": "Quieter.", "sensitivity": "Restricted"}])
+    orc.end_session("a")
+    cleared = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+    whole = known(cleared)["a"]
+    assert (whole.first_seen_at, whole.last_seen_at) == (begun - 1_000, clock.now_ms())
+    assert whole.completed_at == clock.now_ms()
+    seen = known(orc)["a"]
+    assert (seen.first_seen_at, seen.last_seen_at, seen.completed_at) == (begun, begun, None)
+    assert [each.session_id for each in orc.sessions()] == ["b", "a"]
+    assert [each.session_id for each in cleared.sessions()] == ["a", "b"]
+    assert [each.session_id for each in orc.sessions(limit=1, before="b")] == ["a"]
+    assert list(cleared.sessions(limit=1, before="b")) == []
+
+
+def test_failed_events_about_what_is_hidden_are_not_told(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    say(orc, "open")
+    turn = {"content": "Quiet.", "session_id": "quiet", "source_role": "user"}
+    orc.save_episodes([{**turn, "sensitivity": "Restricted"}])
+    with service.opened("orc-1") as opened, opened.database.write() as connection:
+        kept = events.after(connection, 0, list(EVENTS), 10)
+        assert [json.loads(each.payload)["session_id"] for each in kept] == [
+            "open",
+            "open",
+            "quiet",
+        ]
+        for each in kept:
+            events.park(connection, "host", each, "x")
+    cleared = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+    assert [each.seq for each in cleared.event_failures()] == [3, 2, 1]
+    assert [each.seq for each in orc.event_failures()] == [2, 1]
+
+
     page: Sequence[SessionInfo] = orc.sessions(limit=3)
     while page:
         pages += [each.session_id for each in page]
