@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memgraph.clock import iso
+from memgraph.errors import Conflict
 from memgraph.model.enums import JobName, JobState
 from memgraph.policy.proposals import MAX_CONFIDENCE
 
 if TYPE_CHECKING:
-    from memgraph.model.recall import RecallItem
+    from memgraph.model.recall import Bundle, RecallItem
     from memgraph.model.values import Memory
     from memgraph.service.orchestrator import Orchestrator
 
@@ -19,6 +20,8 @@ MAX_TEXT_CHARS: Final = 500
 """Of one memory in a result; the rest is cut and marked."""
 MAX_RESULT_CHARS: Final = 8_000
 """Of a whole result as JSON; what does not fit is left out and counted."""
+PAUSE_MS: Final = 15 * 60_000
+"""Between two maintenances, by the record of the jobs."""
 CUT: Final = " […]"
 
 Kind = Literal["episode", "fact", "reflection"]
@@ -37,10 +40,10 @@ def search_memory(
         fields["kinds"] = (kind,)
     if tag is not None:
         fields["tags"] = (tag,)
-    bundle = handle.recall(**fields)
-    _note_cut(handle, [each.memory for each in bundle.items])
-    found = [_recalled(each) for each in bundle.items]
-    return _fitting({"more": bundle.cut}, "memories", found)
+    bundle = handle.recall_shown(lambda found: len(_told(found)["memories"]), **fields)
+    told = _told(bundle)
+    _note_cut(handle, [each.memory for each in bundle.items[: len(told["memories"])]])
+    return told
 
 
 def remember_fact(
@@ -50,10 +53,17 @@ def remember_fact(
     entity_names: Sequence[str] = (),
     *,
     session_id: str | None = None,
+    scope: str | None = None,
+    scope_id: str | None = None,
 ) -> dict[str, Any]:
-    """Store a fact: ``{"outcome": "stored" | "duplicate", "memory_id": …}``."""
+    """Store a fact: ``{"outcome": "stored" | "duplicate" | "known", "memory_id": …}``."""
     done = handle.propose_fact(
-        content, confidence=confidence, entity_names=entity_names, session_id=session_id
+        content,
+        confidence=confidence,
+        entity_names=entity_names,
+        session_id=session_id,
+        scope=scope,
+        scope_id=scope_id,
     )
     return {"outcome": done.outcome, "memory_id": done.memory_id}
 
@@ -73,7 +83,7 @@ def confirm_fact(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
 
 
 def memory_stats(handle: Orchestrator) -> dict[str, Any]:
-    """How much is remembered, the latest memory, and when sessions were last consolidated."""
+    """How much this handle sees, the latest memory, and when sessions were last consolidated."""
     latest = handle.list_memories(limit=1)
     done = [
         each.ended_at
@@ -81,7 +91,7 @@ def memory_stats(handle: Orchestrator) -> dict[str, Any]:
         if each.job is JobName.CONSOLIDATION and each.state is JobState.DONE and each.ended_at
     ]
     return {
-        "memories": handle.stats()["memories"],
+        "memories": handle.visible_counts(),
         "latest_at": iso(latest[0].created_at) if latest else None,
         "last_consolidation_at": iso(done[0]) if done else None,
     }
@@ -90,7 +100,6 @@ def memory_stats(handle: Orchestrator) -> dict[str, Any]:
 def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
     """All about an entity: its profile, memories that name it, and what is named beside it."""
     found = handle.get_entity_info(name)
-    handle.note_handed_out([_text(each) for each in found.memories])
     head = {
         "entity_id": found.entity_id,
         "name": _cut(found.canonical_name),
@@ -102,11 +111,19 @@ def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
         "named_beside": [_cut(each.canonical_name) for each in found.related[:10]],
         "could_also_mean": [_cut(each.canonical_name) for each in found.candidates[:5]],
     }
-    return _fitting(head, "memories", [_remembered(each) for each in found.memories])
+    told = _fitting(head, "memories", [_remembered(each) for each in found.memories])
+    handle.note_handed_out([each["text"] for each in told["memories"]])
+    return told
 
 
 def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
-    """Consolidation, decay and reflection now: ``{"runs": […]}``. May take minutes."""
+    """Consolidation, decay and reflection now: ``{"runs": […]}``. May take minutes.
+
+    Raises:
+        Conflict: it ran within ``PAUSE_MS``, whoever asked for it.
+    """
+    if handle.maintained_since(PAUSE_MS):
+        raise Conflict("it ran a short while ago")
     runs = handle.maintain()
     return {
         "runs": [
@@ -119,6 +136,10 @@ def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
             for each in runs
         ]
     }
+
+
+def _told(bundle: Bundle) -> dict[str, Any]:
+    return _fitting({"more": bundle.cut}, "memories", [_recalled(each) for each in bundle.items])
 
 
 def _recalled(item: RecallItem) -> dict[str, Any]:

@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, MemoryType, Sensitivity
+from memgraph.errors import Conflict
+from memgraph.model.enums import (
+    CapturedBy,
+    EdgeType,
+    JobName,
+    MemoryKind,
+    MemoryType,
+    Scope,
+    Sensitivity,
+)
+from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
+from memgraph.policy.echo import normal_form
 from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
+from memgraph.service import changes
+from memgraph.service.agent_rules import (
+    Place,
+    place_of,
+    require_confirmable,
+    require_correctable,
+    require_no_wider,
+    sensitivity_of,
+)
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_writing import WritingHandle
-from memgraph.storage import graph_queries, memories
+from memgraph.service.recalling import answer
+from memgraph.storage import job_runs, memories
 from memgraph.storage.enrichment_queries import ENRICHED_NAMES
 
 if TYPE_CHECKING:
-    from memgraph.model.values import Memory
+    from memgraph.consolidation.echo_filter import Repeated
     from memgraph.service.opened import Opened
 
 MAX_NAMES: Final = 20
+_RUNS_LOOKED_AT: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What became of a fact that a model proposed.
+
+    ``duplicate``: ``memory_id`` says just this; ``known``: it is the first of those that say it in
+    other words or in parts.
+    """
+
+    outcome: Literal["stored", "duplicate", "known"]
+    memory_id: str
 
 
 class AgentsHandle(WritingHandle, ReadingHandle):
@@ -36,44 +69,54 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         confidence: float = MAX_CONFIDENCE,
         entity_names: Sequence[str] = (),
         session_id: str | None = None,
-    ) -> Outcome:
+        scope: Scope | str | None = None,
+        scope_id: str | None = None,
+    ) -> Proposed:
         """Store what a model says is worth remembering.
 
-        What contradicts, amends or repeats it is found by the relation classifier: a contradiction
-        becomes an edge and stays open, and of a statement that is there already in other words
-        that one is given, as a ``duplicate``.
+        What memories in force say already, in any place that this handle sees, is not stored. What
+        contradicts or amends it is found by the relation classifier: a contradiction becomes an
+        edge and stays open. It has this handle's agent, and at least the sensitivity of what it
+        repeats in part.
 
         Args:
             entity_names: whom or what it names, in case rules miss it; a name that does not stand
                 in the text names nothing.
             session_id: the conversation in which it was said.
+            scope, scope_id: where it is kept; see ``agent_rules.place_of``.
 
         Raises:
             InvalidInput: naming each field that is wrong.
+            AccessDenied: it repeats in part what is kept elsewhere for fewer readers.
         """
         from memgraph.service.relating import find_relations
 
-        given = validated(
-            MemoryInput,
-            {
+        place = place_of(self.viewer, scope, scope_id)
+        with self._service.opened(self.name) as opened:
+            said = self._repeated(opened, content, session_id)
+            known = _known(content, said)
+            if known is not None:
+                return known
+            require_no_wider(place, said.memories)
+            least = min(self.viewer.clearance, Sensitivity.INTERNAL, key=lambda each: each.level)
+            fields = {
                 "key": "new",
                 "content": content,
                 "type": _type_of(content),
                 "confidence": min(confidence, MAX_CONFIDENCE),
-                "sensitivity": min(
-                    self.viewer.clearance, Sensitivity.INTERNAL, key=lambda each: each.level
-                ),
+                "sensitivity": sensitivity_of(least, said.memories),
                 "source": _told_by_a_model(session_id),
-            },
-        )
-        with self._service.opened(self.name) as opened:
+            }
+            given = validated(MemoryInput, fields | place._asdict())
             edges = self._seen(opened, find_relations(opened, [given]).edges)
             same = [each.to_id for each in edges if each.edge_type is EdgeType.RELATED_TO]
             if same:
-                return Outcome(outcome="duplicate", memory_id=same[0])
+                return Proposed("duplicate", same[0])
             stored = self._store_fact(opened, given, edges, entity_names)
             self._embed_soon(opened)
-        return stored
+        if stored.outcome == "duplicate":
+            return Proposed("duplicate", stored.memory_id or "")
+        return Proposed("stored", stored.memory_id or "")
 
     def propose_correction(
         self, memory_id: str, content: str, *, session_id: str | None = None
@@ -82,44 +125,102 @@ class AgentsHandle(WritingHandle, ReadingHandle):
 
         Raises:
             NotFound: no such memory.
-            AccessDenied: it is an Identity, or someone confirmed it: a person corrects those.
+            AccessDenied: a person told or confirmed it, or it is an Identity: a person corrects
+                those; or the new text repeats what is kept elsewhere for fewer readers.
             InvalidInput: it is no fact.
             Conflict: it is retracted, or the new text is the old one.
         """
         old = self.get(memory_id)
-        _require_fact(old)
-        if old.type is MemoryType.IDENTITY or old.decay_rate == 0.0:
-            raise AccessDenied(
-                "it was confirmed: only a person corrects it; remember the new statement instead",
-                memory_id=memory_id,
+        kept = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
+        with self._service.opened(self.name) as opened:
+            said = self._repeated(opened, content, session_id)
+            others = [each for each in said.memories if each.memory_id != memory_id]
+            fields = {
+                **{name: getattr(old, name) for name in kept},
+                "key": "new",
+                "content": content,
+                "importance": min(old.importance, MAX_IMPORTANCE),
+                "confidence": min(old.confidence, MAX_CONFIDENCE),
+                "sensitivity": sensitivity_of(old.sensitivity, others),
+                "source": _told_by_a_model(session_id),
+            }
+            prepared = opened.writer.prepare(validated(MemoryInput, fields))
+            link = EdgeInput(
+                from_id="#new",
+                to_id=memory_id,
+                edge_type=EdgeType.UPDATES,
+                reason="corrected by a model",
             )
-        return self.correct(
-            memory_id,
-            content,
-            reason="corrected by a model",
-            importance=min(old.importance, MAX_IMPORTANCE),
-            confidence=min(old.confidence, MAX_CONFIDENCE),
-            source=_told_by_a_model(session_id),
-        )
+            with opened.transaction(self.actor) as transaction:
+                old = require_correctable(transaction.connection, memory_id, self._view)
+                if prepared.content_hash == old.content_hash:
+                    raise Conflict("the new text is the old one", memory_id=memory_id)
+                require_no_wider(Place(old.scope, old.scope_id, old.agent_id), others)
+                written = opened.writer.store(
+                    transaction.connection,
+                    [prepared],
+                    [link],
+                    at=transaction.at,
+                    actor=self.actor,
+                    view=self._view,
+                )
+                if written.errors:
+                    raise written.errors[0]
+                transaction.tell(written.entries)
+            self._embed_soon(opened)
+        return written.ids_by_key["new"]
 
     def confirm_proposed(self, memory_id: str) -> None:
         """Protect a fact because a model says that a person confirmed it.
 
         Raises:
             NotFound: no such memory.
-            AccessDenied: a model itself remembered it: that, a person confirms without a model.
+            AccessDenied: a model remembered it, or only agents said it: that, a person confirms
+                without a model.
             InvalidInput: it is no fact.
             Conflict: it is not active.
         """
-        memory = self.get(memory_id)
-        _require_fact(memory)
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            [source] = graph_queries.sources_of(connection, [memory])
-        if (source.source_type, source.captured_by) == _BY_A_MODEL:
-            raise AccessDenied(
-                "a model remembered it: only a person confirms it", memory_id=memory_id
+        with self._write() as (_, transaction):
+            require_confirmable(transaction.connection, memory_id, self._view)
+            transaction.tell(
+                changes.confirm(
+                    transaction.connection, memory_id, at=transaction.at, view=self._view
+                )
             )
-        self.confirm(memory_id)
+
+    def recall_shown(self, shown: Callable[[Bundle], int], **fields: Any) -> Bundle:
+        """Recall for a reader that is shown the first memories of the answer alone.
+
+        Args:
+            shown: how many of them; the receipt names no others.
+            fields: those of ``RecallRequest``.
+
+        Raises:
+            InvalidInput: a field is wrong.
+        """
+        request = validated(RecallRequest, fields)
+        with self._service.opened(self.name) as opened:
+            bundle = answer(opened, self.viewer, request)
+            told = bundle.model_copy(update={"items": bundle.items[: shown(bundle)]})
+            self._write_receipts(opened, enough=opened.receipts.add(request, told))
+        return bundle
+
+    def visible_counts(self) -> dict[str, dict[str, int]]:
+        """How many memories this handle sees, of each kind, type and status."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return memories.counts(connection, self._view)
+
+    def maintained_since(self, pause_ms: int) -> bool:
+        """Whether a consolidation of the whole was begun within the last ``pause_ms``."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            runs = job_runs.latest(connection, _RUNS_LOOKED_AT)
+            since = opened.clock.now_ms() - pause_ms
+        return any(
+            each.job is JobName.CONSOLIDATION
+            and each.trigger != "event"
+            and each.started_at > since
+            for each in runs
+        )
 
     def note_handed_out(self, texts: Sequence[str]) -> None:
         """Texts that were shown to a model, so that they are no news when they come back."""
@@ -128,6 +229,17 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         with self._service.opened(self.name) as opened:
             enough = record_handed_out(opened, texts, at_ms=opened.clock.now_ms())
             self._write_receipts(opened, enough=enough)
+
+    def _repeated(self, opened: Opened, content: str, session_id: str | None) -> Repeated:
+        """What of a text memories that this handle sees say already; now, so that it counts what
+        was handed out a moment ago.
+        """
+        from memgraph.consolidation.echo_filter import repeated
+
+        opened.receipts.flush()
+        at = opened.clock.now_ms() + 1
+        with opened.database.read() as connection:
+            return repeated(connection, content, at_ms=at, view=self._view, session_id=session_id)
 
     def _seen(self, opened: Opened, edges: Sequence[EdgeInput]) -> list[EdgeInput]:
         """The edges whose stored ends this handle may see."""
@@ -176,7 +288,13 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         return same[0].type.value if same else "other"
 
 
-_BY_A_MODEL = (Source().source_type, CapturedBy.EXTRACTOR)
+def _known(content: str, said: Repeated) -> Proposed | None:
+    """Which memory says it; None: something in it is new."""
+    form = normal_form(content)
+    for each in said.memories:
+        if each.kind != MemoryKind.EPISODE and normal_form(each.content) == form:
+            return Proposed("duplicate", each.memory_id)
+    return Proposed("known", said.memories[0].memory_id) if said.whole else None
 
 
 def _told_by_a_model(session_id: str | None) -> Source:
@@ -188,8 +306,3 @@ def _type_of(content: str) -> MemoryType:
 
     [(guessed, _)] = classify_types([content])
     return MemoryType.FACT if guessed in (None, MemoryType.IDENTITY) else guessed
-
-
-def _require_fact(memory: Memory) -> None:
-    if memory.kind is not MemoryKind.FACT:
-        raise InvalidInput("only a fact can be corrected or confirmed", field="memory_id")

@@ -18,7 +18,8 @@ from memgraph.errors import InvalidInput
 from memgraph.policy.proposals import MAX_CONFIDENCE
 from memgraph.providers._litellm import load
 from memgraph.service.agent_tools import TOOLS, answer_calls, call_tool, tools_for
-from memgraph.service.agent_work import CUT, MAX_RESULT_CHARS, MAX_TEXT_CHARS
+from memgraph.service.agent_work import CUT, MAX_RESULT_CHARS, MAX_TEXT_CHARS, PAUSE_MS
+from memgraph.service.writing import Writer
 
 NAMES = [
     "search_memory",
@@ -27,8 +28,8 @@ NAMES = [
     "confirm_fact",
     "memory_stats",
     "get_entity_info",
-    "memory_consolidate",
 ]
+MAINTENANCE = "memory_consolidate"
 
 
 @pytest.fixture
@@ -167,6 +168,162 @@ def test_a_model_confirms_what_others_remembered_and_not_its_own(agent: Orchestr
     assert agent.get(own).confidence == MAX_CONFIDENCE
 
 
+def test_what_agents_alone_said_no_model_confirms(
+    service: MemoryService, agent: Orchestrator
+) -> None:
+    for role, refused in (("assistant", True), ("user", False)):
+        turn = agent.save_episode("The office moved.", session_id=role, source_role=role)
+        fact = agent.remember(
+            f"The office of the {role} moved to Vienna.",
+            source={"source_type": "channel_transcript", "captured_by": "system"},
+            confidence=0.5,
+            derived_from=[turn],
+        )
+        told = call_tool(agent, "confirm_fact", {"memory_id": fact})
+        assert ("error" in told) is refused, told
+        assert (agent.get(fact).decay_rate == 0.0) is not refused
+
+
+def test_what_a_person_told_by_hand_no_model_corrects(agent: Orchestrator) -> None:
+    told = agent.remember("The contract ends in June 2027.")
+    asked = {"memory_id": told, "new_content": "The contract ends in June 2031."}
+    assert code(call_tool(agent, "correct_fact", asked)) == "access.denied"
+    assert agent.get(told).status == "active"
+
+
+def test_a_correction_looks_at_protection_where_it_writes(
+    service: MemoryService, agent: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fact = remembered(agent, "The contract ends in June 2027.")
+    prepare = Writer.prepare
+
+    def confirmed_meanwhile(writer: Writer, *args: Any) -> Any:
+        monkeypatch.undo()
+        service.orchestrator("orc-1").confirm(fact)
+        return prepare(writer, *args)
+
+    monkeypatch.setattr(Writer, "prepare", confirmed_meanwhile)
+    asked = {"memory_id": fact, "new_content": "The contract ends in June 2031."}
+    assert code(call_tool(agent, "correct_fact", asked)) == "access.denied"
+    assert agent.get(fact).status == "active"
+
+
+MERGER = "The merger with Acme closes on 2026-12-01."
+
+
+def test_what_is_kept_for_few_is_not_remembered_for_all(
+    service: MemoryService, agent: Orchestrator
+) -> None:
+    viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p1", "p2"}))
+    boss = service.orchestrator("orc-1", viewer=viewer)
+    secret = boss.remember(MERGER, sensitivity="Restricted", scope="project", scope_id="p1")
+
+    def tell(content: str, **place: str) -> dict[str, Any]:
+        return call_tool(boss, "remember_fact", {"content": content}, **place)
+
+    for scope in ({"scope": "global"}, {"scope": "project", "scope_id": "p2"}):
+        assert tell(MERGER, **scope) == {"outcome": "duplicate", "memory_id": secret}
+        told = tell("As I recall, the merger closes with Acme on 2026-12-01.", **scope)
+        assert told["outcome"] == "known"
+        partly = f"{MERGER} Ida keeps bees in Linz."
+        assert code(tell(partly, **scope)) == "access.denied"
+    assert code(tell(partly)) == "input.invalid"
+    here = tell(partly, scope="project", scope_id="p1")["memory_id"]
+    assert boss.get(here).sensitivity is Sensitivity.RESTRICTED
+    assert boss.get(here).scope_id == "p1"
+    assert code(tell("Ida sings.", scope="project", scope_id="p3")) == "access.denied"
+    fact = tell("The office is in Rome.", scope="global")["memory_id"]
+    asked = {"memory_id": fact, "new_content": MERGER}
+    assert code(call_tool(boss, "correct_fact", asked)) == "access.denied"
+    assert not agent.recall("merger with Acme").items
+
+
+def test_a_fact_is_kept_in_the_one_place_and_for_the_agent_of_its_handle(
+    service: MemoryService, agent: Orchestrator
+) -> None:
+    viewer = Viewer(project_ids=frozenset({"p1"}), agent_id="seven")
+    seven = service.orchestrator("orc-1", viewer=viewer)
+    fact = seven.get(remembered(seven, "The key lies in the old safe."))
+    assert (fact.scope, fact.scope_id, fact.agent_id) == ("project", "p1", "seven")
+    told = call_tool(seven, "remember_fact", {"content": "Ida has bees."}, scope="global")
+    assert seven.get(told["memory_id"]).scope == "global"
+    assert seven.get(told["memory_id"]).agent_id == "seven"
+    eight = service.orchestrator("orc-1", viewer=Viewer(agent_id="eight"))
+    assert not eight.recall("Ida has bees and the key").items
+
+
+@pytest.mark.parametrize(
+    "lead", ["As I recall, ", "From memory: ", "You told me that ", "According to my notes, "]
+)
+def test_what_a_search_gave_is_no_news(agent: Orchestrator, lead: str) -> None:
+    said = "The new headquarters is going to be built in Vienna."
+    known = agent.remember(said, confidence=0.45, type="Decision")
+    call_tool(agent, "search_memory", {"query": "headquarters"})
+    for content, outcome in ((said, "duplicate"), (lead + said, "known")):
+        told = call_tool(agent, "remember_fact", {"content": content}, session_id="s-2")
+        assert told == {"outcome": outcome, "memory_id": known}
+    assert len(agent.list_memories()) == 1
+
+
+def test_a_turn_is_known_when_it_was_recalled_from_another_conversation(
+    agent: Orchestrator, clock: FixedClock
+) -> None:
+    said = "Ida sold the mill in April."
+    turn = agent.save_episode(said, session_id="s-1", source_role="user")
+    call_tool(agent, "search_memory", {"query": "Who sold the mill?"})
+    clock.advance(ms=1)
+    told = call_tool(agent, "remember_fact", {"content": said}, session_id="s-2")
+    assert told == {"outcome": "known", "memory_id": turn}
+    told = call_tool(agent, "remember_fact", {"content": said}, session_id="s-1")
+    assert told["outcome"] == "stored"
+
+
+def test_stats_count_what_the_handle_sees(service: MemoryService, agent: Orchestrator) -> None:
+    boss = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+    boss.remember("The vault is behind the mirror.", sensitivity="Restricted")
+    agent.remember("The office is in Berlin.")
+    assert call_tool(agent, "memory_stats")["memories"]["kind"] == {"fact": 1}
+    assert call_tool(boss, "memory_stats")["memories"]["kind"] == {"fact": 2}
+
+
+def test_maintenance_is_asked_for_by_the_host_and_rare(
+    agent: Orchestrator, clock: FixedClock
+) -> None:
+    offered = tools_for(agent, maintenance=True)
+    assert [each["function"]["name"] for each in offered] == list(TOOLS)
+    assert code(call_tool(agent, MAINTENANCE)) == "access.denied"
+    assert list(agent.jobs()) == []
+    assert "runs" in call_tool(agent, MAINTENANCE, maintenance=True)
+    clock.advance(ms=PAUSE_MS - 1_000)
+    assert code(call_tool(agent, MAINTENANCE, maintenance=True)) == "memory.conflict"
+    clock.advance(ms=2_000)
+    assert "runs" in call_tool(agent, MAINTENANCE, maintenance=True)
+
+
+def test_only_what_fitted_was_handed_out(service: MemoryService, agent: Orchestrator) -> None:
+    for number in range(40):
+        agent.remember(f"Novatech pilot {number} " + "ended well in the old harbour " * 20)
+    found = call_tool(agent, "search_memory", {"query": "Novatech pilot harbour", "limit": 40})
+    assert found["left_out"] > 0
+    with service.opened("orc-1") as opened:
+        opened.receipts.flush()
+        with opened.database.read() as connection:
+            named = connection.exec_driver_sql("SELECT memory_id FROM recall_items").scalars()
+            assert set(named) == {each["memory_id"] for each in found["memories"]}
+
+
+def test_of_an_entity_only_what_fitted_was_handed_out(
+    service: MemoryService, agent: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        agent.remember(f"Novatech pilot {number} " + 'ended "well" """" """" """" ' * 20)
+    noted: list[str] = []
+    monkeypatch.setattr(Orchestrator, "note_handed_out", lambda _, texts: noted.extend(texts))
+    found = call_tool(agent, "get_entity_info", {"name": "Novatech"})
+    assert found["left_out"] > 0
+    assert noted == [each["text"] for each in found["memories"]]
+
+
 def test_stats_tell_counts_and_the_last_consolidation(
     agent: Orchestrator, clock: FixedClock
 ) -> None:
@@ -175,7 +332,7 @@ def test_stats_tell_counts_and_the_last_consolidation(
     assert before["memories"]["kind"] == {"episode": 1}
     assert before["last_consolidation_at"] is None
     clock.advance(days=1)
-    told = call_tool(agent, "memory_consolidate", "{}")
+    told = call_tool(agent, MAINTENANCE, "{}", maintenance=True)
     assert [each["job"] for each in told["runs"]] == ["consolidation", "decay", "reflection"]
     assert call_tool(agent, "memory_stats")["last_consolidation_at"] == "2026-01-02T00:00:00.000Z"
 
@@ -235,7 +392,7 @@ def test_a_text_that_gives_orders_stays_a_text(agent: Orchestrator) -> None:
 def test_wrong_arguments_are_told_and_nothing_happens(
     agent: Orchestrator, name: str, arguments: Any
 ) -> None:
-    told = call_tool(agent, name, arguments)
+    told = call_tool(agent, name, arguments, maintenance=True)
     assert code(told) == "input.invalid"
     assert len(told["error"]["message"]) <= 500
     assert agent.list_memories() == []
@@ -243,12 +400,13 @@ def test_wrong_arguments_are_told_and_nothing_happens(
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(name=st.one_of(st.sampled_from(NAMES), st.text(max_size=20)), arguments=st.text())
+@given(
+    name=st.one_of(st.sampled_from([*NAMES, MAINTENANCE]), st.text(max_size=20)),
+    arguments=st.text(),
+)
 def test_any_text_as_arguments_gives_an_answer(
     agent: Orchestrator, name: str, arguments: str
 ) -> None:
-    if not arguments.strip() and name == "memory_consolidate":
-        return
     json.dumps(call_tool(agent, name, arguments))
 
 
@@ -308,7 +466,7 @@ def test_a_model_searches_remembers_and_answers(agent: Orchestrator, server: Mod
     assert item.source.conversation_id == "s-7"
     # What went over the wire is the form of OpenAI, with answers under the ids of their calls.
     last = server.requests[-1]
-    assert [each["function"]["name"] for each in last["tools"]] == list(TOOLS)
+    assert [each["function"]["name"] for each in last["tools"]] == NAMES
     assert [m["tool_call_id"] for m in last["messages"] if m["role"] == "tool"] == [
         "call_0",
         "call_0",

@@ -1,0 +1,141 @@
+"""What a language model may not do with memories, whatever it asks for.
+
+Decided inside the transaction that writes: a memory may be confirmed or corrected meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, Scope, Sensitivity, SourceType
+from memgraph.policy.echo import is_agent
+from memgraph.storage import echo_queries, graph_queries, memories
+
+if TYPE_CHECKING:
+    from memgraph.model.values import Memory
+    from memgraph.policy.scope import Viewer
+    from memgraph.storage.echo_queries import StandingText
+    from memgraph.storage.visibility import View
+
+
+class Place(NamedTuple):
+    """Where a fact is written."""
+
+    scope: Scope
+    scope_id: str | None
+    agent_id: str | None
+
+
+class _Standing(NamedTuple):
+    captured_by: str
+    source_type: str
+    decay_rate: float
+    confidence: float
+
+
+def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) -> Place:
+    """Where what a model remembers goes; the host says it, the model cannot.
+
+    Unsaid, it is global for a viewer that sees no project and no session, and the one place of a
+    viewer that sees just one.
+
+    Raises:
+        InvalidInput: the viewer sees several places, and nobody said which; or no such scope.
+        AccessDenied: the viewer does not see that place.
+    """
+    narrow = [
+        (each, one)
+        for each in (Scope.PROJECT, Scope.SESSION)
+        if each in viewer.scopes
+        for one in sorted(viewer.scope_ids(each))
+    ]
+    if scope is None:
+        if len(narrow) > 1:
+            raise InvalidInput("several places are open: the host has to say which", field="scope")
+        found, scope_id = narrow[0] if narrow else (Scope.GLOBAL, None)
+        return Place(found, scope_id, viewer.agent_id)
+    try:
+        found = Scope(scope)
+    except ValueError:
+        raise InvalidInput(f"a scope is one of {', '.join(Scope)}", field="scope") from None
+    if (found is Scope.GLOBAL) != (scope_id is None):
+        raise InvalidInput("a project or session has an id, global has none", field="scope_id")
+    seen = found in viewer.scopes if scope_id is None else (found, scope_id) in narrow
+    if not seen:
+        raise AccessDenied("this place is not open to the handle", field="scope")
+    return Place(found, scope_id, viewer.agent_id)
+
+
+def require_no_wider(place: Place, repeated: Iterable[StandingText]) -> None:
+    """What is repeated may not come to be seen by more readers.
+
+    Raises:
+        AccessDenied: some of it belongs to another project, session or agent.
+    """
+    for each in repeated:
+        elsewhere = each.scope != Scope.GLOBAL and (each.scope, each.scope_id) != place[:2]
+        if elsewhere or each.agent_id not in (None, place.agent_id):
+            raise AccessDenied(
+                "it repeats what is kept elsewhere for fewer readers: say only what is new",
+                memory_id=each.memory_id,
+            )
+
+
+def sensitivity_of(least: Sensitivity, repeated: Iterable[StandingText]) -> Sensitivity:
+    """The highest of ``least`` and of what is repeated."""
+    levels = [least, *(Sensitivity(each.sensitivity) for each in repeated)]
+    return max(levels, key=lambda each: each.level)
+
+
+def require_correctable(connection: sa.Connection, memory_id: str, view: View) -> Memory:
+    """The fact that a model may replace.
+
+    Raises:
+        NotFound: no such memory.
+        InvalidInput: it is no fact.
+        AccessDenied: it is an Identity, or a person told or confirmed it.
+    """
+    from memgraph.consolidation.lookup import is_protected
+
+    memory = _fact(connection, memory_id, view)
+    if memory.type is MemoryType.IDENTITY or is_protected(_standing(connection, memory)):
+        raise AccessDenied(
+            "a person told or confirmed it, and only a person corrects it; remember the new"
+            " statement instead",
+            memory_id=memory_id,
+        )
+    return memory
+
+
+def require_confirmable(connection: sa.Connection, memory_id: str, view: View) -> None:
+    """See that a fact is not a machine's word alone.
+
+    Raises:
+        NotFound: no such memory.
+        InvalidInput: it is no fact.
+        AccessDenied: a model remembered it, or it comes from an agent's turns alone.
+    """
+    memory = _fact(connection, memory_id, view)
+    standing = _standing(connection, memory)
+    by_a_model = standing[:2] == (CapturedBy.EXTRACTOR, SourceType.MANUAL)
+    speakers = echo_queries.speakers(connection, memory_id)
+    if by_a_model or (speakers and all(is_agent(each) for each in speakers)):
+        raise AccessDenied(
+            "only a model or an agent said it: only a person confirms it", memory_id=memory_id
+        )
+
+
+def _fact(connection: sa.Connection, memory_id: str, view: View) -> Memory:
+    memory = memories.get(connection, memory_id, view)
+    if memory.kind is not MemoryKind.FACT:
+        raise InvalidInput("only a fact can be corrected or confirmed", field="memory_id")
+    return memory
+
+
+def _standing(connection: sa.Connection, memory: Memory) -> _Standing:
+    [source] = graph_queries.sources_of(connection, [memory])
+    return _Standing(source.captured_by, source.source_type, memory.decay_rate, memory.confidence)
