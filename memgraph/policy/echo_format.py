@@ -9,7 +9,8 @@ from typing import Any
 from memgraph.policy.bulletin import Section
 from memgraph.policy.echo import MEMORY_ID
 
-_FENCE = re.compile(r"<([a-z][a-z_-]{0,30})-([0-9a-f]{8,64})>")
+# As prompts are fenced: ``<data-`` and the hex digits of a random word.
+_FENCE = re.compile(r"<(data)-([0-9a-f]{16})>")
 _SECTIONS = "|".join(Section)
 _TITLE = re.compile(rf"^#+ Memory bulletin$|^#+ (?:{_SECTIONS}) \(\d+ of \d+\)$")
 _CITED_ITEM = re.compile(rf"^[-*•] .*\[{MEMORY_ID}\]$")

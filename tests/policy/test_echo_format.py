@@ -16,7 +16,7 @@ ID = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 RECEIPT = "rcl_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 ASKED = "What of this is out of date?"
 RECALL = {"receipt_id": RECEIPT, "items": [{"memory_id": ID, "content": "Mira lives in Graz."}]}
-FENCED = '<memory-0123456789abcdef>\n{"content": "Mira lives in Graz."}\n</memory-0123456789abcdef>'
+FENCED = '<data-0123456789abcdef>\n{"content": "Mira lives in Graz."}\n</data-0123456789abcdef>'
 BULLETIN = bulletin.compose(
     {
         Section.KNOWLEDGE_SUMMARY: [Line("Fact: Mira lives in Graz.", (ID,))],
@@ -61,7 +61,9 @@ def test_pasted_output_is_taken_out(output: str) -> None:
         'The key is called "memory_id" {here}.',
         '[{"memory_id": "abc", "content": "From another program."}]',
         f'{{"title": "Why {ID} was wrong"}}',
-        "<memory-0123456789abcdef> was never closed",
+        "<data-0123456789abcdef> was never closed",
+        "<my-button-0badcafe>I live in Oslo now.</my-button-0badcafe>",
+        "<memory-0123456789abcdef>I live in Oslo now.</memory-0123456789abcdef>",
         "<b-tag>bold</b-tag>",
         "## open_todos, as we call them",
     ],
@@ -76,7 +78,7 @@ def test_what_was_added_to_a_bulletin_stays() -> None:
 
 
 def test_hostile_text_costs_little() -> None:
-    for text in ("<a-0123456789abcdef>" * 1_500, f'"{ID}"' + "[" * 30_000, "{" * 30_000):
+    for text in ("<data-0123456789abcdef>" * 1_500, f'"{ID}"' + "[" * 30_000, "{" * 30_000):
         assert without_own_output(text)[1] == 0
 
 
