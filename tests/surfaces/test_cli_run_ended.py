@@ -43,7 +43,8 @@ def test_a_terminated_run_leaves_no_lease(tmp_path: Path) -> None:
     again = run(root, "run", "consolidation", "orc-1", "--json")
     assert again.returncode == 0, again.stderr
     told = json.loads(run(root, "jobs", "orc-1", "--json").stdout)["data"]["runs"]
-    assert [each["state"] for each in told] == ["done", "failed"]
+    assert told[0]["state"] == "done"
+    assert told[1]["state"] in ("failed", "abandoned")
 
 
 def _at_work(root: Path) -> bool:
