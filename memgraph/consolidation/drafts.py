@@ -14,9 +14,13 @@ from memgraph.consolidation.turns import Turn
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
 from memgraph.model.jobs import RejectedItem
+from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS, MAX_IMPORTANCE
 from memgraph.storage.consolidation_queries import Place, TurnRow
+
+# What an agent says is believed so far, whoever read it.
+MAX_AGENT_CONFIDENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +32,14 @@ class Draft:
         given: ready to be written; ``key`` is ``number`` as text.
         time: when it happened, or else was said; milliseconds.
         place: the scope, agent and sensitivity of its turns.
+        voice: who said the quoted words; of several the weightiest.
     """
 
     number: int
     given: MemoryInput
     time: int
     place: Place
+    voice: Voice
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -47,7 +53,9 @@ class Draft:
 
 
 def turn_of(row: TurnRow) -> Turn:
-    return Turn(row.memory_id, row.content, row.source_role or "", row.at, row.sequence)
+    return Turn(
+        row.memory_id, row.content, row.source_role or "", row.at, row.sequence, row.told_as
+    )
 
 
 def place_of(row: TurnRow) -> Place:
@@ -70,9 +78,14 @@ def draft(
     Args:
         turns: the page's turns by id, all of one place; evidence lies among them.
     """
+    where = f"session {session_id}, fact {number}"
     code = _fault(candidate, turns)
     if code is not None:
-        return RejectedItem(code=code, where=f"session {session_id}, fact {number}")
+        return RejectedItem(code=code, where=where)
+    voice = _voice(candidate, turns)
+    if voice is Voice.SILENT:
+        return RejectedItem(code="fact.silent", where=where)
+    most = MAX_AGENT_CONFIDENCE if voice is Voice.AGENT else MAX_CONFIDENCE
     rows = [turns[each] for each in dict.fromkeys(candidate.evidence)]
     place, time = place_of(rows[0]), candidate.event_time
     time = max(row.at for row in rows) if time is None else time
@@ -82,7 +95,7 @@ def draft(
         "kind": MemoryKind.FACT,
         "type": candidate.type,
         "importance": candidate.importance,
-        "confidence": candidate.confidence,
+        "confidence": min(candidate.confidence, most),
         "sensitivity": place.sensitivity,
         "scope": place.scope,
         "scope_id": place.scope_id,
@@ -94,9 +107,9 @@ def draft(
         "derived_from": tuple(row.memory_id for row in rows),
     }
     try:
-        return Draft(number, validated(MemoryInput, fields), time, place)
+        return Draft(number, validated(MemoryInput, fields), time, place, voice)
     except InvalidInput as error:
-        return RejectedItem(code=error.code, where=f"session {session_id}, fact {number}")
+        return RejectedItem(code=error.code, where=where)
 
 
 def source_of(rows: Sequence[TurnRow], session_id: str) -> Source:
@@ -133,6 +146,16 @@ def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None
         return "fact.importance"
     if not 0.0 <= candidate.confidence <= MAX_CONFIDENCE:
         return "fact.confidence"
+    return None if _quoted(candidate, turns) else "fact.quote"
+
+
+def _quoted(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> list[TurnRow]:
+    """The turns of the evidence that hold the quote."""
     quote = " ".join(candidate.quote.split())
-    said = (" ".join(turns[each].content.split()) for each in candidate.evidence)
-    return None if quote and any(quote in text for text in said) else "fact.quote"
+    rows = [turns[each] for each in candidate.evidence]
+    return [row for row in rows if quote and quote in " ".join(row.content.split())]
+
+
+def _voice(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> Voice:
+    voices = [voice_of(row.source_role, row.told_as) for row in _quoted(candidate, turns)]
+    return max(voices, key=lambda voice: (voice.weight, voice is Voice.AGENT))

@@ -102,7 +102,8 @@ class RuleExtractor:
 
 def _sentences(turns: Sequence[Turn], before: Sequence[Turn]) -> Iterable[_Said]:
     roles = [turn.source_role for turn in (*before, *turns)]
-    speakers = {role: speaker_of(role) for role in roles}
+    told = {turn.source_role: turn.told_as for turn in (*before, *turns)}
+    speakers = {role: speaker_of(role, told[role]) for role in roles}
     others = {role: other_of(one, roles) for role, one in speakers.items() if one}
     names = Addressed(
         one.name.removeprefix("the ") for one in dict.fromkeys(speakers.values()) if one

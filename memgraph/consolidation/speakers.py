@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_AGENTS: Final = frozenset(("assistant", "agent", "ai", "bot", "model", "chatbot"))
-_PEOPLE: Final = frozenset(("user", "human", "customer", "client", "caller", "person", "owner"))
-# Instructions and outputs: nobody's word about the world.
-_SILENT: Final = frozenset(("system", "tool", "function", "developer", ""))
+from memgraph.model.speaking import AGENTS, Voice, voice_of
+
+# Roles that are words, not names.
+_WORDS: Final = AGENTS | {"user", "human", "customer", "client", "caller", "person", "owner"}
 _MAX_NAME_CHARS: Final = 80
 
 
@@ -35,16 +35,21 @@ class Speaker:
         return f"{self.name}'s"
 
 
-def speaker_of(role: str) -> Speaker | None:
-    """Who a turn's role names; None for roles whose words are not heard."""
+def speaker_of(role: str, told_as: str | None = None) -> Speaker | None:
+    """Who a turn's role names; None for roles whose words are not heard.
+
+    A name that nobody declared is heard as a person's (``memgraph.model.speaking``).
+    """
+    voice = voice_of(role, told_as)
     given = " ".join(role.split())[:_MAX_NAME_CHARS]
     lower = given.lower()
-    if lower in _SILENT or not any(each.isalnum() for each in given):
+    if voice is Voice.SILENT or not any(each.isalnum() for each in given):
         return None
-    if lower in _AGENTS or lower in _PEOPLE:
-        return Speaker(role, f"the {'AI' if lower == 'ai' else lower}", lower in _AGENTS)
+    agent = voice is Voice.AGENT
+    if lower in _WORDS:
+        return Speaker(role, f"the {'AI' if lower == 'ai' else lower}", agent)
     name = given.capitalize() if given.isalpha() and given.islower() else given
-    return Speaker(role, name, agent=False)
+    return Speaker(role, name, agent)
 
 
 def other_of(speaker: Speaker, roles: Iterable[str]) -> Speaker | None:

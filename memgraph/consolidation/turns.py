@@ -14,6 +14,7 @@ class Turn:
         source_role: who spoke: a name, or ``user``, ``assistant`` and the like.
         at_ms: when it was said.
         sequence: its place in the session, where that was told.
+        told_as: ``person`` or ``agent`` where that was told and the role says something else.
     """
 
     memory_id: str
@@ -21,3 +22,4 @@ class Turn:
     source_role: str
     at_ms: int
     sequence: int | None = None
+    told_as: str | None = None

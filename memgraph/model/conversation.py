@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from memgraph.model.events import AgentResponse, Event, UserMessage
+from memgraph.model.speaking import ToldAs, Voice, voice_of
 from memgraph.model.values import EpisodeInput, Millis, Name, Value
 
 
 class UserTurn(EpisodeInput):
     """A person's message, whatever the person is called."""
 
-    told_as: ClassVar[type[UserMessage]] = UserMessage
+    told_as: ClassVar[ToldAs] = "person"
 
     source_role: Name = "user"
 
@@ -19,7 +20,7 @@ class UserTurn(EpisodeInput):
 class AgentTurn(EpisodeInput):
     """An agent's answer; ``source_role`` is the agent's name."""
 
-    told_as: ClassVar[type[AgentResponse]] = AgentResponse
+    told_as: ClassVar[ToldAs] = "agent"
 
     source_role: Name = "assistant"
 
@@ -28,8 +29,8 @@ class SessionInfo(Value):
     """One conversation.
 
     Attributes:
-        turns: how many of its active turns the reader may see.
         first_seen_at, last_seen_at: of the turns that the reader may see.
+        turns: how many of its active turns the reader may see.
         pending: how many of those came after the last one that was consolidated.
         completed_at: when it was told to be over; None: it is open, or its last turn is one that
             the reader may not see.
@@ -45,9 +46,6 @@ class SessionInfo(Value):
     consolidated_at: Millis | None
 
 
-PERSONS = frozenset({"user", "human"})
-
-
 def turn_event(given: EpisodeInput, memory_id: str) -> Event:
     """What is told of a stored turn.
 
@@ -55,6 +53,6 @@ def turn_event(given: EpisodeInput, memory_id: str) -> Event:
     ``user`` and ``human`` are persons, every other role is the name of an agent.
     """
     role = given.source_role
-    by_role = UserMessage if role.casefold() in PERSONS else AgentResponse
-    kind = given.told_as if isinstance(given, UserTurn | AgentTurn) else by_role
+    told_as = given.told_as if isinstance(given, UserTurn | AgentTurn) else None
+    kind = UserMessage if voice_of(role, told_as) is Voice.PERSON else AgentResponse
     return kind(session_id=given.session_id, memory_id=memory_id, source_role=role)

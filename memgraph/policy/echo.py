@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
 
+from memgraph.model.speaking import AGENTS, SILENT, Voice, voice_of
 from memgraph.policy.sentences import split_sentences
 
 # A model has what it was told at hand for as long as its conversation lasts, a user what it was
@@ -27,9 +28,7 @@ MIN_CHARS = 12
 # Scripts without blanks: so many characters of them say as much.
 MIN_UNSPACED_CHARS = 6
 
-AGENT_ROLES = frozenset(
-    ("agent", "ai", "assistant", "bot", "developer", "function", "model", "system", "tool")
-)
+AGENT_ROLES = AGENTS | SILENT
 
 MEMORY_ID = r"(?:fact|ep|ref)_[0-9A-Za-z]{20,32}"
 _CITATION = re.compile(rf"\s*[\[(]\s*{MEMORY_ID}(?:\s*[,;]\s*{MEMORY_ID})*\s*[\])]", re.IGNORECASE)
@@ -99,17 +98,31 @@ class EchoReason(StrEnum):
 
 
 def is_agent(source_role: str | None) -> bool:
-    """Whether a speaker is a machine; one that nobody named is taken for one."""
-    return source_role is None or source_role.casefold() in AGENT_ROLES
+    """Whether a speaker may be a machine: whoever is not ``user`` or ``human``.
+
+    A name alone may be an agent's, which says again what it was told. Callers that know of a
+    person by another name give ``heard_role``.
+    """
+    return voice_of(source_role) is not Voice.PERSON
 
 
-def known_echo(source_roles: Iterable[str | None]) -> EchoReason | None:
+def heard_role(source_role: str | None, told_as: str | None) -> str | None:
+    """A role that says by itself what a turn was told to be."""
+    if told_as is None:
+        return source_role
+    return "user" if voice_of(source_role, told_as) is Voice.PERSON else "assistant"
+
+
+def known_echo(voice: Voice) -> EchoReason | None:
     """Whether a statement that repeats a stored memory adds no support to it.
 
-    An agent that says again what is remembered adds nothing, however it came to know it; so a
-    receipt that was lost lets no echo in. Any person among the speakers counts.
+    Only a person's does: an agent that says again what is remembered adds nothing, however it came
+    to know it, so a receipt that was lost lets no echo in.
+
+    Args:
+        voice: of the turn that the statement is quoted from.
     """
-    return EchoReason.KNOWN if all(is_agent(role) for role in source_roles) else None
+    return None if voice is Voice.PERSON else EchoReason.KNOWN
 
 
 def judged_at(said_ms: int, stored_ms: int) -> int:

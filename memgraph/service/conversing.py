@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
-from memgraph.model.conversation import turn_event
+from memgraph.model.conversation import AgentTurn, UserTurn, turn_event
 from memgraph.model.events import Event, SessionCompleted
+from memgraph.model.speaking import TOLD_AS, voice_of
 from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.policy.conversations import follow, taken_over
 from memgraph.storage import events, sessions
@@ -22,6 +24,22 @@ class StoredTurn:
     session_id: str
     memory_id: str
     given: MemoryInput
+
+
+def attributes_of(given: MemoryInput) -> dict[str, Any]:
+    """The attributes that a memory is stored with.
+
+    A ``UserTurn`` or ``AgentTurn`` keeps what it said itself to be, where its role says something
+    else. Of any other turn nobody can tell that by an attribute.
+    """
+    if not isinstance(given, EpisodeInput):
+        return given.attributes
+    kept = {name: value for name, value in given.attributes.items() if name != TOLD_AS}
+    if isinstance(given, UserTurn | AgentTurn):
+        role = given.source_role
+        if voice_of(role) is not voice_of(role, given.told_as):
+            kept[TOLD_AS] = given.told_as
+    return kept
 
 
 def note(

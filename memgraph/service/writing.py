@@ -288,6 +288,7 @@ class Writer:
         self, item: Prepared, pk: int, memory_id: str, sequence: int | None, at: int
     ) -> dict[str, Any]:
         given = item.given
+        attributes = conversing.attributes_of(given)
         rate = given.decay_rate if given.decay_rate is not None else self.decay_rates[given.kind]
         return {
             "pk": pk,
@@ -316,7 +317,7 @@ class Writer:
             "last_accessed_at": None,
             "decay_rate": rate,
             "tags": json_text(given.tags) if given.tags else "[]",
-            "attributes": json_text(given.attributes) if given.attributes else "{}",
+            "attributes": json_text(attributes) if attributes else "{}",
             "content_hash": item.content_hash,
             "token_cost": item.token_cost,
             "source_id": item.source_id,

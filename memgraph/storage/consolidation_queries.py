@@ -44,6 +44,7 @@ class TurnRow(NamedTuple):
     step_id: str | None
     content_sha256: str | None
     stored_at: int
+    told_as: str | None
 
 
 class FactRow(NamedTuple):
@@ -80,7 +81,8 @@ _STATE = (
 _TURNS = (
     "SELECT m.pk, m.memory_id, m.content, m.status, m.source_role,"
     " coalesce(m.event_time, m.created_at), m.sequence, m.scope, m.scope_id, m.agent_id,"
-    " m.sensitivity, s.source_path, s.workflow_run_id, s.step_id, s.content_sha256, m.created_at"
+    " m.sensitivity, s.source_path, s.workflow_run_id, s.step_id, s.content_sha256, m.created_at,"
+    " json_extract(m.attributes, '$.told_as')"
     " FROM memories m JOIN memory_sources s ON s.source_id = m.source_id"
     " WHERE m.session_id = ? AND m.kind = 'episode'"
 )

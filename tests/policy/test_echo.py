@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memgraph.consolidation.speakers import speaker_of
+from memgraph.model.conversation import turn_event
+from memgraph.model.events import UserMessage
+from memgraph.model.speaking import Voice, voice_of
+from memgraph.model.values import EpisodeInput
 from memgraph.policy import bulletin, echo
-from memgraph.policy.echo import EchoReason
 
 ID = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 SAID = "Mira repairs clocks in Graz."
@@ -114,8 +118,38 @@ def test_how_an_agent_begins(line: str, bare: str) -> None:
     assert echo.without_lead_in(line) == bare
 
 
-def test_agents_alone_add_nothing_to_what_is_known() -> None:
-    assert echo.known_echo(["assistant", "Tool"]) is EchoReason.KNOWN
-    assert echo.known_echo([None]) is EchoReason.KNOWN
-    assert echo.known_echo(["assistant", "user"]) is None
-    assert echo.known_echo(["Mira"]) is None
+@pytest.mark.parametrize(
+    ("role", "told_as", "voice"),
+    [
+        ("User", None, Voice.PERSON),
+        ("human", None, Voice.PERSON),
+        ("Mira", "person", Voice.PERSON),
+        ("assistant", "person", Voice.PERSON),
+        ("Mira", None, Voice.NAMED),
+        ("customer", None, Voice.NAMED),
+        ("Mira", "nonsense", Voice.NAMED),
+        ("Mira", "agent", Voice.AGENT),
+        ("user", "agent", Voice.AGENT),
+        ("Bot", None, Voice.AGENT),
+        ("Tool", None, Voice.SILENT),
+        ("tool", "agent", Voice.SILENT),
+        ("  ", None, Voice.SILENT),
+        (None, None, Voice.SILENT),
+    ],
+)
+def test_only_a_person_adds_to_what_is_known(
+    role: str | None, told_as: str | None, voice: Voice
+) -> None:
+    assert voice_of(role, told_as) is voice
+    person = voice is Voice.PERSON
+    assert (echo.known_echo(voice) is None) is person
+    assert echo.is_agent(echo.heard_role(role, told_as)) is not person or told_as == "nonsense"
+
+
+def test_events_speakers_and_echo_agree_on_who_speaks() -> None:
+    for role in ("user", "Mira", "claude", "bot", "tool", "Human"):
+        told = turn_event(EpisodeInput(content="x", session_id="s", source_role=role), "ep_1")
+        assert isinstance(told, UserMessage) is not echo.is_agent(role)
+        heard = speaker_of(role)
+        assert (heard is None) is (voice_of(role) is Voice.SILENT)
+        assert heard is None or heard.agent is (voice_of(role) is Voice.AGENT)

@@ -11,6 +11,7 @@ import pytest
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.model.consolidation import SessionReport
+from memgraph.model.conversation import AgentTurn
 from memgraph.model.values import MAX_CONTENT_CHARS
 from memgraph.service.life.consolidating import consolidate_session
 from memgraph.service.receipts import ReceiptBook
@@ -35,10 +36,15 @@ def later(service: MemoryService, ms: int) -> None:
     service.clock.advance(ms=ms)
 
 
-def say(orc: Orchestrator, session_id: str, *turns: tuple[str, str]) -> None:
+def say(orc: Orchestrator, session_id: str, *turns: tuple[str, str], published: str = "") -> None:
+    """``published``: the role whose turns are handed over as an agent's."""
     for role, content in turns:
         later(orc._service, MINUTE)
-        orc.save_episode(content[:MAX_CONTENT_CHARS], session_id=session_id, source_role=role)
+        given = {"content": content[:MAX_CONTENT_CHARS], "session_id": session_id}
+        if role == published:
+            orc.publish(AgentTurn(**given, source_role=role))
+        else:
+            orc.save_episode(**given, source_role=role)
 
 
 def consolidate(service: MemoryService, session_id: str) -> SessionReport:
@@ -119,7 +125,12 @@ FORMS: tuple[Say, ...] = (
 QUESTIONS = ("Where do I live?", "What does Ida keep?", "What may I not eat?", "the workshop rent")
 
 
-def test_fifty_rounds_of_echo_add_nothing(service: MemoryService, seeded: Orchestrator) -> None:
+@pytest.mark.parametrize(
+    ("agent", "published"), [("assistant", ""), ("Robin", ""), ("Robin", "Robin")]
+)
+def test_fifty_rounds_of_echo_add_nothing(
+    service: MemoryService, seeded: Orchestrator, agent: str, published: str
+) -> None:
     before = beliefs(service)
     for number in range(ROUNDS):
         later(service, DAY)
@@ -128,12 +139,13 @@ def test_fifty_rounds_of_echo_add_nothing(service: MemoryService, seeded: Orches
         bundle = seeded.recall(asked, kinds=["fact"] if number % 2 else [])
         texts = [i.memory.content for i in bundle.items if len(i.memory.content) < LONGEST]
         assert texts
-        answer = FORMS[number % len(FORMS)](
+        role, answer = FORMS[number % len(FORMS)](
             texts,
             seeded.bulletin().bulletin.text,
             json.dumps(bundle.model_dump(mode="json"), indent=2),
         )
-        say(seeded, session, ("user", asked), answer)
+        who = agent if role == "assistant" else role
+        say(seeded, session, ("user", asked), (who, answer), published=published)
         report = consolidate(service, session)
         assert report.facts == (), (number, answer)
         assert report.echoes >= 1

@@ -185,13 +185,12 @@ def _write_group(
 def _strengthening(group: GroupWork) -> list[tuple[Draft, str]]:
     """Drafts that say again what is stored, each with that memory's id.
 
-    Not those that only agents said: they repeat what is known.
+    Not those that no person said: they repeat what is known.
     """
     found = []
     for each in group.drafts:
         target = group.matched.target(each.number)
-        said_by = (group.turns[one].source_role for one in each.evidence)
-        if not target.startswith("#") and known_echo(said_by) is None:
+        if not target.startswith("#") and known_echo(each.voice) is None:
             found.append((each, target))
     return found
 

@@ -24,7 +24,7 @@ from memgraph.consolidation.resolving import Decision, decide
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import EdgeType, Scope, Sensitivity
 from memgraph.model.jobs import RejectedItem
-from memgraph.policy.echo import judged_at
+from memgraph.policy.echo import heard_role, judged_at
 from memgraph.policy.scope import Viewer
 from memgraph.service.life.echoes import echo_filter
 from memgraph.service.life.extractors import RulePages
@@ -237,7 +237,7 @@ def _without_echoes(opened: Opened, rows: Sequence[TurnRow]) -> tuple[list[TurnR
     for row in rows:
         left = found.without_echo(
             row.content,
-            source_role=row.source_role,
+            source_role=heard_role(row.source_role, row.told_as),
             at_ms=judged_at(row.at, row.stored_at),
             viewer=_speaker(row),
         )
