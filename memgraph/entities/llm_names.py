@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from memgraph.entities.normalise import as_a_word
 from memgraph.entities.providers import Findings
 from memgraph.entities.spans import EntitySpan
 from memgraph.errors import ProviderAnswerInvalid
@@ -20,8 +21,6 @@ CONFIDENCE: Final = 0.8
 MAX_ENTITIES: Final = 40
 MAX_NAME_CHARS: Final = 100
 MAX_MENTIONS: Final = 20
-# From here on stand the scripts of East Asia, which write no spaces between words.
-_UNPARTED: Final = "\u2e80"
 # Addresses, handles and dates are found by their form.
 TYPES: Final = (
     EntityType.PERSON,
@@ -133,13 +132,6 @@ def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:
         return SHAPE_INVALID
     found = [
         EntitySpan(name, each.start(), each.end(), EntityType(kind), CONFIDENCE)
-        for each in islice(re.finditer(_as_a_word(name), text), MAX_MENTIONS)
+        for each in islice(re.finditer(as_a_word(name), text), MAX_MENTIONS)
     ]
     return found or NOT_IN_TEXT
-
-
-def _as_a_word(name: str) -> str:
-    """A pattern for ``name`` that is no part of a longer word, in a script that parts words."""
-    before = r"(?<!\w)" if name[0] < _UNPARTED else ""
-    after = r"(?!\w)" if name[-1] < _UNPARTED else ""
-    return f"{before}{re.escape(name)}{after}"

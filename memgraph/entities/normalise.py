@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
 _POSSESSIVES: Final = ("'s", "s'")
+# From here on stand the scripts of East Asia, which write no spaces between words.
+_UNPARTED: Final = "\u2e80"
 _EDGE: Final = ' .,;:!?"“”„«»()[]{}'
 
 
@@ -27,3 +30,10 @@ def canonical(name: str) -> str:
         if folded == text:
             return folded
         text = folded
+
+
+def as_a_word(name: str) -> str:
+    """A pattern for a name that is no part of a longer word, in a script that parts words."""
+    before = r"(?<!\w)" if name[0] < _UNPARTED else ""
+    after = r"(?!\w)" if name[-1] < _UNPARTED else ""
+    return f"{before}{re.escape(name)}{after}"

@@ -15,6 +15,7 @@ from memgraph.model.enums import EntityType
 from memgraph.model.values import Memory
 from memgraph.storage.rows import memory_from_row
 from memgraph.storage.statements import driver
+from memgraph.storage.text_index import saying
 from memgraph.storage.visibility import View
 
 _FIELDS = "r.pk, r.entity_id, r.canonical_name, r.name_key, r.type, r.mention_count"
@@ -62,24 +63,26 @@ def by_keys(connection: sa.Connection, keys: Collection[str]) -> list[EntityRow]
     )
 
 
-def by_prefix(connection: sa.Connection, prefix: str) -> Iterator[EntityRow]:
-    """Entities with a name or an alias that begins so, the most mentioned first."""
-    between = (prefix, prefix + _LAST_CHARACTER)
-    yield from _rows(
-        connection,
-        f"SELECT DISTINCT {_FIELDS} FROM entities e {_MEANT}"
-        " WHERE e.name_key >= ?1 AND e.name_key < ?2"
-        f" UNION SELECT {_FIELDS} FROM entity_aliases a JOIN entities e ON e.pk = a.entity_pk"
-        f" {_MEANT} WHERE a.alias_key >= ?1 AND a.alias_key < ?2 ORDER BY 6 DESC, 1",
-        between,
-    )
-
-
-def most_mentioned(connection: sa.Connection) -> Iterator[EntityRow]:
-    """All that is named by any memory, the most mentioned first."""
+def by_prefix(connection: sa.Connection, prefix: str, view: View) -> Iterator[EntityRow]:
+    """Entities of the view with a name or an alias that begins so, the most mentioned first."""
+    seen = _is_named(view)
     cursor = driver(connection).execute(
-        f"SELECT {_FIELDS} FROM entities r WHERE r.mention_count > 0"
-        " ORDER BY r.mention_count DESC, r.pk"
+        f"SELECT DISTINCT {_FIELDS} FROM entities e {_MEANT}"
+        f" WHERE e.name_key >= :begin AND e.name_key < :end AND {seen}"
+        f" UNION SELECT {_FIELDS} FROM entity_aliases a JOIN entities e ON e.pk = a.entity_pk"
+        f" {_MEANT} WHERE a.alias_key >= :begin AND a.alias_key < :end AND {seen}"
+        " ORDER BY 6 DESC, 1",
+        {**view.params, "begin": prefix, "end": prefix + _LAST_CHARACTER},
+    )
+    return (_row(each) for each in cursor)
+
+
+def most_mentioned(connection: sa.Connection, view: View) -> Iterator[EntityRow]:
+    """All that is named by a memory of the view, the most mentioned by all memories first."""
+    cursor = driver(connection).execute(
+        f"SELECT {_FIELDS} FROM entities r WHERE r.mention_count > 0 AND {_is_named(view)}"
+        " ORDER BY r.mention_count DESC, r.pk",
+        view.params,
     )
     return (_row(each) for each in cursor)
 
@@ -119,6 +122,20 @@ def contents(connection: sa.Connection, pk: int, view: View) -> Iterator[str]:
     return (str(content) for (content,) in found)
 
 
+def contents_saying(
+    connection: sa.Connection, pk: int, view: View, names: Collection[str]
+) -> Iterator[str]:
+    """Those of the texts that name an entity in which the full-text index finds one of the names,
+    as they are asked for: what it finds may be written otherwise."""
+    found = driver(connection).execute(
+        "SELECT m.content FROM memory_fts f CROSS JOIN memories m ON m.pk = f.rowid"
+        f" WHERE f.memory_fts MATCH :match AND {view.where('m')} AND EXISTS (SELECT 1"
+        " FROM memory_entities l WHERE l.entity_pk = :entity_pk AND l.memory_pk = m.pk)",
+        {**_values(view, pk), "match": saying(names)},
+    )
+    return (str(content) for (content,) in found)
+
+
 def top_memories(connection: sa.Connection, pk: int, view: View, limit: int) -> list[Memory]:
     """The most important memories that name an entity, then the newest."""
     found = driver(connection).execute(
@@ -139,6 +156,13 @@ def together(
         {**_values(view, pk), "limit": limit},
     )
     return [(_row(row[:-1]), int(row[-1])) for row in found]
+
+
+def _is_named(view: View) -> str:
+    return (
+        "EXISTS (SELECT 1 FROM memory_entities l CROSS JOIN memories m ON m.pk = l.memory_pk"
+        f" WHERE l.entity_pk = r.pk AND {view.where('m')})"
+    )
 
 
 def _memories_of(view: View, beside: str = "") -> str:

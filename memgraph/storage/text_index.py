@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 import sqlalchemy as sa
 
@@ -34,6 +35,21 @@ def search_terms(text: str) -> str | None:
     """What to store in ``memories.search_terms``; None where the tokenizer needs no help."""
     grams = cjk_bigrams(unicodedata.normalize("NFKC", text).casefold())
     return " ".join(grams) if grams else None
+
+
+def saying(names: Collection[str]) -> str:
+    """A query for the texts that say one of some names, all of its words in a row."""
+    found = []
+    for name in names:
+        found.append(f"content : {_quoted(name)}")
+        grams = search_terms(name)
+        if grams is not None:
+            found.append(f"search_terms : {_quoted(grams)}")
+    return " OR ".join(found)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def rebuild(connection: sa.Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
+from memgraph.entities.normalise import as_a_word
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.entities import EntityInfo
+from memgraph.service.life import profiles
 from memgraph.storage import integrity
+from memgraph.storage.entity_queries import EntityRow
 
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED)
 LINKS = (
@@ -198,6 +202,73 @@ def test_a_name_that_stands_in_hidden_memories_alone_is_neither_shown_nor_found(
         other.split_entity("Melanie Stone", names=["Quentin Zanzipool"], reason="guess")
 
 
+def test_a_hidden_name_in_a_longer_word_is_not_known(service: MemoryService) -> None:
+    knowing = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
+    narrow = service.orchestrator("orc-1")
+    knowing.remember("Arthur Dent spoke in Berlin.")
+    knowing.remember("Mr. Art Vance is the source.", sensitivity="Restricted")
+    knowing.merge_entities("Arthur Dent", "Art Vance", reason="cover name")
+    knowing.remember("Arthur Dent said that Art Vancey came.")
+    assert narrow.get_entity_info("Arthur Dent").aliases == ()
+    with pytest.raises(NotFound):
+        narrow.get_entity_info("Art Vance")
+    assert knowing.get_entity_info("Art Vance").aliases == ("Art Vance",)
+    # What is written without blanks has no words that could be told apart.
+    assert re.search(as_a_word("東京"), "昨日東京都で") is not None
+    assert re.search(as_a_word("art"), "start") is None
+
+
+def test_a_rare_name_of_a_busy_entity_is_known_and_can_be_split_off(
+    talk: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "MAX_READ", 2)
+    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    for number in range(5):
+        talk.remember(f"Caroline Smith has sent letter {number}.")
+    talk.remember("Caroline Smith met 田中太郎 here.", sensitivity="Restricted")
+    assert talk.get_entity_info("Caz Brown").aliases == ("Caz Brown",)
+    narrow = talk._service.orchestrator(talk.name, viewer=Viewer(clearance=Sensitivity.PUBLIC))
+    with pytest.raises(NotFound):
+        narrow.get_entity_info("Caz Brown")
+    apart = talk.split_entity("Caroline Smith", names=["Caz Brown"], reason="another person")
+    assert named(apart) == ("Caz Brown", "person", 1)
+    sound_after_a_rebuild(talk)
+
+
+def test_the_index_finds_names_in_all_scripts(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "MAX_READ", 1)
+    orc.remember("東京タワーは東京都にあります。")
+    orc.remember("Tokyo Tower is in Tokyo.")
+    [other] = [each for each in orc.entities() if each.canonical_name.startswith("東京")][:1]
+    orc.merge_entities("Tokyo", other.entity_id, reason="one place")
+    for number in range(3):
+        orc.remember(f"Flight {number} to Tokyo is booked.")
+    assert orc.get_entity_info("Tokyo").aliases == (other.canonical_name,)
+
+
+def test_a_list_looks_at_nothing_that_is_hidden(
+    secret: tuple[Orchestrator, Orchestrator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    knowing, other = secret
+    for name in ("Anton Keller", "Bruno Marsh", "Carla Quill"):
+        for number in range(3):
+            knowing.remember(f"{name} signed paper {number}.", sensitivity="Restricted")
+    looked_at: list[str] = []
+    found = profiles.Reader.found
+
+    def told(self: profiles.Reader, row: EntityRow) -> profiles.Found | None:
+        looked_at.append(row.canonical_name)
+        return found(self, row)
+
+    monkeypatch.setattr(profiles.Reader, "found", told)
+    assert all_of(other) == [("Melanie Stone", "person", 1)]
+    assert all_of(other, prefix="m") == [("Melanie Stone", "person", 1)]
+    assert all_of(other, prefix="a") == []
+    assert looked_at == ["Melanie Stone"] * 2
+
+
 def test_session_and_project_scopes_are_kept(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
     inside = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
@@ -256,6 +327,27 @@ def test_a_chain_of_merges_is_one_entity_and_comes_apart_by_name(talk: Orchestra
     apart = talk.split_entity("Melanie", names=["Caz Brown", "melanie"], reason="3")
     assert (apart.canonical_name, apart.mention_count) == ("Caz Brown", 2)
     assert talk.get_entity_info("Melanie").canonical_name == "Caz Brown"
+    sound_after_a_rebuild(talk)
+
+
+def test_the_first_name_that_is_split_off_is_the_new_entitys(talk: Orchestrator) -> None:
+    talk.remember("Dr. Melanie-Ann Brown wrote. Melanie Ann Brown paints.")
+    talk.merge_entities("Caroline Smith", "Caz Brown", reason="1")
+    talk.merge_entities("Caroline Smith", "Melanie", reason="2")
+    with talk._service.opened(talk.name) as opened, opened.database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO entity_aliases SELECT 'sent a note', pk, 'Sent a Note' FROM entities"
+            " WHERE name_key = 'caroline smith'"
+        )
+    apart = talk.split_entity(
+        "Caroline Smith", names=["sent a note", "Caz Brown", "Melanie"], reason="3"
+    )
+    found = talk.get_entity_info(apart.entity_id)
+    assert (apart.canonical_name, found.canonical_name) == ("Sent a Note", "Sent a Note")
+    assert found.aliases == ("Caz Brown", "Melanie")
+    assert found.mention_count == apart.mention_count == 2
+    assert talk.get_entity_info("Caz Brown").entity_id == apart.entity_id
+    assert talk.get_entity_info("Caroline Smith").aliases == ()
     sound_after_a_rebuild(talk)
 
 

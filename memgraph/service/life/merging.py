@@ -127,15 +127,17 @@ def _part(
     ]
     group = [row.pk, *(each.pk for each in entity_queries.merged_names(connection, row.entity_id))]
     aliases = [each for each in entity_queries.aliases(connection, group) if each[1] in keys]
-    if merged:
+    if merged and merged[0].name_key == keys[0]:
         new = merged[0]
         entity_changes.make_own(connection, new.pk)
-        entity_changes.make_name_of(connection, [each.pk for each in merged[1:]], new.entity_id)
     else:
         _, key, written = min(aliases, key=lambda each: keys.index(each[1]))
-        name = EntityName(key, written, row.type)
-        entities.create(connection, {name: opened.ids.new("ent_")}, at)
-        [new] = [each for each in entity_queries.by_keys(connection, [key]) if each.name_key == key]
+        entity_id = opened.ids.new("ent_")
+        made = entities.create(connection, {EntityName(key, written, row.type): entity_id}, at)
+        [pk] = made.values()
+        new = EntityRow(pk, entity_id, written, key, row.type, 0)
+    names = [each.pk for each in merged if each.pk != new.pk]
+    entity_changes.make_name_of(connection, names, new.entity_id)
     moving = {pk for pk in group if pk not in {each.pk for each in merged}}
     entity_changes.move_aliases(
         connection, [(pk, key) for pk, key, _ in aliases if pk in moving], new.pk

@@ -6,6 +6,7 @@ memories the reader may see, and those that the settings tell; by others nothing
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +14,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from memgraph.entities.normalise import canonical
+from memgraph.entities.normalise import as_a_word, canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.entities import EntityInfo, EntityProfile, RelatedEntity
 from memgraph.model.enums import MemoryStatus
@@ -28,8 +29,9 @@ MAX_LISTED: Final = 1_000
 MAX_MEMORIES: Final = 100
 RELATED: Final = 10
 MAX_NAME_CHARS: Final = 512
-# Of an entity with several names so many of the newest texts are looked at for each of them.
-MAX_READ: Final = 5_000
+# Of an entity with several names so many of the newest texts are looked at for all of them. Those
+# that are not there are asked of the full-text index.
+MAX_READ: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class Reader:
     def found(self, row: EntityRow) -> Found | None:
         """None: no memory that the reader may see names it."""
         seen = entity_queries.seen(self._connection, row.pk, self.view)
-        names = None if seen is None else self._names(row)
+        names = None if seen is None else self._names(row, seen.mentions)
         return None if seen is None or names is None else Found(row, seen, names)
 
     def profile(self, one: Found, *, limit: int, others: Iterable[Found]) -> EntityProfile:
@@ -142,7 +144,7 @@ class Reader:
                 best.sort(key=lambda each: (-each.seen.mentions, each.row.pk))
         return best[:limit]
 
-    def _names(self, row: EntityRow) -> Names | None:
+    def _names(self, row: EntityRow, mentions: int) -> Names | None:
         """The names that the reader may know; None: there is none."""
         merged = entity_queries.merged_names(self._connection, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
@@ -155,7 +157,7 @@ class Reader:
         if len(written) == 1:
             said = set(written)
         else:
-            said = self._said(row, [each for each in written if each not in told])
+            said = self._said(row, [each for each in written if each not in told], mentions)
         known = [*(each for each in written if each in said or each in told), *told]
         if not known:
             return None
@@ -163,21 +165,36 @@ class Reader:
         others = sorted({name for _, name in known} - {shown})
         return Names(shown, frozenset(key for key, _ in known), tuple(others))
 
-    def _said(self, row: EntityRow, wanted: list[tuple[str, str]]) -> set[tuple[str, str]]:
+    def _said(
+        self, row: EntityRow, wanted: list[tuple[str, str]], mentions: int
+    ) -> set[tuple[str, str]]:
         """Those of some names, (key, as written), that stand in visible texts."""
         open_ones, said = dict.fromkeys(wanted), set[tuple[str, str]]()
         texts = entity_queries.contents(self._connection, row.pk, self.view)
         for text in islice(texts, MAX_READ):
             folded = canonical(text)
-            for key, name in list(open_ones):
-                # Another spelling of a name that is known is known only as it is written.
-                spelled = key == row.name_key and name != row.canonical_name
-                if name in text if spelled else key in folded:
-                    said.add((key, name))
-                    del open_ones[key, name]
+            for each in list(open_ones):
+                if _says(text, folded, each, row):
+                    said.add(each)
+                    del open_ones[each]
             if not open_ones:
-                break
+                return said
+        if mentions > MAX_READ:
+            said.update(each for each in open_ones if self._is_said(row, each))
         return said
+
+    def _is_said(self, row: EntityRow, name: tuple[str, str]) -> bool:
+        texts = entity_queries.contents_saying(self._connection, row.pk, self.view, name)
+        return any(_says(text, canonical(text), name, row) for text in texts)
+
+
+def _says(text: str, folded: str, name: tuple[str, str], row: EntityRow) -> bool:
+    """Whether a name, (key, as written), is in a text of the entity, and not in a longer word."""
+    key, written = name
+    # Another spelling of a name that is known is known only as it is written.
+    if key == row.name_key and written != row.canonical_name:
+        return bool(re.search(as_a_word(written), text))
+    return bool(re.search(as_a_word(key), folded))
 
 
 def profile(opened: Opened, viewer: Viewer, name_or_id: str, *, limit: int) -> EntityProfile:
@@ -207,8 +224,8 @@ def listing(opened: Opened, viewer: Viewer, *, prefix: str, limit: int) -> list[
     with opened.database.read() as connection:
         reader = Reader(connection, viewer, opened.naming)
         rows = (
-            entity_queries.by_prefix(connection, begin)
+            entity_queries.by_prefix(connection, begin, reader.view)
             if begin
-            else entity_queries.most_mentioned(connection)
+            else entity_queries.most_mentioned(connection, reader.view)
         )
         return [each.info for each in reader.top(rows, limit, begin)]
