@@ -121,9 +121,10 @@ class SessionsHandle(WritingHandle):
         if not 1 <= claim_s <= 86_400:
             raise InvalidInput("claim_s: 1 to 86,400", field="claim_s")
         given = Subscriber(name, handler, checked_topics(topics), int(claim_s * 1_000))
-        self._subscribe(given, from_start=from_start)
+        self.subscribe_as(given, from_start=from_start)
 
-    def _subscribe(self, given: Subscriber, *, from_start: bool) -> None:
+    def subscribe_as(self, given: Subscriber, *, from_start: bool) -> None:
+        """``subscribe`` with a subscriber that is checked already. Raises Conflict."""
         with self._service.opened(self.name) as opened:
             with opened.database.write() as connection:
                 events.register(connection, given.name, from_start=from_start)

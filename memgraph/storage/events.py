@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from memgraph.model.events import Event, EventFailure
+from memgraph.model.events import Event, EventFailure, SessionCompleted
 from memgraph.policy.delivery import KEEP_TAKEN_MS, KEEP_WAITING_MS, removable_through
 from memgraph.storage.encoding import compact_json
 from memgraph.storage.statements import Insert, driver
@@ -130,6 +130,26 @@ def unpark(connection: sa.Connection, subscriber: str, seq: int) -> None:
     driver(connection).execute(
         "DELETE FROM event_failures WHERE subscriber = ? AND seq = ?", (subscriber, seq)
     )
+
+
+def waits(connection: sa.Connection, session_id: str) -> bool:
+    """Whether a session waits for its consolidation."""
+    [(found,)] = driver(connection).execute(
+        "SELECT EXISTS (SELECT 1 FROM sessions WHERE session_id = ? AND consolidated_at IS NULL)",
+        (session_id,),
+    )
+    return bool(found)
+
+
+def drop_settled(connection: sa.Connection, subscriber: str) -> int:
+    """Drop parked ends of sessions that wait for nothing any more; gives how many."""
+    done = driver(connection).execute(
+        "DELETE FROM event_failures WHERE subscriber = ? AND topic = ?"
+        " AND json_extract(payload, '$.session_id') NOT IN"
+        " (SELECT session_id FROM sessions WHERE consolidated_at IS NULL)",
+        (subscriber, SessionCompleted.topic),
+    )
+    return int(done.rowcount)
 
 
 def failures(connection: sa.Connection, limit: int, view: View | None = None) -> list[EventFailure]:

@@ -38,7 +38,7 @@ Work = Callable[[Callable[[], bool]], JobReport]
 def working_as(work: Work) -> Iterator[None]:
     """Every job does this instead of what it does."""
 
-    def instead(_opened: Any, _asked: Any, _progress: Any, stop: Any, _take: Any) -> JobReport:
+    def instead(_opened: Any, _asked: Any, _progress: Any, stop: Any) -> JobReport:
         return work(stop)
 
     with patch.object(jobs, "_work", instead):
@@ -427,3 +427,71 @@ def test_a_run_as_of_an_early_time_is_recorded_though_few_are_kept(
         run = orc.run("decay", now="2020-01-01")
         assert run.state is JobState.DONE
         assert run in orc.jobs()
+
+
+def test_a_bug_that_one_brings_out_stops_no_other(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    service.create("zz-other")
+    real = jobs._work
+    told: list[tuple[str, str]] = []
+    ran: list[tuple[str, JobState, str | None]] = []
+
+    def work(opened: Any, asked: Any, progress: Any, stop: Any) -> JobReport:
+        if opened.paths.name == "orc-1":
+            raise KeyError("secret")
+        return real(opened, asked, progress, stop)
+
+    worker = Worker(
+        service,
+        ran=lambda name, run: ran.append((name, run.state, run.error_code)),
+        failed=lambda name, error: told.append((name, error.code)),
+    )
+    moved(clock, FIRST)
+    with patch.object(jobs, "_work", work):
+        worker.once()
+    worker.close()
+    assert ran == [("orc-1", JobState.FAILED, CRASHED), ("zz-other", JobState.DONE, None)]
+    assert told == [("orc-1", "job.failed")]
+    log = service.paths("orc-1").log_file.read_text()
+    assert "KeyError" in log
+    assert "secret" not in log
+    assert service.health("orc-1")["degraded"] == ["jobs.failing"]
+
+
+def test_data_that_nobody_expects_stops_no_other(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    service.create("zz-other")
+    moved(clock, FIRST)
+    assert len(passed(service)) == 2
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        connection.exec_driver_sql("UPDATE job_runs SET rejected = '[1]'")
+    clock.advance(days=1)
+    ran: list[str] = []
+    told: list[str] = []
+    worker = Worker(
+        service,
+        ran=lambda name, _run: ran.append(name),
+        failed=lambda name, _error: told.append(name),
+    )
+    worker.once()
+    worker.close()
+    assert (ran, told) == (["zz-other"], ["orc-1"])
+
+
+def test_a_session_that_another_is_at_is_left_out(tmp_path: Path) -> None:
+    config = {"memory.embedding.provider": "none", "memory.storage.synchronous": "NORMAL"}
+    with MemoryService(tmp_path, environ={}, config=config, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        for session in ("one", "two", "three"):
+            orc.save_episode("We use SQLite.", session_id=session, source_role="user")
+        with service.opened("orc-1") as opened:
+            lease = jobs._claim(opened, "run_x", jobs.of_session("one"), jobs.WALL)
+            counts = orc.run("consolidation").counts
+            assert (counts["sessions"], counts["at_work_elsewhere"]) == (1, 1)
+            jobs._end(opened, "run_x", lease, JobReport.done({}))
+            with opened.database.read() as connection:
+                left = connection.exec_driver_sql("SELECT count(*) FROM leases").scalar_one()
+        assert left == 0
+        assert orc.run("consolidation").counts["sessions"] == 1

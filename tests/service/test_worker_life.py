@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.clock import FixedClock, parse_time
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import JobRun
-from memgraph.service.life.worker import Worker
+from memgraph.model.jobs import STOPPED, JobRun
+from memgraph.policy.delivery import MOST_ATTEMPTS
+from memgraph.service.life import jobs
+from memgraph.service.life import worker as worker_module
+from memgraph.service.life.worker import SUBSCRIBER, Worker
 
 EVENING = parse_time("2026-11-20T20:00:00Z")
 HOUR_MS = 3_600_000
@@ -128,3 +133,143 @@ def test_one_session_by_hand_though_it_goes_on(orc: Orchestrator) -> None:
         JobName.DECAY,
         JobName.REFLECTION,
     ]
+
+
+def pending(orc: Orchestrator) -> set[str]:
+    return {each.session_id for each in orc.sessions(pending=True)}
+
+
+def test_being_asked_to_stop_counts_as_no_attempt(
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-2", "Good evening.")
+    real = jobs._one_session
+    with monkeypatch.context() as patched:
+        for _ in range(MOST_ATTEMPTS + 1):
+            worker = Worker(service)
+
+            def stops(*given: Any, worker: Worker = worker) -> Any:
+                worker.stop()
+                return real(*given)
+
+            patched.setattr(jobs, "_one_session", stops)
+            worker.once()
+            worker.close()
+            assert orc.jobs(limit=1)[0].error_code == STOPPED
+            assert orc.event_failures() == []
+            assert service.health(orc.name)["degraded"] == []
+    worker = Worker(service)
+    worker.once()
+    worker.close()
+    assert pending(orc) == {"s-2"}
+
+
+def test_one_at_which_another_is_stays_told(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-2", "Good evening.")
+    worker = Worker(service)
+    with service.opened(orc.name) as opened:
+        jobs._claim(opened, "run_x", jobs.of_session("s-1", "event"), jobs.WALL)
+        worker.once()
+        with opened.database.write() as connection:
+            # The other one is gone without a word.
+            connection.exec_driver_sql("DELETE FROM leases")
+    assert pending(orc) == {"s-1", "s-2"}
+    clock.advance(ms=worker_module.REVISIT_MS)
+    worker.once()
+    worker.close()
+    assert pending(orc) == {"s-2"}
+
+
+def put_aside(orc: Orchestrator, service: MemoryService, session_id: str) -> None:
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO event_failures (subscriber, seq, topic, payload, at, error_code)"
+            " VALUES (?, 1, 'memory.session_completed', ?, ?, 'storage.busy')",
+            (SUBSCRIBER, f'{{"session_id":"{session_id}"}}', EVENING),
+        )
+
+
+def test_what_was_put_aside_is_dropped_when_its_session_is_done(
+    service: MemoryService, orc: Orchestrator, ran: tuple[Worker, list[JobRun]]
+) -> None:
+    worker, _ = ran
+    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    put_aside(orc, service, "s-1")
+    worker.once()
+    assert len(orc.event_failures()) == 1
+    orc.run("consolidation", session_id="s-1")
+    worker.once()
+    assert orc.event_failures() == []
+    assert service.health(orc.name)["degraded"] == []
+
+
+def test_what_was_put_aside_can_be_tried_again(
+    service: MemoryService, orc: Orchestrator, ran: tuple[Worker, list[JobRun]]
+) -> None:
+    worker, runs = ran
+    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    put_aside(orc, service, "s-1")
+    assert worker.retry(orc.name) == 1
+    assert [each.trigger for each in runs] == ["event"]
+    assert (pending(orc), orc.event_failures()) == (set(), [])
+
+
+def test_due_jobs_come_first_and_many_sessions_keep_nobody_waiting(
+    service: MemoryService,
+    orc: Orchestrator,
+    ran: tuple[Worker, list[JobRun]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_module, "SESSIONS_AT_ONCE", 2)
+    worker, runs = ran
+    other = service.orchestrator("zz-other", create=True)
+    for each in (orc, other):
+        for number in range(6):
+            talk(each, f"s-{number}", "Good evening.")
+    worker.once()
+    assert len(runs) == 4
+    assert len(pending(other)) == 4
+    worker.once()
+    worker.once()
+    assert (pending(orc), pending(other)) == ({"s-5"}, {"s-5"})
+
+
+def test_what_ends_while_the_worker_looks_elsewhere_is_not_missed(
+    service: MemoryService, orc: Orchestrator, ran: tuple[Worker, list[JobRun]]
+) -> None:
+    worker, runs = ran
+    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    real = worker._again
+
+    def again(*given: Any) -> int:
+        told = real(*given)
+        if not runs:
+            # By another process, after the last look at what there is to do.
+            orc.end_session("s-1")
+        return told
+
+    with patch.object(worker, "_again", again):
+        worker.once()
+        worker.once()
+    assert [each.trigger for each in runs] == ["event"]
+
+
+def test_who_has_nothing_to_do_is_not_looked_at_again(tmp_path: Path, clock: FixedClock) -> None:
+    config = {"memory.storage.max_open_orchestrators": 1, "memory.embedding.provider": "none"}
+    with MemoryService(
+        tmp_path, clock=clock, environ={}, config=config, background=False
+    ) as crowded:
+        for name in ("a", "b", "c"):
+            talk(crowded.orchestrator(name, create=True), "s-1", "Good evening.")
+            crowded.orchestrator(name).end_session("s-1")
+        worker = Worker(crowded)
+        for _ in range(3):
+            worker.once()
+        with patch.object(worker, "_visit") as visit:
+            worker.once()
+        worker.close()
+    assert visit.call_count == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -85,15 +86,19 @@ def consolidate_pending(
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
     on_session: Callable[[SessionReport], None] = lambda _report: None,
+    take: Callable[[str], AbstractContextManager[bool]] = lambda _session: nullcontext(True),
 ) -> JobReport:
     """Consolidate every session that is over, or silent for ``consolidation.idle_minutes``.
 
     Args:
         on_session: called with the report of each; they are not kept.
+        take: entered for each session; where it gives False another is at it, and it is left out.
 
     Returns:
         Counts over all sessions. When the budget is spent the rest stays pending and ``reason``
-        is ``budget``. A session that a model fails at stays pending and the run failed; others
+        is ``budget``. Where another process wrote to sessions all the time they stay pending too,
+        counted as ``contended``, which is then the ``reason`` of a run that ended otherwise well.
+        A session that a model fails at stays pending and the run failed; others
         go on, unless ``MAX_FAILURES`` fail in a row. What was done stays.
 
     Raises:
@@ -104,14 +109,18 @@ def consolidate_pending(
     with opened.database.read() as connection:
         waiting = queries.ended_sessions(connection, at - idle_ms)
     run = _Run(opened, actor, extractor, judge, dry_run, budget, at, _silent, stop)
-    totals: Counter[str] = Counter(sessions=0, waiting=len(waiting))
+    totals: Counter[str] = Counter(sessions=0, contended=0, waiting=len(waiting))
     rejected: list[RejectedItem] = []
     ended: SessionReport | None = None
     failures = 0
     for done, session_id in enumerate(waiting):
         if stop():
             break
-        report = run.session(session_id)
+        with take(session_id) as free:
+            if not free:
+                totals["at_work_elsewhere"] += 1
+                continue
+            report = run.session(session_id)
         on_session(report)
         totals.update(report.counts)
         totals["sessions"] += report.state == "consolidated"
@@ -119,6 +128,7 @@ def consolidate_pending(
         progress(PART, done + 1, len(waiting))
         # One session may be what a model cannot read; several in a row are the model.
         failures = failures + 1 if report.error_code is not None else 0
+        totals["contended"] += report.reason == CONTENDED
         if report.reason in (BUDGET, STOPPED) or report.error_code is not None:
             ended = ended if ended is not None and ended.error_code is not None else report
         if report.reason in (BUDGET, STOPPED) or failures >= MAX_FAILURES:
@@ -141,6 +151,8 @@ def _job_report(
     if ended is not None or stopped:
         reason = STOPPED if ended is None else ended.reason
         return report.model_copy(update={"reason": reason})
+    if counts["contended"]:
+        return report.model_copy(update={"reason": CONTENDED})
     return report
 
 
@@ -249,7 +261,14 @@ class _Run:
 
     def _page(self, page: PageRead, notes: _Notes) -> PageDone | None:
         """One page, matched anew as often as memory changes under it; None: it stays pending."""
-        work = propose(self.tools, page)
+        before = Budget(self.tools.budget.calls, self.tools.budget.tokens)
+        try:
+            work = propose(self.tools, page)
+        except ProviderError:
+            # The page is lost, what was paid for it is told.
+            left = self.tools.budget
+            notes.work.update(calls=before.calls - left.calls, tokens=before.tokens - left.tokens)
+            raise
         notes.work.update(calls=work.calls, tokens=work.tokens)
         if work.incomplete:
             notes.reason = STOPPED if self.stop() else BUDGET

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 
@@ -26,6 +27,7 @@ from memgraph.storage import job_runs, leases
 
 Told = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
+TakeSession = Callable[[str], AbstractContextManager[bool]]
 WALL = SystemClock()
 
 
@@ -38,6 +40,7 @@ class Asked:
         due_at: the moment of the schedule that it stands for.
         session_id: the one session that it is about.
         actor: whom the journal names; None: the job itself.
+        take: takes the lease of one session of many while the run is at it.
     """
 
     job: JobName
@@ -46,15 +49,21 @@ class Asked:
     due_at: int | None = None
     session_id: str | None = None
     actor: str | None = None
+    take: TakeSession = lambda _session: nullcontext(True)
 
 
 @dataclass(frozen=True, slots=True)
 class Reins:
-    """How a run tells how far it has come, and hears that it is to end."""
+    """How a run tells how far it has come, and hears that it is to end.
+
+    ``outlives``: an error that is none of memgraph's own is recorded and logged, not raised: who
+    works for many goes on with the others.
+    """
 
     progress: Told = lambda _part, _done, _total: None
     stop: Stop = lambda: False
     wall: Clock = WALL
+    outlives: bool = False
 
 
 NO_REINS = Reins()
@@ -88,6 +97,7 @@ def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
     """
     run_id = opened.ids.new("run_")
     lease = _claim(opened, run_id, asked, reins.wall)
+    asked = replace(asked, take=_sessions(opened, run_id, reins))
     heard = False
 
     def stop() -> bool:
@@ -109,7 +119,10 @@ def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
             cut = JobReport(state=JobState.FAILED, error_code=CRASHED, reason=type(error).__name__)
             if isinstance(error, KeyboardInterrupt):
                 cut = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
-            _end(opened, run_id, lease, cut)
+            ended = _end(opened, run_id, lease, cut)
+            if reins.outlives and isinstance(error, Exception):
+                opened.log.failure("job.crashed", error, job=asked.job.value)
+                return ended
             raise
         if lease.lost:
             report = _cut_short(report, LEASE_LOST, "the lease was lost")
@@ -191,6 +204,29 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
     )
 
 
+def _sessions(opened: Opened, run_id: str, reins: Reins) -> TakeSession:
+    """Takes the lease of one session after the other; gives whether it is free."""
+
+    @contextmanager
+    def take(session_id: str) -> Iterator[bool]:
+        name, holder = of_session(session_id).lease, new_holder(run_id)
+        with opened.database.write(durable=False) as connection:
+            now = reins.wall.now_ms()
+            length = lease_ms(opened)
+            held_by = leases.acquire(connection, name, holder, wall_ms=now, lease_ms=length)
+        if held_by is not None:
+            yield False
+            return
+        try:
+            with Lease(opened, name, holder, wall=reins.wall, acquired_ms=now):
+                yield True
+        finally:
+            with opened.database.write(durable=False) as connection:
+                leases.release(connection, name, holder)
+
+    return take
+
+
 def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport:
     now_ms, actor = opened.clock.now_ms(), asked.actor or asked.job.value
     match asked.job:
@@ -204,7 +240,7 @@ def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport
             if asked.session_id is not None:
                 return _one_session(opened, asked.session_id, actor, progress, stop)
             return consolidate_pending(
-                opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop
+                opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop, take=asked.take
             )
         case JobName.DECAY:
             from memgraph.service.life.decaying import decay

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from memgraph.clock import Clock
-from memgraph.errors import Conflict, MemgraphError, StorageError
+from memgraph.errors import Conflict, JobFailed, MemgraphError, StorageError
 from memgraph.model.enums import JobName
 from memgraph.model.events import Event, SessionCompleted
-from memgraph.model.jobs import STOPPED, JobRun
+from memgraph.model.jobs import CRASHED, STOPPED, JobRun
 from memgraph.paths import global_config_file
 from memgraph.service.life import agenda, jobs
+from memgraph.service.life.events import Later, Subscriber
 from memgraph.service.life.jobs import WALL, Asked, Reins
 from memgraph.service.life.leasing import lease_ms
 from memgraph.service.opened import Opened
@@ -42,6 +43,11 @@ LOOK_MS = 3_600_000
 """After so long an orchestrator is looked at though nothing about it has changed."""
 EMBEDDED_AT_ONCE = 2_000
 """Memories embedded before the other orchestrators get their turn."""
+SESSIONS_AT_ONCE = 8
+"""Ended sessions taken before the other orchestrators get their turn."""
+BUSY_MS = 5_000
+"""After so long a session is looked at again that another worker was at."""
+CLAIM_MS = 60_000
 
 Stamp = tuple[tuple[int, int] | None, ...]
 
@@ -58,14 +64,15 @@ class _Seen:
 
 
 class Worker:
-    """Runs what is due, delivers events, embeds what waits; one orchestrator after the other.
+    """Runs what is due, consolidates what ended, embeds what waits; one orchestrator after another.
 
     ``run`` works in the calling thread; as a context manager it works in one of its own.
 
     Args:
         names: only these orchestrators; by default all, also such as come to be later.
         ran: told of every run that ended, with the orchestrator's name.
-        failed: told when an orchestrator cannot be worked on, once until that changes.
+        failed: told when an orchestrator cannot be worked on, once until that changes, and of
+            each job that met an error of no known kind.
         poll_s: how long it sleeps at most.
     """
 
@@ -167,18 +174,22 @@ class Worker:
             changed = (seen.settings, seen.stamp) != (settings, stamp)
             # A clock that was set back has not come to the next visit for too long.
             if changed or not seen.visited_ms <= self._service.clock.now_ms() < seen.again_ms:
-                seen.settings = settings
+                # As they were before the look: what changes meanwhile is looked at again.
+                seen.settings, seen.stamp = settings, stamp
                 self._visit(name, seen)
-            seen.error = None
-        except (MemgraphError, OSError) as error:
+                seen.error = None
+        # A bug that the data of one orchestrator brings out is that one's failure alone: it is
+        # told and logged, and the others get their turn.
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
             self._tell(name, seen, error)
 
-    def _tell(self, name: str, seen: _Seen, error: MemgraphError | OSError) -> None:
-        told = (
-            error
-            if isinstance(error, MemgraphError)
-            else StorageError(f"{name} cannot be worked on: {error.strerror}")
-        )
+    def _tell(self, name: str, seen: _Seen, error: Exception) -> None:
+        if isinstance(error, MemgraphError):
+            told = error
+        elif isinstance(error, OSError):
+            told = StorageError(f"{name} cannot be worked on: {error.strerror}")
+        else:
+            told = JobFailed(f"{name} cannot be worked on: {type(error).__name__}")
         seen.again_ms = self._service.clock.now_ms() + REVISIT_MS
         if seen.error != told.code:
             seen.error = told.code
@@ -189,14 +200,14 @@ class Worker:
 
         if name not in self._subscribed:
             self._listen(name)
-        with self._service.opened(name) as opened:
+        with self._service.opened(name) as opened, _logged(opened):
             jobs.close_left(opened, self._wall)
-            opened.events.deliver(self._is_stopping)
             for job in JobName:
                 due_at = agenda.owed(opened, job, opened.clock.now_ms())
                 if due_at is not None and not self._stopping:
                     self._run(name, opened, jobs.of_moment(job, due_at))
-            more = self._embed(opened)
+            more = self._consolidate(opened)
+            more = self._embed(opened) or more
             opened.receipts.flush()
             catch_up(opened, self._is_stopping)
             seen.visited_ms = opened.clock.now_ms()
@@ -205,7 +216,16 @@ class Worker:
         if crowded:
             # It would be closed for another soon, and closing changes its files.
             self._service.forget(name)
-        seen.stamp = self._stamps(name)[1]
+
+    def _consolidate(self, opened: Opened) -> bool:
+        """The sessions that have ended; gives whether there are more."""
+        told = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, most=SESSIONS_AT_ONCE)
+        with opened.database.read() as connection:
+            parked = events.parked(connection, SUBSCRIBER, 1)
+        if parked:
+            with opened.database.write() as connection:
+                events.drop_settled(connection, SUBSCRIBER)
+        return told.passed >= SESSIONS_AT_ONCE
 
     def _again(self, opened: Opened, now_ms: int) -> int:
         """When there may be something to do though no other process has changed anything."""
@@ -229,34 +249,51 @@ class Worker:
     def _run(self, name: str, opened: Opened, asked: Asked) -> JobRun | None:
         """None: another worker is at it, or was."""
         try:
-            ended = jobs.run(opened, asked, Reins(stop=self._is_stopping, wall=self._wall))
+            reins = Reins(stop=self._is_stopping, wall=self._wall, outlives=True)
+            ended = jobs.run(opened, asked, reins)
         except Conflict:
             return None
         self._ran(name, ended)
+        if ended.error_code == CRASHED:
+            self._failed(name, JobFailed(f"{ended.job} met {ended.reason}", run_id=ended.run_id))
         return ended
 
     def _listen(self, name: str) -> None:
         """Subscribe to the ends of sessions; the bus knows what this worker had before."""
         handle = self._service.orchestrator(name)
         self._subscribed.add(name)
+        given = Subscriber(
+            SUBSCRIBER,
+            lambda delivered: self._session_ended(name, delivered.event),
+            (SessionCompleted.topic,),
+            CLAIM_MS,
+            threaded=False,
+        )
         with suppress(Conflict):
             # Another worker of this process may listen already.
-            handle.subscribe(
-                SUBSCRIBER,
-                lambda delivered: self._session_ended(name, delivered.event),
-                topics=[SessionCompleted.topic],
-                from_start=True,
-            )
+            handle.subscribe_as(given, from_start=True)
             self._listening.add(name)
 
     def _session_ended(self, name: str, event: Event) -> None:
         if not isinstance(event, SessionCompleted):
             return
         with self._service.opened(name) as opened:
+            with opened.database.read() as connection:
+                if not events.waits(connection, event.session_id):
+                    return
             ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
-        # One that failed, or is at work elsewhere, is the nightly run's; this one is begun again.
-        if ended is not None and ended.error_code == STOPPED:
-            raise MemgraphError("the worker is stopping")
+        if ended is None:
+            # Whoever is at it may be asked to stop, or die.
+            raise Later(BUSY_MS)
+        # One that failed is the nightly run's; one that was broken off is begun again.
+        if ended.error_code == STOPPED:
+            raise Later
+
+    def retry(self, name: str) -> int:
+        """Try the ended sessions again that were put aside; gives how many are done with."""
+        self._listen(name)
+        with self._service.opened(name) as opened:
+            return opened.events.retry(self._is_stopping, only=SUBSCRIBER)
 
     def _embed(self, opened: Opened) -> bool:
         """Whether more is left that could be embedded now."""
@@ -277,6 +314,18 @@ class Worker:
         wal = paths.database.with_name(f"{paths.database.name}-wal")
         configs = (global_config_file(self._service.root), paths.config_file)
         return _stamp(*configs), _stamp(paths.database, wal)
+
+
+@contextmanager
+def _logged(opened: Opened) -> Iterator[None]:
+    """An error that nobody expects is in the log of whom it is about."""
+    try:
+        yield
+    except (MemgraphError, OSError):
+        raise
+    except Exception as error:
+        opened.log.failure("worker", error)
+        raise
 
 
 def _stamp(*files: Path) -> Stamp:
