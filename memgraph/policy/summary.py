@@ -10,7 +10,11 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
 
 def summarise(content: str, limit: int = SUMMARY_CHARS) -> str:
-    """The first sentence on one line, at most ``limit`` characters, cut between words."""
+    """All of it on one line where that is at most ``limit`` characters, else the first sentence,
+    cut between words."""
+    whole = " ".join(content.split())
+    if len(whole) <= limit:
+        return whole
     first = next((part for part in _SENTENCE_END.split(content.strip(), maxsplit=1) if part), "")
     line = " ".join(first.split())
     if len(line) <= limit:
