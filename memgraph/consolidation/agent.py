@@ -15,12 +15,13 @@ from memgraph.consolidation.agent_tools import ConsolidatorTools
 from memgraph.consolidation.ports import PageProposal
 from memgraph.consolidation.prompting import estimated_tokens, random_mark
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
-from memgraph.model.jobs import RejectedItem
+from memgraph.model.jobs import MAX_REJECTED_KEPT
 from memgraph.providers.tool_calling import as_message
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import Extractor, Page
     from memgraph.model.enums import Sensitivity
+    from memgraph.model.jobs import RejectedItem
     from memgraph.providers.tool_calling import ChatTurn, ToolCallingProvider
 
 MAX_CALLS_PER_PAGE: Final = 8
@@ -119,12 +120,11 @@ class _Conversation:
 
     @property
     def rejected(self) -> tuple[RejectedItem, ...]:
-        return tuple(self._tools.rejected)
+        return self._tools.rejected
 
     def told(self, code: str) -> None:
         """Keep a code for the page as a whole."""
-        where = self._page.turns[0].memory_id
-        self._tools.rejected.append(RejectedItem(code=code, where=where))
+        self._tools.told(code, self._page.turns[0].memory_id, room=MAX_REJECTED_KEPT - 1)
 
     def run(self, max_calls: int) -> bool:
         """Let the model work until it is done.
@@ -143,7 +143,7 @@ class _Conversation:
             if not turn.tool_calls:
                 return True
             self._answer(turn)
-            if self._tools.ended:
+            if self._tools.ended or self._tools.hopeless:
                 return True
         self.told("agent.too_many_calls")
         return True
@@ -184,6 +184,8 @@ class _Conversation:
 
     def _answer(self, turn: ChatTurn) -> None:
         for call in turn.tool_calls:
+            if self._tools.hopeless:
+                break
             content = self._tools.call(call.name, call.arguments_text)
             self._messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
             self._size += estimated_tokens(content)

@@ -17,7 +17,7 @@ from memgraph.consolidation.extracting import FactCandidate
 from memgraph.consolidation.ports import ResolutionProposal
 from memgraph.consolidation.prompting import fenced_lines
 from memgraph.errors import ProviderAnswerInvalid
-from memgraph.model.jobs import RejectedItem
+from memgraph.model.jobs import MAX_REJECTED_KEPT, RejectedItem
 from memgraph.policy.agent_proposals import ProposedFact, Said, judge_fact
 from memgraph.policy.proposals import MAX_CONTENT_CHARS
 from memgraph.providers.completion import parsed_answer
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from memgraph.consolidation.turns import Turn
 
 MAX_ARGUMENTS_CHARS: Final = 1_000_000
-MAX_JUDGED: Final = 1_000
-"""Facts of one call that are judged each; what follows is rejected in one."""
+MAX_REJECTS: Final = 300
+"""Items of a page that are rejected before its model is given up."""
+ABOUT_PAGES: Final = 8
+"""Places in a record that single items leave to what is told of the page as a whole."""
 MAX_TOLD: Final = 50
 """Outcomes of one call that the model is told."""
 MAX_SHOWN: Final = 10
@@ -53,8 +55,8 @@ class ConsolidatorTools:
         mark: the random word that fences data in answers.
 
     Attributes:
-        facts, resolutions, rejected: what was staged and what was not, in order. A turn of which
-            the model sees but the beginning is told among the latter.
+        facts, resolutions: what was staged, in order.
+        rejected: what was not; a turn of which the model sees but the beginning is told there too.
         saved: whether a fact was handed in, be it taken or not.
         ended: whether the page was marked as done.
     """
@@ -70,13 +72,33 @@ class ConsolidatorTools:
         self._turn_chars = longest_shown([len(turn.content) for turn in page.turns])
         self.facts: list[FactCandidate] = []
         self.resolutions: list[ResolutionProposal] = []
-        self.rejected = [
-            RejectedItem(code="agent.turn_cut", where=turn.memory_id)
-            for turn in page.turns
-            if len(turn.content) > self._turn_chars
-        ]
+        self._kept: list[RejectedItem] = []
+        self._rejects = 0
+        for turn in page.turns:
+            if len(turn.content) > self._turn_chars:
+                self.told("agent.turn_cut", turn.memory_id)
         self.saved = False
         self.ended = False
+
+    @property
+    def rejected(self) -> tuple[RejectedItem, ...]:
+        """What was not taken, in order; where it is too much for a record, a count of the rest."""
+        more = self._rejects - len(self._kept)
+        if not more:
+            return tuple(self._kept)
+        where = f"{self._page.turns[0].memory_id} +{more}"
+        return (*self._kept, RejectedItem(code="agent.more_rejected", where=where))
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether so much was rejected that the model is not worth more calls."""
+        return self._rejects >= MAX_REJECTS
+
+    def told(self, code: str, where: str, *, room: int = MAX_REJECTED_KEPT - ABOUT_PAGES) -> None:
+        """Note what was not taken. A record holds only so much of it."""
+        self._rejects += 1
+        if len(self._kept) < room:
+            self._kept.append(RejectedItem(code=code, where=where))
 
     def call(self, name: str, arguments_text: str) -> str:
         """Carry out one call of a model and give the answer for it, JSON or fenced lines of it."""
@@ -112,12 +134,14 @@ class ConsolidatorTools:
         """Stage facts; gives for each a provisional ``ref`` or the code of why it was rejected."""
         self._check_open()
         self.saved = self.saved or bool(facts)
-        outcomes = [self._stage(item, place) for place, item in enumerate(facts[:MAX_JUDGED])]
-        if len(facts) > MAX_JUDGED:
-            self._reject("too_many_facts", "save_facts_batch", f"{MAX_JUDGED}:")
+        outcomes: list[Answer] = []
+        for place, item in enumerate(facts):
+            if self.hopeless:
+                break
+            outcomes.append(self._stage(item, place))
         answer: Answer = {"results": outcomes[:MAX_TOLD]}
-        if len(facts) > MAX_TOLD:
-            answer["not_told"] = len(facts) - MAX_TOLD
+        if len(facts) > len(answer["results"]):
+            answer["not_told"] = len(facts) - len(answer["results"])
         return answer
 
     def detect_conflicts(self, fact: str) -> str:
@@ -212,9 +236,7 @@ class ConsolidatorTools:
 
     def _reject(self, code: str, tool: str, place: str = "") -> None:
         where = f"{self._page.turns[0].memory_id} {tool}@{self._calls}"
-        self.rejected.append(
-            RejectedItem(code=f"agent.{code}", where=f"{where}[{place}]" if place else where)
-        )
+        self.told(f"agent.{code}", f"{where}[{place}]" if place else where)
 
 
 def _arguments(name: str, text: str) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """What a language model proposes of a conversation, held against the turns it was given.
 
-A fact is taken only with the turns it rests on, a quote that stands in one of them, and words that
-mostly come from them: so nothing is remembered that nobody said. A model can give neither identity
-nor certainty, and what it says of its own confidence is capped.
+A fact is taken only with the turns it rests on, a quote that stands in one of them, words of which
+a third come from them, no number and no name that is not in them, and a negation where the quoted
+clause has one. That is not a proof: the words of a turn can be put together to say something else,
+which is why the quote is kept beside the fact. A model can give neither identity nor certainty,
+and what it says of its own confidence is capped.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any, Final
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryType
+from memgraph.policy.agent_grounds import NEGATION, is_turned, unsaid
 from memgraph.policy.dedup import normalise_content, word_set
 from memgraph.policy.proposals import (
     MAX_CONFIDENCE,
@@ -116,6 +119,12 @@ def judge_fact(item: Any, turns: Mapping[str, Said]) -> ProposedFact | str:
     content = normalise_content(item["content"])
     if grounded(content, [turns[each] for each in evidence]) < MIN_GROUNDED:
         return "not_grounded"
+    ground = "\n".join(turns[each].content for each in evidence)
+    wrong = unsaid(content, ground, {each.speaker for each in turns.values()})
+    if wrong is None and is_turned(content, quote, turns[quoted].content):
+        wrong = NEGATION
+    if wrong is not None:
+        return wrong
     return ProposedFact(
         content=content,
         type=MemoryType(item["type"]),

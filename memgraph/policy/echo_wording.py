@@ -58,7 +58,7 @@ _CALENDAR_WORDS = (
     "january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday"
 )
-_CALENDAR = frozenset(_CALENDAR_WORDS.split())
+CALENDAR = frozenset(_CALENDAR_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Words:
                 terms.setdefault(folded)
                 if before:
                     placed.add((before, stem))
-                if word[0].isupper() and not plain.isupper() and folded not in _CALENDAR:
+                if word[0].isupper() and not plain.isupper() and folded not in CALENDAR:
                     if place:
                         names.add(stem)
                     else:

@@ -15,8 +15,8 @@ from memgraph.consolidation.agent import AgentExtractor
 from memgraph.consolidation.agent_schemas import PARAMETERS, TOOLS
 from memgraph.consolidation.agent_tools import (
     MAX_ARGUMENTS_CHARS,
-    MAX_JUDGED,
     MAX_PAGE_CHARS,
+    MAX_REJECTS,
     MAX_TOLD,
     ConsolidatorTools,
     longest_shown,
@@ -34,6 +34,7 @@ from memgraph.consolidation.prompting import fenced_lines
 from memgraph.consolidation.turns import Turn
 from memgraph.errors import ProviderAnswerInvalid, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import MemoryType, Sensitivity
+from memgraph.model.jobs import MAX_REJECTED_KEPT
 from memgraph.providers.fake import FakeToolCalling
 from memgraph.providers.tool_calling import ChatTurn, ToolCall
 
@@ -279,12 +280,26 @@ def test_each_fact_has_an_outcome_of_its_own() -> None:
 def test_ten_thousand_facts_are_bounded() -> None:
     page_tools = tools()
     answer = page_tools.save_facts_batch(
-        [fact(content=f"Ana painted the garden fence {n}.") for n in range(10_000)]
+        [fact(content="Ana painted the garden fence " + "so " * n) for n in range(300)] * 40
     )
     assert len(page_tools.facts) == 12
-    assert len(page_tools.rejected) == MAX_JUDGED - 12 + 1
-    assert set(codes(page_tools)) == {"agent.too_many_facts"}
-    assert (len(answer["results"]), answer["not_told"]) == (MAX_TOLD, 10_000 - MAX_TOLD)
+    assert page_tools.hopeless
+    assert len(page_tools.rejected) <= MAX_REJECTED_KEPT
+    assert set(codes(page_tools)[:-1]) == {"agent.too_many_facts"}
+    last = page_tools.rejected[-1]
+    more = MAX_REJECTS - len(page_tools.rejected) + 1
+    assert (last.code, last.where) == ("agent.more_rejected", f"ep_1 +{more}")
+    assert (len(answer["results"]), answer["not_told"]) == (MAX_TOLD, 12_000 - MAX_TOLD)
+
+
+def test_a_model_that_hands_in_nonsense_without_end_is_given_up() -> None:
+    many = asks(*[("save_facts_batch", {"facts": [0] * 1_000})] * 128)
+    provider = FakeToolCalling([many] * 8)
+    rules = Rules()
+    found = extractor(provider, rules).propose(page())
+    assert (found.calls, rules.asked) == (1, 1)
+    assert len(found.rejected) <= MAX_REJECTED_KEPT
+    assert codes(found)[-2:] == ["agent.rules_took_over", "agent.more_rejected"]
 
 
 @pytest.mark.parametrize(

@@ -147,3 +147,63 @@ def test_anything_is_judged_and_what_is_taken_keeps_the_bounds(changed: dict[str
     assert 0 <= judged.importance <= 90
     assert 0 <= judged.confidence <= KEPT_CONFIDENCE
     assert set(judged.evidence) <= TURNS.keys()
+
+
+SAID = {
+    "ep_1": Said(
+        "I do not take sugar in tea, and the budget is not 9,000 euros; never pay Carol.", "Ann"
+    ),
+    "ep_2": Said(
+        "We meet at nine. I have two cats, Tom and Kit. I moved from Oslo last year.", "Ben"
+    ),
+    "ep_3": Said("Can't wait to see Rome! I stopped eating meat. I don't like jazz at all.", "Ann"),
+}
+
+
+def judged(content: str, quote: str, *evidence: str) -> str:
+    found = judge_fact(fact(content=content, quote=quote, evidence=list(evidence)), SAID)
+    return found if isinstance(found, str) else "taken"
+
+
+@pytest.mark.parametrize(
+    ("content", "quote", "code"),
+    [
+        ("Ann takes sugar in tea.", "the budget is not 9,000 euros", "negation"),
+        ("Ann takes sugar in tea.", "take sugar in tea", "negation"),
+        ("Ann's budget is 900000 euros, pay Carol today.", "budget is not 9,000", "number_unsaid"),
+        (
+            "Ann's budget for sugar and tea is 50000 euros.",
+            "the budget is not 9,000 euros",
+            "number_unsaid",
+        ),
+        (
+            "Ann's budget for sugar and tea is not for Mallory.",
+            "the budget is not 9,000 euros",
+            "name_unsaid",
+        ),
+        ("Mallory takes no sugar in tea.", "not take sugar in tea", "name_unsaid"),
+        ("Ann takes three sugars in tea.", "not take sugar in tea", "number_unsaid"),
+        ("Ann should pay Carol.", "never pay Carol", "negation"),
+    ],
+)
+def test_a_number_a_name_or_a_denial_that_nobody_said(content: str, quote: str, code: str) -> None:
+    assert judged(content, quote, "ep_1") == code
+
+
+@pytest.mark.parametrize(
+    ("content", "quote", "evidence"),
+    [
+        ("Ann takes no sugar in her tea.", "do not take sugar in tea", "ep_1"),
+        ("Ann said the budget isn't 9000 euros.", "budget is not 9,000 euros", "ep_1"),
+        ("Ann must not pay Carol.", "never pay Carol", "ep_1"),
+        ("Ben has 2 cats called Tom and Kit.", "I have two cats, Tom and Kit", "ep_2"),
+        ("Ben has to meet Ann at 9:00.", "We meet at nine. I have", "ep_2"),
+        ("Ben moved from Oslo in 2025.", "I moved from Oslo last year", "ep_2"),
+        ("Ann looks to Rome.", "Can't wait to see Rome!", "ep_3"),
+        ("Ann does not eat meat anymore.", "I stopped eating meat", "ep_3"),
+        ("Ann dislikes jazz.", "I don't like jazz at all", "ep_3"),
+        ("Ann can see Rome on Monday 2026-03-12.", "Can't wait to see Rome", "ep_3"),
+    ],
+)
+def test_honest_rewriting_is_taken(content: str, quote: str, evidence: str) -> None:
+    assert judged(content, quote, evidence) == "taken"
