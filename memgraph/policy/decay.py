@@ -90,7 +90,9 @@ def fades_at(
     if under(since_ms):
         return since_ms
     try:
-        days: float = (math.log(confidence / threshold) / decay_rate) ** (1.0 / exponent)
+        # Not the logarithm of the quotient, which is infinite for the smallest thresholds.
+        shares = math.log(confidence) - math.log(threshold)
+        days: float = (shares / decay_rate) ** (1.0 / exponent)
     except OverflowError:
         return None
     if days * MS_PER_DAY > MAX_MS - since_ms:

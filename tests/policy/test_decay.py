@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
@@ -121,6 +121,7 @@ def test_the_day_it_fades_by_hand() -> None:
     st.floats(0, 1),
     st.floats(0.1, 3),
 )
+@example(1.0, 1.0, 0, 2.2250738585e-313, 1.0)
 def test_it_retires_from_that_millisecond_on_and_not_before(
     c: float, rate: float, since: int, threshold: float, e: float
 ) -> None:
