@@ -90,6 +90,7 @@ class SpacyNames:
                     f"no spaCy pipeline {self._pipeline!r} can be loaded:"
                     " memory.entities.spacy_model is the name of an installed one, or a folder",
                     provider=self.name,
+                    reason="pipeline",
                 ) from error
         return self._loaded
 

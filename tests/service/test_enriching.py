@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import spacy
 from model_server import KEY, ModelServer
 
-from memgraph import MemoryService, Orchestrator
+from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
+from memgraph.errors import ProviderRejected
 from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import JobReport
@@ -163,7 +165,8 @@ def test_memories_that_name_many_retracted_ones_and_reflections_are_passed_over(
         orc.remember("tidewater in a reflection", kind="reflection")
         orc.retract(orc.remember("tidewater was wrong"), reason="wrong")
         assert run(service).counts["enriched"] == 0
-        assert run(service, max_entities=3).counts["enriched"] == 0, "the cursor is past it"
+        assert run(service, max_entities=3).counts["enriched"] == 1, "another limit, another look"
+        assert run(service, max_entities=3).counts["enriched"] == 0
 
 
 def test_other_providers_look_at_all_again_that_nobody_enriched(
@@ -221,6 +224,92 @@ def test_the_others_count_when_one_provider_is_down(
             "rejected": 0,
         }
         assert orc.verify().ok
+
+
+def test_a_text_that_is_refused_holds_up_no_other(tmp_path: Path, server: ModelServer) -> None:
+    with opened_with(tmp_path, **asking(server)) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        ids = [orc.remember(f"tidewater {word}") for word in ("one", "two", "three", "four")]
+        good = server.writes(says(("tidewater", "project")))
+        server.behave(good, server.fails(400), good)
+        report = run(service)
+        assert (report.state, report.counts["enriched"]) == (JobState.DONE, 4)
+        assert [(each.code, each.where) for each in report.rejected] == [
+            ("provider.rejected", ids[1])
+        ]
+        assert set(names(service)) == {"tidewater one", "tidewater three", "tidewater four"}
+        assert all(stamped(orc).values())
+        assert run(service).counts["enriched"] == 0
+        assert orc.verify().ok
+
+
+def test_texts_refused_in_a_row_end_the_run_and_the_next_goes_on(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    with opened_with(tmp_path, **asking(server)) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        for number in range(6):
+            orc.remember(f"tidewater {number}")
+        server.behave(server.fails(422))
+        report = run(service)
+        assert (report.state, report.error_code) == (JobState.FAILED, "provider.rejected")
+        assert len(server.requests) == 3
+        assert sum(bool(each) for each in stamped(orc).values()) == 2
+        server.behave(server.fails(422), server.writes(says(("tidewater", "project"))))
+        assert run(service).state is JobState.DONE
+        assert len(names(service)) == 3
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_key_or_model_that_is_refused_costs_no_memory(
+    tmp_path: Path, server: ModelServer, status: int
+) -> None:
+    with opened_with(tmp_path, **asking(server)) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("tidewater one")
+        orc.remember("tidewater two")
+        server.behave(server.fails(status))
+        report = run(service)
+        assert (report.state, report.error_code) == (JobState.FAILED, "provider.rejected")
+        assert len(server.requests) == 1
+        assert not any(stamped(orc).values())
+
+
+def test_one_text_that_breaks_a_pipeline_holds_up_no_other(tmp_path: Path, pipeline: str) -> None:
+    from memgraph.entities import spacy_names
+
+    extract_many = spacy_names.SpacyNames.extract_many
+
+    def breaks(self: Any, texts: Any) -> Any:
+        if any("poison" in each for each in texts):
+            raise ProviderRejected("broken", provider="spacy")
+        return extract_many(self, texts)
+
+    with (
+        patch.object(spacy_names.SpacyNames, "extract_many", breaks),
+        opened_with(tmp_path, entities__spacy_model=pipeline) as service,
+    ):
+        orc = service.orchestrator("orc-1", create=True)
+        ids = [orc.remember(f"tidewater {each}") for each in ("one", "poison", "three", "four")]
+        report = run(service)
+        assert (report.state, report.counts["enriched"]) == (JobState.DONE, 4)
+        assert [each.where for each in report.rejected] == [ids[1]]
+        assert len(names(service)) == 3
+
+
+def test_what_was_withheld_comes_again_when_the_limit_is_raised(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    server.behave(server.writes(says(("tidewater", "project"))))
+    with opened_with(tmp_path, **asking(server)) as service:
+        orc = service.orchestrator(
+            "orc-1", create=True, viewer=Viewer(clearance=Sensitivity.RESTRICTED)
+        )
+        orc.remember("tidewater hired", sensitivity="Confidential")
+        assert run(service).counts["withheld"] == 1
+    with opened_with(tmp_path, llm__max_sensitivity="Confidential", **asking(server)) as service:
+        assert run(service).counts["enriched"] == 1
+        assert run(service).counts["enriched"] == 0
 
 
 @pytest.mark.parametrize("answer", ["no", '{"entities": [{"na', says(("Nowhere", "location"))])

@@ -7,12 +7,13 @@ answered; a run that was broken off goes on where it stood.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.audit.journal import Entry
-from memgraph.errors import MemgraphError, ProviderError
+from memgraph.errors import MemgraphError, ProviderError, ProviderUnavailable
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
 from memgraph.service.naming import MAX_KEPT_NAMES, names_of
@@ -21,6 +22,9 @@ from memgraph.storage import enrichment_queries, memories, metadata
 from memgraph.storage.enrichment_queries import ENRICHED_AT, ENRICHED_NAMES, Candidate
 from memgraph.storage.entities import EntityName
 
+if TYPE_CHECKING:
+    from memgraph.entities.strategies import Found
+
 PART: Final = "enrichment"
 ACTOR: Final = "enrichment"
 NO_PROVIDER: Final = "no_accurate_provider"
@@ -28,6 +32,10 @@ CURSOR_KEY: Final = "enrichment.cursor"
 # Keys looked at in one read; of those that are taken, so many go to the providers at once.
 WINDOW: Final = 2_000
 BATCH: Final = 16
+# So many refused texts in a row say that it is not the texts.
+MAX_REFUSED: Final = 3
+# Statuses that are about what was sent; others are about who asks, or for what.
+_OF_THE_TEXT: Final = frozenset({400, 413, 422})
 
 
 def enrich(
@@ -43,8 +51,9 @@ def enrich(
     """Look for entities again, with models, in memories that name few.
 
     Active episodes and facts, oldest first, each once (``attributes.enriched_at``). A provider
-    that is down ends the run: what the others found until then is linked, and the memories that it
-    did not see come first in the next run.
+    that is down, or whose key or model is refused, ends the run: what the others found until then
+    is linked, and the memories that it did not see come first in the next run. A text that it
+    refuses is told as rejected and not asked for again; ``MAX_REFUSED`` in a row end the run.
 
     Args:
         now_ms: what the memories are stamped with.
@@ -66,10 +75,10 @@ def enrich(
     chosen = opened.settings.memory.entities
     limit = chosen.enrichment_limit if limit is None else limit
     most = chosen.enrichment_max_entities if max_entities is None else max_entities
-    run = _Run(opened, now_ms, actor)
+    run = _Run(opened, now_ms, actor, most)
     while run.taken < limit and not stop():
         progress(PART, run.taken, limit)
-        batch, through = run.next_batch(most, limit - run.taken)
+        batch, through = run.next_batch(limit - run.taken)
         if through == run.cursor and not batch:
             break
         if not run.work_off(batch, through):
@@ -86,6 +95,7 @@ class _Run:
     opened: Opened
     now_ms: int
     actor: str
+    most: int
     taken: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: {"enriched": 0, "links": 0, "withheld": 0, "gone": 0, "rejected": 0}
@@ -93,28 +103,43 @@ class _Run:
     rejected: list[RejectedItem] = field(default_factory=list)
     error: MemgraphError | None = None
     told: set[str] = field(default_factory=set)
+    refused: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.signature = self.opened.naming.signature
+        self.signature = self._signature()
         with self.opened.database.read() as connection:
             self.cursor = _cursor(metadata.get(connection, CURSOR_KEY), self.signature)
         self.kept = self.cursor
 
-    def next_batch(self, most: int, left: int) -> tuple[list[Candidate], int]:
+    def _signature(self) -> str:
+        """What decides which memories are passed over: providers, and limits."""
+        model = self.opened.llm
+        readable = [] if model is None else [each for each in Sensitivity if model.may_read(each)]
+        return f"{self.opened.naming.signature}; {self.most}; {' '.join(readable)}"
+
+    def next_batch(self, left: int) -> tuple[list[Candidate], int]:
         """The next candidates, and the key through which everything has then been looked at."""
         # A call of a model takes so long that its answer is written at once.
         size = min(left, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
         with self.opened.database.read() as connection:
             through = min(self.cursor + WINDOW, enrichment_queries.last_pk(connection))
             through = max(through, self.cursor)
-            found = enrichment_queries.candidates(connection, self.cursor, through, most, size)
+            found = enrichment_queries.candidates(connection, self.cursor, through, self.most, size)
         return found, found[-1].pk if len(found) == size else through
 
     def work_off(self, batch: Sequence[Candidate], through: int) -> bool:
         """Ask the providers and link what they find; whether the run may go on."""
         found: dict[int, list[EntityName]] = {}
-        for without, group in self._groups(batch):
-            self._ask(group, without, found)
+        groups = list(self._groups(batch))
+        answers = [self._find(group, without) for without, group in groups]
+        if len(batch) > 1 and any(_is_refusal(each) for one in answers for each in _errors(one)):
+            # Which text it is only one after the other can tell.
+            if not all(self.work_off([one], one.pk) for one in batch):
+                return False
+            self.cursor = through
+            return True
+        for (without, group), answer in zip(groups, answers, strict=True):
+            self._take(group, without, answer, found)
         self.taken += len(found)
         if found:
             self._write(found, {each.pk: each for each in batch}, through)
@@ -136,20 +161,38 @@ class _Run:
             may_not = []
         return [(w, group) for w, group in (((), may), (("llm",), may_not)) if group]
 
-    def _ask(
-        self, group: Sequence[Candidate], without: Sequence[str], found: dict[int, list[EntityName]]
+    def _find(self, group: Sequence[Candidate], without: Sequence[str]) -> Found:
+        return self.opened.naming.find_accurate([one.content for one in group], without=without)
+
+    def _take(
+        self,
+        group: Sequence[Candidate],
+        without: Sequence[str],
+        answer: Found,
+        found: dict[int, list[EntityName]],
     ) -> None:
-        answer = self.opened.naming.find_accurate([one.content for one in group], without=without)
-        for provider, error in answer.failures.items():
-            if isinstance(error, ProviderError):
-                self.error = error
-            elif provider not in self.told:
-                self.told.add(provider)
-                self._reject(error.code, f"provider {provider}")
+        for provider in self.opened.naming.accurate.names:
+            error = answer.failures.get(provider)
+            if error is not None:
+                self._failed(provider, error, group)
+            elif provider not in without:
+                self.refused[provider] = 0
         for one, spans, codes in zip(group, answer.spans, answer.rejected, strict=True):
             found[one.pk] = names_of(spans)
             for code in codes:
                 self._reject(code, one.memory_id)
+
+    def _failed(self, provider: str, error: MemgraphError, group: Sequence[Candidate]) -> None:
+        if _is_refusal(error):
+            self.refused[provider] += 1
+            self._reject(error.code, group[0].memory_id)
+            if self.refused[provider] >= MAX_REFUSED:
+                self.error = error
+        elif isinstance(error, ProviderError):
+            self.error = error
+        elif provider not in self.told:
+            self.told.add(provider)
+            self._reject(error.code, f"provider {provider}")
 
     def _reject(self, code: str, where: str) -> None:
         self.counts["rejected"] += 1
@@ -219,7 +262,22 @@ class _Run:
         return json.dumps({"through": through, "with": self.signature})
 
 
+def _errors(answer: Found) -> Iterable[MemgraphError]:
+    return answer.failures.values()
+
+
+def _is_refusal(error: MemgraphError) -> bool:
+    """Whether a provider did not take a text, as far as can be told: another one it may take."""
+    if not isinstance(error, ProviderError) or isinstance(error, ProviderUnavailable):
+        return False
+    status = error.details.get("status")
+    if status is None:
+        # Without a status our own errors say what else it was: a key, an address, a pipeline.
+        return not error.details.keys() & {"error", "reason"}
+    return status in _OF_THE_TEXT
+
+
 def _cursor(text: str | None, signature: str) -> int:
-    """Where the last run ended; other providers begin anew with what nobody enriched."""
+    """Where the last run ended; other providers or limits begin anew with what nobody enriched."""
     kept = {} if text is None else json.loads(text)
     return int(kept["through"]) if kept.get("with") == signature else 0
