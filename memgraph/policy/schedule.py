@@ -38,8 +38,21 @@ def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
     now = _moment(now_ms, timezone)
     for found in _moments(expression, now - _LONGEST_SHIFT, reverse=False):
         if found > now_ms:
-            return found
+            return _first(expression, timezone, now_ms, found)
     return None
+
+
+def _first(expression: str, timezone: str, now_ms: int, found: int) -> int:
+    """The first moment after ``now_ms`` when ``found`` is one.
+
+    Forwards, cronsim passes over moments of a day on which the clock moves by half an hour;
+    backwards it finds them.
+    """
+    earlier = latest_due(expression, timezone, found - 1)
+    while earlier is not None and earlier > now_ms:
+        found = earlier
+        earlier = latest_due(expression, timezone, found - 1)
+    return found
 
 
 def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int | None:

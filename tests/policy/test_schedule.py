@@ -120,6 +120,16 @@ def test_latest_and_next_stand_on_both_sides_of_now_with_nothing_between(
     assert latest_due(expression, zone, following - 1) == latest
 
 
+@pytest.mark.parametrize("day", ["2026-04-04", "2026-10-03"])
+def test_no_moment_is_missed_where_the_clock_moves_by_half_an_hour(day: str) -> None:
+    zone = "Australia/Lord_Howe"
+    now, end = at(f"{day}T00:00:00Z"), at(f"{day}T00:00:00Z") + 2 * DAY
+    hours = []
+    while (now := next_due("0 */6 * * *", zone, now) or end) < end:
+        hours.append(datetime.fromtimestamp(now / 1000, ZoneInfo(zone)).hour)
+    assert hours == [12, 18, 0, 6, 12, 18, 0, 6]
+
+
 def test_however_many_were_missed_the_last_one_is_owed() -> None:
     now = at("2026-11-22T12:00:00Z")
     last = at("2026-11-22T03:00:00Z")
