@@ -69,12 +69,18 @@ def sessions(
     end: Annotated[
         str | None, value("ID", "Say that this one is over, instead of listing.")
     ] = None,
+    retry: Annotated[
+        bool,
+        typer.Option("--retry", help="Consolidate those that were put aside after six attempts."),
+    ] = False,
     before: Annotated[
         str | None, value("ID", "Go on after the last id of the page before.")
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
 ) -> Report:
     """List conversations, the last one talked in first, with the turns that nobody consolidated."""
+    if retry:
+        return _retried(invocation(context), orchestrator)
     with invocation(context).orchestrator(orchestrator) as handle:
         if end is not None:
             ended = handle.end_session(end)
@@ -102,6 +108,22 @@ def sessions(
             screen.line(f"more: --before {following}")
 
     return Report({"sessions": rows, "next_before": following}, show)
+
+
+def _retried(given: Invocation, orchestrator: str) -> Report:
+    from memgraph.service.life.worker import SUBSCRIBER, Worker
+
+    with given.service() as service:
+        handle = service.orchestrator(orchestrator)
+        working = Worker(service, names=[orchestrator])
+        try:
+            taken = working.retry(orchestrator)
+        finally:
+            working.close()
+        failures = handle.event_failures(limit=1_000)
+    left = sum(each.subscriber == SUBSCRIBER for each in failures)
+    told = f"{taken} done with, {left} still put aside"
+    return Report({"retried": taken, "left": left}, lambda screen: screen.line(told))
 
 
 def _one(given: Invocation, orchestrator: str, fields: dict[str, Any]) -> Report:
