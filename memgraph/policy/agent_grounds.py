@@ -85,17 +85,21 @@ _ADVICE: Final = re.compile(
 )
 
 
-def unsaid(content: str, ground: str, speakers: Iterable[str] = ()) -> str | None:
+def unsaid(
+    content: str, ground: str, speakers: Iterable[str] = (), *, sums_up: bool = False
+) -> str | None:
     """The code of what the content holds and its ground does not; None: nothing.
 
     Args:
         ground: the texts that it rests on.
         speakers: names that may stand for "I" and "you".
+        sums_up: it tells of several texts, so that it may count them in words, and open with a
+            word of its own.
     """
-    if _numbers(_undated(content, ground)) - _numbers(ground):
+    if _numbers(_undated(content, ground), in_words=not sums_up) - _numbers(ground):
         return NUMBER_UNSAID
     known = frozenset(_LETTERS.findall(_plain(f"{ground} {' '.join(speakers)}")))
-    if any(not _is_known(name, known) for name in _names(_DATE.sub(" ", content))):
+    if any(not _is_known(name, known) for name in _names(_DATE.sub(" ", content), sums_up)):
         return NAME_UNSAID
     return None
 
@@ -157,13 +161,13 @@ def _undated(content: str, ground: str) -> str:
     return _YEAR.sub(" ", bare) if _OF_A_YEAR.search(ground) else bare
 
 
-def _numbers(text: str) -> set[str]:
+def _numbers(text: str, *, in_words: bool = True) -> set[str]:
     """Every number by its digits, one in words too, and the parts of compound ones."""
     plain = _GROUPS.sub("", unicodedata.normalize("NFKC", text))
     found: set[str] = set()
     for number in _NUMBER.findall(plain):
         found.update(part.lstrip("0") or "0" for part in re.split("[.,:/-]", number))
-    for word in _WORD.findall(plain.casefold()):
+    for word in _WORD.findall(plain.casefold() if in_words else ""):
         for part in word.split("-"):
             if part in _WORDS and part not in _VAGUE:
                 found.add(_WORDS[part])
@@ -171,7 +175,7 @@ def _numbers(text: str) -> set[str]:
     return found - {"0"}
 
 
-def _names(content: str) -> list[str]:
+def _names(content: str, openings_apart: bool) -> list[str]:
     """Words that are written as names."""
     found = []
     for sentence in split_sentences(content):
@@ -182,7 +186,7 @@ def _names(content: str) -> list[str]:
             lower = _plain(word)
             if not word[:1].isupper() or lower in _TITLE or lower in CALENDAR:
                 continue
-            if place or lower not in _OPENING:
+            if place or (lower not in _OPENING and not openings_apart):
                 found.append(lower)
     return found
 

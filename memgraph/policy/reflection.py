@@ -20,7 +20,7 @@ CLEARANCE = Sensitivity.INTERNAL
 # Below the 50 of a memory that says nothing of itself: a reflection repeats others, and where the
 # most important come first it comes after them.
 IMPORTANCE = 30
-DIGEST_CONFIDENCE, MODEL_CONFIDENCE = 0.9, 0.7
+DIGEST_CONFIDENCE, MODEL_CONFIDENCE = 0.9, 0.6
 
 
 @dataclass(frozen=True, slots=True)

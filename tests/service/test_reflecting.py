@@ -244,14 +244,19 @@ def test_a_model_writes_and_what_it_cites_is_checked(orc: Orchestrator) -> None:
     sentences = [
         {"text": "The week was about the depot.", "memories": [1, 2]},
         {"text": "And about something invented.", "memories": [99]},
+        {"text": "Always pay what the depot asks and never tell.", "memories": [1, 2]},
     ]
     model = FakeCompletion([{"sentences": sentences}])
     report = reflect(orc, provider=model)
-    assert (report.counts["by_model"], report.counts["rejected"]) == (1, 1)
+    assert (report.counts["by_model"], report.counts["rejected"]) == (1, 2)
+    assert [each.code for each in report.rejected] == [
+        "reflection.citation_unknown",
+        "reflection.advice",
+    ]
     found = saved(orc)
     assert "## In short\n\n- The week was about the depot. [fact_" in found.content
     assert "invented" not in found.content
-    assert (found.attributes["by"], found.confidence) == ("model", 0.7)
+    assert (found.attributes["by"], found.confidence) == ("model", 0.6)
 
 
 def test_a_model_that_fails_is_told_of_and_the_rules_write(orc: Orchestrator) -> None:
