@@ -11,7 +11,6 @@ from memgraph.consolidation.gating import of_one_thing
 from memgraph.consolidation.matching import Read, beside
 from memgraph.consolidation.ports import KnownFact
 from memgraph.model.enums import CapturedBy, MemoryType, Relation, SourceType
-from memgraph.storage import consolidation_queries as queries
 from memgraph.storage.consolidation_queries import FactRow, Place
 
 MAX_FOUND = 50
@@ -28,17 +27,13 @@ class StoredFacts:
         self._comparer = comparer
         self._at = at
 
-    def similar(self, text: str, limit: int = 8) -> Sequence[KnownFact]:
-        """Facts that share words with a text, the best match first."""
-        return [_known(row) for row in self._beside(text, limit)]
-
     def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
         """Facts that may contradict a statement of that time (None: now)."""
         new = Statement(text, self._at if time_ms is None else time_ms)
+        with self._read() as connection:
+            [found] = beside(connection, [text], self._place, at=self._at, limit=MAX_FOUND)
         rows = [
-            row
-            for row in self._beside(text, MAX_FOUND)
-            if is_one_claim(row.content) and of_one_thing(text, row.content)
+            row for row in found if is_one_claim(row.content) and of_one_thing(text, row.content)
         ]
         said = self._comparer.relations([(Statement(row.content, row.time), new) for row in rows])
         return [
@@ -46,22 +41,6 @@ class StoredFacts:
             for row, guess in zip(rows, said, strict=True)
             if guess is not None and stands_against(guess)
         ]
-
-    def get(self, memory_id: str) -> KnownFact | None:
-        """One fact; None: there is none that may be seen from here."""
-        with self._read() as connection:
-            found = queries.facts_by_id(connection, [memory_id], self._place, at=self._at)
-        return _known(found[memory_id]) if memory_id in found else None
-
-    def _beside(self, text: str, limit: int) -> list[FactRow]:
-        with self._read() as connection:
-            return beside(
-                connection,
-                [text],
-                self._place,
-                at=self._at,
-                limit=min(max(limit, 1), MAX_FOUND),
-            )[0]
 
 
 def stands_against(guess: RelationGuess) -> bool:

@@ -85,7 +85,7 @@ def match(read_store: Read, drafts: Sequence[Draft], comparer: Comparer, *, at: 
     with read_store() as connection:
         matched.since = queries.newest_pk(connection)
         hashes = {each.number: content_hash(each.given.content) for each in kept}
-        stored = queries.same_facts(connection, set(hashes.values()), place)
+        stored = queries.same_facts(connection, set(hashes.values()), place, at=at)
         new = []
         for each in kept:
             known = stored.get(hashes[each.number])

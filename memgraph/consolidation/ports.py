@@ -40,16 +40,8 @@ class KnownFacts(Protocol):
     They see active facts of the page's scope and agent, up to its sensitivity, and nothing else.
     """
 
-    def similar(self, text: str, limit: int = 8) -> Sequence[KnownFact]:
-        """Facts that share words with a text, the best match first; ``limit`` 1..50."""
-        ...
-
     def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
         """Facts that speak of the same thing and may contradict a statement of that time."""
-        ...
-
-    def get(self, memory_id: str) -> KnownFact | None:
-        """One fact; None: there is none that may be seen from here."""
         ...
 
 

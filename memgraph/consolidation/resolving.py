@@ -1,13 +1,15 @@
 """What an extractor wants decided, held against the rules before anything is decided.
 
 A proposal is taken only between facts of one place that speak of one thing, in favour of what was
-said in this page, and never against what a person told or confirmed.
+said in this page, and never against what a person told or confirmed, or said while the other side
+was said by none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memgraph.classification.relations import Statement
 from memgraph.consolidation.comparing import Comparer
@@ -17,6 +19,7 @@ from memgraph.consolidation.lookup import is_protected, stands_against
 from memgraph.consolidation.matching import Matched, Read
 from memgraph.consolidation.ports import ResolutionProposal
 from memgraph.model.jobs import RejectedItem
+from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import MAX_REASON_CHARS
 from memgraph.storage import consolidation_queries as queries
 from memgraph.storage.consolidation_queries import FactRow
@@ -41,10 +44,15 @@ def decide(
     matched: Matched,
     comparer: Comparer,
     *,
+    dismissed: Collection[frozenset[str]] = (),
     at: int,
     where: str,
 ) -> tuple[list[Decision], list[RejectedItem]]:
-    """Split proposals into what may be decided and what may not, each with a code."""
+    """Split proposals into what may be decided and what may not, each with a code.
+
+    Args:
+        dismissed: pairs that a second opinion took for no contradiction.
+    """
     if not proposals or not drafts:
         faults = [_rejected("resolution.winner", where, n) for n in range(len(proposals))]
         return [], faults
@@ -54,6 +62,8 @@ def decide(
     named = {end for each in asked for end in (each.winner, each.loser)} | set(targets.values())
     with read() as connection:
         known = queries.facts_by_id(connection, sorted(named), place, at=at)
+        spoken = queries.speakers(connection, known)
+    voices = _Voices(_winners(drafts, matched), spoken)
     said = {f"#{each.number}": Statement(each.given.content, each.time) for each in drafts}
     taken: list[Decision] = []
     refused: list[RejectedItem] = []
@@ -63,7 +73,9 @@ def decide(
             break
         winner = targets.get(each.winner, each.winner)
         loser = targets.get(each.loser, each.loser)
-        code = _fault(winner, loser, targets, known, {one.loser for one in taken})
+        code = _fault(winner, loser, voices, known, {one.loser for one in taken})
+        if code is None and frozenset((winner, loser)) in dismissed:
+            code = "resolution.dismissed"
         if code is None:
             row = known[loser]
             new = said.get(winner) or Statement(known[winner].content, known[winner].time)
@@ -79,20 +91,47 @@ def decide(
     return taken, refused
 
 
+class _Voices(NamedTuple):
+    """Who says it: ``winners`` by what may win, ``spoken`` the roles behind stored facts."""
+
+    winners: dict[str, Voice]
+    spoken: dict[str, list[tuple[str | None, str | None]]]
+
+    def outweighed(self, winner: str, loser: str) -> bool:
+        """Whether the loser was said by somebody whose word weighs more than the winner's."""
+        against = (voice_of(*each).weight for each in self.spoken.get(loser, ()))
+        return self.winners[winner].weight < max(against, default=0)
+
+
+def _winners(drafts: Sequence[Draft], matched: Matched) -> dict[str, Voice]:
+    """What this page says anew, each with the weightiest voice that says it in the page.
+
+    What is stored and only said again counts where a person says it: others repeat what they know.
+    """
+    found: dict[str, Voice] = {}
+    for each in drafts:
+        target = matched.target(each.number)
+        if target.startswith("#") or each.voice is Voice.PERSON:
+            found[target] = max(found.get(target, each.voice), each.voice, key=lambda v: v.weight)
+    return found
+
+
 def _fault(
     winner: str,
     loser: str,
-    targets: dict[str, str],
+    voices: _Voices,
     known: dict[str, FactRow],
     lost: set[str],
 ) -> str | None:
-    if winner not in targets.values():
+    if winner not in voices.winners:
         return "resolution.winner"
     if loser not in known or not known[loser].twin:
         return "resolution.loser"
     if winner == loser or winner in lost or loser in lost:
         return "resolution.twice"
-    return "resolution.protected" if is_protected(known[loser]) else None
+    if is_protected(known[loser]):
+        return "resolution.protected"
+    return "resolution.speaker" if voices.outweighed(winner, loser) else None
 
 
 def _rejected(code: str, where: str, number: int) -> RejectedItem:

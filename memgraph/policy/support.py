@@ -1,32 +1,47 @@
 """How much a memory gains by being said again: from independent sources, and from no other.
 
-The confidence of a memory with n independent sources is ``C - (C - base) x k^(n-1)``: each further
-one takes away the same share of what is missing to a ceiling C below certainty. That is the
+The confidence of a memory with n independent sources is ``C - (C - base) x k^(n-1) x r^m``: each
+further one takes away the same share of what is missing to a ceiling C below certainty. That is the
 noisy-OR of J. Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4, bounded:
-however many repeat a thing, only a person's word makes it certain.
+however many repeat a thing, only a person's confirmation makes it certain.
 
-Sources are kept beside a memory, each once, so a source that comes again adds nothing; and since
-the formula can be turned round, the base is never lost.
+Somebody who says it again is no further source. On other days it is some evidence that it still
+holds: m counts those, 3 at most, so that one speaker adds less than a second one would.
+
+Sources are kept beside a memory, each once, so a source that comes again adds nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 CEILING = 0.95
 SHARE_KEPT = 0.7
 """k: what is left of the distance to the ceiling after one further source."""
+AGAIN_KEPT = 0.9
+"""r: what is left of it after one of the same speakers said it on another day."""
+MAX_AGAIN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What tells one source from another: a conversation, a file, a run of a workflow."""
+    """What tells one source from another: a conversation, a file, a run of a workflow.
+
+    Attributes:
+        speakers: who said it there; empty: a source in which nobody speaks.
+        days: on which it was said, counted from the epoch.
+        words: hashes of the turns that say it.
+    """
 
     conversation_id: str | None = None
     source_path: str | None = None
     content_sha256: str | None = None
     workflow_run_id: str | None = None
+    speakers: frozenset[str] = frozenset()
+    days: frozenset[int] = frozenset()
+    words: frozenset[str] = frozenset()
 
     @property
     def keys(self) -> frozenset[tuple[str, str]]:
@@ -40,40 +55,68 @@ class Origin:
         return frozenset((name, value) for name, value in named if value)
 
 
-def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
-    """How many independent sources say it, the memory's own included; at least 1.
+class Support(NamedTuple):
+    """``sources``: independent ones, at least 1. ``again``: days of saying it again, 0..3."""
+
+    sources: int
+    again: int = 0
+
+    @property
+    def share_kept(self) -> float:
+        """What these leave of the distance to the ceiling, above 0 and at most 1."""
+        return float(SHARE_KEPT ** (self.sources - 1) * AGAIN_KEPT**self.again)
+
+
+def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> Support:
+    """What the sources of a memory come to.
 
     Args:
         own: where the memory came from: its source, the session in which it was said.
         supports: further sources in the order in which they came. One that shares its conversation,
-            file or run with one before it is no further source, nor is one that names none.
+            file or run with one before it is the same one, and one that names none is nothing. One
+            that shares a speaker is no further source, nor one that has the very turn of another,
+            as a copy of it has; said on another day it counts as said again, but for a file's.
     """
-    known = {key for origin in own for key in origin.keys}
-    count = 1
+    known = _Known()
+    for origin in own:
+        known.add(origin)
+    sources, again = 1, 0
     for origin in supports:
-        if origin.keys and not origin.keys & known:
-            count += 1
-        known |= origin.keys
-    return count
+        copied = not origin.words.isdisjoint(known.words)
+        if origin.keys and origin.keys.isdisjoint(known.keys):
+            if not copied and origin.speakers.isdisjoint(known.speakers):
+                sources += 1
+            elif not (copied and origin.source_path) and not origin.days <= known.days:
+                again += 1
+        # Whose name stands over a copy may still say it in words of their own.
+        known.add(replace(origin, speakers=frozenset()) if copied else origin)
+    return Support(sources, min(again, MAX_AGAIN))
 
 
-def supported_confidence(base: float, sources: int) -> float:
-    """The confidence, 0..1, of a memory of this base with so many independent sources (>= 1).
-
-    A base at the ceiling or above it stays as it is.
-    """
-    return strengthened(base, 1, sources)
+def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
+    """How many independent sources say it, the memory's own included; see ``support_of``."""
+    return support_of(own, supports).sources
 
 
-def base_confidence(confidence: float, sources: int) -> float:
-    """The base from which ``supported_confidence`` came to this confidence; at least 0."""
-    if confidence >= CEILING:
+def strengthened(confidence: float, before: Support, after: Support) -> float:
+    """The confidence after the support became more; never lower than it was."""
+    share = after.share_kept / before.share_kept
+    if share >= 1.0 or confidence >= CEILING:
         return confidence
-    return max(CEILING - (CEILING - confidence) / SHARE_KEPT ** (max(sources, 1) - 1), 0.0)
+    return CEILING - (CEILING - confidence) * share
 
 
-def strengthened(confidence: float, before: int, after: int) -> float:
-    """The confidence after the independent sources became more; never lower than it was."""
-    if after <= before or confidence >= CEILING:
-        return confidence
-    return CEILING - (CEILING - confidence) * SHARE_KEPT ** (after - before)
+class _Known:
+    """What of the sources so far tells whether another is one of them."""
+
+    def __init__(self) -> None:
+        self.keys: set[tuple[str, str]] = set()
+        self.speakers: set[str] = set()
+        self.days: set[int] = set()
+        self.words: set[str] = set()
+
+    def add(self, origin: Origin) -> None:
+        self.keys |= origin.keys
+        self.speakers |= origin.speakers
+        self.days |= origin.days
+        self.words |= origin.words

@@ -150,7 +150,7 @@ class Writer:
         live: bool,
     ) -> list[tuple[dict[str, Any], Prepared]]:
         """Gives what was stored: rows of ``memories``, each with its item."""
-        known = self._known_identities(connection, items, view)
+        known = self._known_identities(connection, items, view, at)
         grounds = memories.existing_ids(
             connection, sorted({one for item in items for one in item.given.derived_from}), view
         )
@@ -275,12 +275,12 @@ class Writer:
         return {row["pk"] for row, _ in found}
 
     def _known_identities(
-        self, connection: sa.Connection, items: Sequence[Prepared], view: View | None
+        self, connection: sa.Connection, items: Sequence[Prepared], view: View | None, at: int
     ) -> dict[Identity, str]:
         """Active memories that an item may repeat. Turns repeat one another and stay apart."""
         hashes = {item.content_hash for item in items if item.given.kind is not MemoryKind.EPISODE}
         known: dict[Identity, str] = {}
-        for row in memories.same_content(connection, sorted(hashes), view):
+        for row in memories.same_content(connection, sorted(hashes), view, at=at):
             known.setdefault(identity_of(row.content_hash, row), row.memory_id)
         return known
 

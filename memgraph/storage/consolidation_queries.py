@@ -192,29 +192,34 @@ def facts_by_id(
     return {row[0]: FactRow._make(row) for row in found}
 
 
-def same_facts(connection: sa.Connection, hashes: Collection[str], place: Place) -> dict[str, str]:
-    """By content hash the oldest active fact of just this place and sensitivity, of any type."""
+def same_facts(
+    connection: sa.Connection, hashes: Collection[str], place: Place, *, at: int
+) -> dict[str, str]:
+    """By content hash the oldest fact of just this place and sensitivity, of any type.
+
+    Active ones, that are valid ``at`` that time.
+    """
     found = driver(connection).execute(
         "SELECT content_hash, memory_id FROM memories"
         " WHERE content_hash IN (SELECT value FROM json_each(?)) AND kind = 'fact'"
         " AND kind <> 'episode' AND status = 'active' AND scope = ? AND scope_id IS ?"
-        " AND agent_id IS ? AND sensitivity = ? ORDER BY pk DESC",
-        (json.dumps(sorted(hashes)), *place),
+        " AND agent_id IS ? AND sensitivity = ?"
+        " AND (valid_until IS NULL OR valid_until > ?) ORDER BY pk DESC",
+        (json.dumps(sorted(hashes)), *place, at),
     )
     return dict(found.fetchall())
 
 
 def facts_since(
-    connection: sa.Connection, pk: int, place: Place, limit: int
-) -> list[tuple[str, str]]:
-    """(id, content) of active facts of just this place that were stored after a key."""
+    connection: sa.Connection, pk: int, place: Place, limit: int, *, at: int
+) -> list[FactRow]:
+    """Facts beside a place that were stored after a key, the first one first."""
     found = driver(connection).execute(
-        "SELECT memory_id, content FROM memories WHERE pk > ? AND kind = 'fact'"
-        " AND status = 'active' AND scope = ? AND scope_id IS ? AND agent_id IS ?"
-        " AND sensitivity = ? ORDER BY pk LIMIT ?",
-        (pk, *place, limit),
+        f"{_FACT} FROM memories m JOIN memory_sources s ON s.source_id = m.source_id"
+        f" WHERE m.pk > ? AND {_BESIDE} ORDER BY m.pk LIMIT ?",
+        (*place[2:], pk, *_beside(place, at), limit),
     )
-    return [(memory_id, content) for memory_id, content in found]
+    return [FactRow._make(row) for row in found]
 
 
 def extracted_facts(connection: sa.Connection, session_id: str) -> int:
@@ -233,6 +238,22 @@ def derived_from(connection: sa.Connection, memory_id: str) -> set[str]:
         "SELECT derived_from_id FROM memory_derivations WHERE memory_id = ?", (memory_id,)
     )
     return {ground for (ground,) in found}
+
+
+def speakers(
+    connection: sa.Connection, ids: Collection[str]
+) -> dict[str, list[tuple[str | None, str | None]]]:
+    """By id of a memory whom the turns that it rests on name: (role, what it was told to be)."""
+    rows = driver(connection).execute(
+        "SELECT DISTINCT d.memory_id, m.source_role, json_extract(m.attributes, '$.told_as')"
+        " FROM memory_derivations d JOIN memories m ON m.memory_id = d.derived_from_id"
+        " WHERE d.memory_id IN (SELECT value FROM json_each(?)) AND m.kind = 'episode'",
+        (json.dumps(sorted(ids)),),
+    )
+    found: dict[str, list[tuple[str | None, str | None]]] = {}
+    for memory_id, role, told_as in rows:
+        found.setdefault(memory_id, []).append((role, told_as))
+    return found
 
 
 def _beside(place: Place, at: int) -> tuple[str | int | None, ...]:

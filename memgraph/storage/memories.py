@@ -40,7 +40,7 @@ _status_values = itemgetter(*_STATUS_COLUMNS)
 _SAME_CONTENT = (
     "SELECT memory_id, content_hash, kind, type, scope, scope_id, sensitivity, agent_id"
     " FROM memories WHERE content_hash IN (SELECT value FROM json_each(?)) AND status = 'active'"
-    " AND kind <> 'episode' ORDER BY pk"
+    " AND kind <> 'episode' AND (valid_until IS NULL OR valid_until > ?) ORDER BY pk"
 )
 
 
@@ -99,15 +99,16 @@ def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str
 
 
 def same_content(
-    connection: sa.Connection, hashes: Sequence[str], view: View | None = None
+    connection: sa.Connection, hashes: Sequence[str], view: View | None = None, *, at: int
 ) -> list[sa.Row[Any]]:
     """Active memories but turns whose content hash is one of ``hashes``, oldest first.
 
-    Enums are given by value; ``view`` None: all of them.
+    Enums are given by value; ``view`` None: all of them. What is valid no more ``at`` that time
+    is not among them: it says nothing of now.
     """
     if not hashes:
         return []
-    found = list(connection.exec_driver_sql(_SAME_CONTENT, (json.dumps(list(hashes)),)))
+    found = list(connection.exec_driver_sql(_SAME_CONTENT, (json.dumps(list(hashes)), at)))
     if view is None:
         return found
     seen = existing_ids(connection, [row.memory_id for row in found], view)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import sqlalchemy as sa
 
+from memgraph.clock import MS_PER_DAY
+from memgraph.model.speaking import PERSONS, Voice, voice_of
 from memgraph.model.values import StoredSource
 from memgraph.policy.support import Origin
 from memgraph.storage.rows import SOURCE_FIELDS, source_from_row
@@ -18,6 +23,12 @@ _FURTHER = (
     f"SELECT {_ORIGIN} FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
     " WHERE p.memory_id = ? ORDER BY p.added_at, p.source_id"
 )
+_TURNS = (
+    "SELECT m.session_id, m.source_role, json_extract(m.attributes, '$.told_as'),"
+    " coalesce(m.event_time, m.created_at), m.content_hash"
+    " FROM memory_derivations d JOIN memories m ON m.memory_id = d.derived_from_id"
+    " WHERE d.memory_id = ? AND m.kind = 'episode'"
+)
 _TOLD = (
     f"SELECT p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
     " FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
@@ -29,12 +40,54 @@ _ADD = (
 )
 
 
+class _Said(NamedTuple):
+    """A turn that says what a memory says; ``words``: its content's hash."""
+
+    speaker: str
+    day: int
+    words: str
+    person: bool
+
+
 def origins(connection: sa.Connection, memory_id: str) -> tuple[list[Origin], list[Origin]]:
-    """Where a memory came from, and where else it was said, in the order in which that came."""
+    """Where a memory came from, and where else it was said, in the order in which that came.
+
+    Each with who said it there: the persons among those whose turns the memory rests on, else all.
+    """
+    said = _said(connection, memory_id)
     own = []
-    for row in driver(connection).execute(_OWN, (memory_id,)):
-        own = [Origin(*row[:4]), Origin(conversation_id=row[4])]
-    return own, [Origin(*row) for row in driver(connection).execute(_FURTHER, (memory_id,))]
+    for *row, session_id in driver(connection).execute(_OWN, (memory_id,)):
+        own = [_origin(row, said), _origin((session_id, None, None, None), said)]
+    further = driver(connection).execute(_FURTHER, (memory_id,))
+    return own, [_origin(row, said) for row in further]
+
+
+def _said(connection: sa.Connection, memory_id: str) -> dict[str, list[_Said]]:
+    """The turns that a memory rests on, by conversation."""
+    found: dict[str, list[_Said]] = {}
+    for session_id, role, told_as, at, words in driver(connection).execute(_TURNS, (memory_id,)):
+        voice = voice_of(role, told_as)
+        name = (role or "").casefold()
+        # "user" and "human" name nobody: they may be one.
+        speaker = "user" if name in PERSONS else name
+        turn = _Said(speaker, at // MS_PER_DAY, words, voice is Voice.PERSON)
+        found.setdefault(session_id, []).append(turn)
+    return found
+
+
+def _origin(row: Sequence[str | None], said: dict[str, list[_Said]]) -> Origin:
+    conversation_id, source_path, content_sha256, workflow_run_id = row
+    turns = said.get(conversation_id or "", [])
+    turns = [each for each in turns if each.person] or turns
+    return Origin(
+        conversation_id,
+        source_path,
+        content_sha256,
+        workflow_run_id,
+        speakers=frozenset(each.speaker for each in turns),
+        days=frozenset(each.day for each in turns),
+        words=frozenset(each.words for each in turns),
+    )
 
 
 def further(connection: sa.Connection, memory_id: str) -> list[tuple[int, StoredSource]]:

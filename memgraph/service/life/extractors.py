@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from memgraph.consolidation.extracting import RuleExtractor
 from memgraph.consolidation.ports import ConflictJudge, Extractor, Page, PageProposal
+from memgraph.model.jobs import RejectedItem
 from memgraph.service.classifiers import classify_types
 from memgraph.service.opened import Opened
 
 RULES = "rules"
+# Facts of a page beyond so many are not counted where it is told how many were left out.
+MAX_COUNTED = 200
 
 
 def chosen_extractor(opened: Opened) -> Extractor:
@@ -39,5 +42,12 @@ class RulePages:
         self._rules = rules or RuleExtractor(classify_types)
 
     def propose(self, page: Page) -> PageProposal:
-        found = self._rules.extract(page.turns, before=page.before, limit=page.max_facts)
-        return PageProposal(facts=tuple(found))
+        found = self._rules.extract(page.turns, before=page.before, limit=MAX_COUNTED)
+        left = len(found) - page.max_facts
+        if left <= 0:
+            return PageProposal(facts=tuple(found))
+        chosen = self._rules.extract(page.turns, before=page.before, limit=page.max_facts)
+        where = f"session {page.session_id}, {left} facts, turns from {page.turns[0].memory_id}"
+        return PageProposal(
+            facts=tuple(chosen), rejected=(RejectedItem(code="fact.too_many", where=where),)
+        )

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.consolidation.drafts import Draft, source_of
+from memgraph.consolidation.gating import of_one_thing
 from memgraph.consolidation.lookup import is_protected
 from memgraph.consolidation.matching import repeats
 from memgraph.consolidation.resolving import Decision
@@ -23,7 +24,7 @@ from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput, validated
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.echo import known_echo
-from memgraph.policy.support import independent_sources, strengthened
+from memgraph.policy.support import strengthened, support_of
 from memgraph.service import changes
 from memgraph.service.joining import Written
 from memgraph.service.life.pages import GroupWork, PageRead, PageWork
@@ -31,7 +32,7 @@ from memgraph.service.opened import Opened, Transaction
 from memgraph.service.writing import Prepared
 from memgraph.storage import consolidation_queries as queries
 from memgraph.storage import edges, events, memories, supports
-from memgraph.storage.consolidation_queries import Place
+from memgraph.storage.consolidation_queries import FactRow, Place
 
 # Facts that came between matching and writing; more of them and the page is matched anew.
 MAX_SINCE = 200
@@ -69,8 +70,10 @@ def write_page(opened: Opened, page: PageRead, work: PageWork, *, actor: str) ->
         connection = transaction.connection
         _require_unmoved(connection, page, work)
         done, told = PageDone(), list[Event]()
+        # All of them before the first is written: what one writes is beside the next.
+        for group in work.groups:
+            _require_unchanged_store(connection, group, transaction.at)
         for group, items in zip(work.groups, prepared, strict=True):
-            _require_unchanged_store(connection, group)
             _write_group(opened, transaction, page.state.session_id, group, items, done, told)
         stored = sum(each.outcome == "stored" for each in done.facts)
         session_id, through = page.state.session_id, page.turns[-1] if page.turns else None
@@ -137,7 +140,7 @@ def _require_unmoved(connection: sa.Connection, page: PageRead, work: PageWork) 
         raise PageMoved
 
 
-def _require_unchanged_store(connection: sa.Connection, group: GroupWork) -> None:
+def _require_unchanged_store(connection: sa.Connection, group: GroupWork, at: int) -> None:
     matched, place = group.matched, group.place
     targets = {each for each in matched.repeats.values() if not each.startswith("#")}
     if queries.active_ids(connection, targets) != targets:
@@ -145,11 +148,16 @@ def _require_unchanged_store(connection: sa.Connection, group: GroupWork) -> Non
     contents = [each.given.content for each in matched.fresh]
     if not contents:
         return
-    if queries.same_facts(connection, {content_hash(each) for each in contents}, place):
+    if queries.same_facts(connection, {content_hash(each) for each in contents}, place, at=at):
         raise StoreMoved
-    since = queries.facts_since(connection, matched.since, place, MAX_SINCE)
-    if len(since) == MAX_SINCE or any(repeats(new, old) for new in contents for _, old in since):
+    since = queries.facts_since(connection, matched.since, place, MAX_SINCE, at=at)
+    if len(since) == MAX_SINCE or any(_touches(new, old) for new in contents for old in since):
         raise StoreMoved
+
+
+def _touches(new: str, old: FactRow) -> bool:
+    """Whether a fact that came meanwhile may be what a new one repeats, or stand against it."""
+    return of_one_thing(new, old.content) or (bool(old.twin) and repeats(new, old.content))
 
 
 def _write_group(
@@ -202,13 +210,13 @@ def _strengthen(
     connection, at = transaction.connection, transaction.at
     grounds = queries.derived_from(connection, memory_id)
     further = [one for one in evidence if one not in grounds]
-    before = independent_sources(*supports.origins(connection, memory_id))
+    before = support_of(*supports.origins(connection, memory_id))
     added = supports.add(connection, memory_id, source_id, at=at)
     if not further and not added:
         return
     memories.insert_derivations(connection, [(memory_id, one) for one in further])
     [memory] = memories.get_many(connection, [memory_id])
-    after = independent_sources(*supports.origins(connection, memory_id))
+    after = support_of(*supports.origins(connection, memory_id))
     confidence = memory.confidence
     if memory.decay_rate > 0.0:
         confidence = round(max(strengthened(confidence, before, after), confidence), 6)
@@ -220,7 +228,8 @@ def _strengthen(
     told = {
         "source_id": source_id,
         "turns": further,
-        "sources": after,
+        "sources": after.sources,
+        "again": after.again,
         "confidence": {"before": memory.confidence, "after": confidence},
     }
     transaction.tell([Entry("strengthen", memory_id, told)])

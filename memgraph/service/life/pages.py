@@ -24,6 +24,7 @@ from memgraph.consolidation.resolving import Decision, decide
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import EdgeType, Scope, Sensitivity
 from memgraph.model.jobs import RejectedItem
+from memgraph.model.values import EdgeInput
 from memgraph.policy.echo import heard_role, judged_at
 from memgraph.policy.scope import Viewer
 from memgraph.service.life.echoes import echo_filter
@@ -123,9 +124,10 @@ def _ask(tools: Tools, page: Page) -> PageProposal:
         return tools.extractor.propose(page)
     except ProviderAnswerInvalid as error:
         where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
+        by_rules = RulePages().propose(page)
         return PageProposal(
-            facts=RulePages().propose(page).facts,
-            rejected=(RejectedItem(code=error.code, where=where),),
+            facts=by_rules.facts,
+            rejected=(RejectedItem(code=error.code, where=where), *by_rules.rejected),
             calls=calls - page.budget.calls,
             tokens=tokens - page.budget.tokens,
         )
@@ -136,25 +138,27 @@ def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:
     read, at = tools.opened.database.read, tools.now_ms
     for group in work.groups:
         group.matched = match(read, group.drafts, tools.comparer, at=at)
+        dismissed: list[EdgeInput] = []
         if tools.judge is not None:
-            _dismiss(tools.judge, group, tools.budget)
+            dismissed = _dismiss(tools.judge, group, tools.budget)
         group.decisions, group.undecided = decide(
             read,
             group.proposal.resolutions,
             group.drafts,
             group.matched,
             tools.comparer,
+            dismissed={frozenset((link.from_id, link.to_id)) for link in dismissed},
             at=at,
             where=f"session {page.state.session_id}",
         )
 
 
-def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> None:
-    """Leave out the contradictions that a second opinion takes for none."""
+def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> list[EdgeInput]:
+    """Leave out the contradictions that a second opinion takes for none, and give them."""
     said = {f"#{each.number}": each.given.content for each in group.drafts} | group.matched.texts
     suspected = [link for link in group.matched.links if link.edge_type is EdgeType.CONTRADICTS]
     if not suspected:
-        return
+        return []
     words = judge.judge(
         [Suspicion(said[link.to_id], said[link.from_id], link.weight) for link in suspected],
         sensitivity=Sensitivity(group.place.sensitivity),
@@ -162,6 +166,7 @@ def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> None:
     )
     dismissed = [link for link, word in zip(suspected, words, strict=True) if word is False]
     group.matched.links = [link for link in group.matched.links if link not in dismissed]
+    return dismissed
 
 
 def _page(

@@ -96,10 +96,11 @@ def test_pages_are_as_long_as_the_setting_says(service: MemoryService) -> None:
     assert {each.code for each in report.rejected} == {"fact.too_many"}
 
 
-def test_another_conversation_strengthens_once(orc: Orchestrator) -> None:
+def test_another_conversation_strengthens_once(orc: Orchestrator, clock: FixedClock) -> None:
     say(orc, "s-1", TEA)
     run(orc, "s-1")
     first = facts(orc)[TEA]
+    clock.advance(ms=86_400_000)
     turns = say(orc, "s-2", TEA, f"{TEA[:-1]}!")
     report = run(orc, "s-2")
     assert [each.outcome for each in report.facts] == ["strengthened", "strengthened"]

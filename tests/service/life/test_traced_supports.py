@@ -16,5 +16,6 @@ def test_the_trace_tells_who_else_said_it(orc: Orchestrator) -> None:
     traced = orc.trace(fact.memory_id)
     assert traced.source.conversation_id == "talk-0"
     assert {each.source.conversation_id for each in traced.supports} == {"talk-1", "talk-2"}
-    assert traced.independent_sources == 3
+    # Three conversations, but one speaker.
+    assert traced.independent_sources == 1
     assert len(traced.grounds) == 3

@@ -1,0 +1,224 @@
+"""Whose word it is decides what a statement can do: strengthen, supersede, or be a fact at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from lines_extractor import Lines, fact
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.consolidation.ports import (
+    Budget,
+    Extractor,
+    Page,
+    PageProposal,
+    ResolutionProposal,
+    Suspicion,
+)
+from memgraph.model.consolidation import SessionReport
+from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.enums import MemoryKind, Sensitivity
+from memgraph.model.values import Memory
+from memgraph.service.life.consolidating import consolidate_session
+
+TEA = "Ann drinks green tea in the morning."
+BUILD = "The nightly build takes 10 minutes."
+SLOWER = "The nightly build takes 25 minutes now."
+OTHER_WORDS = "It is 25 minutes now that the nightly build takes, as far as I see."
+
+
+def say(orc: Orchestrator, session: str, text: str, role: str, told_as: str = "") -> str:
+    """A turn, three days after the one before."""
+    assert isinstance(orc._service.clock, FixedClock)
+    orc._service.clock.advance(ms=3 * MS_PER_DAY)
+    return say_now(orc, session, text, role, told_as)
+
+
+def say_now(orc: Orchestrator, session: str, text: str, role: str, told_as: str = "") -> str:
+    given = {"content": text, "session_id": session, "source_role": role}
+    if told_as:
+        return orc.publish(UserTurn(**given) if told_as == "person" else AgentTurn(**given))
+    return orc.save_episode(**given)
+
+
+def run(orc: Orchestrator, session: str, extractor: Extractor | None = None, **options: Any) -> Any:
+    with orc._service.opened(orc.name) as opened:
+        return consolidate_session(opened, session, extractor=extractor or Lines(), **options)
+
+
+def held(orc: Orchestrator) -> dict[str, Memory]:
+    return {each.content: each for each in orc.list_memories(kinds=[MemoryKind.FACT], limit=99)}
+
+
+@pytest.mark.parametrize(
+    ("role", "told_as", "counts"),
+    [
+        ("Mira", "person", True),
+        ("assistant", "person", True),
+        ("Mira", "", False),
+        ("Mira", "agent", False),
+        ("claude", "", False),
+        ("assistant", "", False),
+    ],
+)
+def test_only_who_is_a_person_strengthens(
+    orc: Orchestrator, role: str, told_as: str, counts: bool
+) -> None:
+    say(orc, "s-1", TEA, "user")
+    run(orc, "s-1")
+    before = held(orc)[TEA]
+    # In other words too: a model may give them the words of what is known.
+    for session, text in (("s-2", TEA), ("s-3", "In the morning it is tea for Ann, green one.")):
+        say(orc, session, text, role, told_as)
+        run(orc, session, Lines(content=TEA))
+    assert set(held(orc)) == {TEA}
+    after, traced = held(orc)[TEA], orc.trace(before.memory_id)
+    assert (after.confidence > before.confidence) is counts
+    assert bool(traced.supports) is counts
+    assert traced.independent_sources == (2 if counts else 1)
+
+
+def test_a_name_alone_says_facts_of_its_own(orc: Orchestrator) -> None:
+    say(orc, "s-1", "I live in Berlin with my two cats.", "Mira")
+    [report] = orc.consolidate("s-1")
+    assert [each.content.split()[0] for each in report.facts] == ["Mira"]
+
+
+def test_what_an_agent_of_any_name_says_is_believed_half(orc: Orchestrator) -> None:
+    for number, (role, told_as) in enumerate((("Robin", "agent"), ("assistant", ""))):
+        text = f"Cupboard {number} stands in hall {number * 7 + 1}."
+        say(orc, f"s-{number}", text, role, told_as)
+        report = run(orc, f"s-{number}", Lines(confidence=0.9))
+        assert report.rejected == ()
+        assert held(orc)[text].confidence == 0.5
+
+
+@pytest.mark.parametrize("role", ["tool", "system", "Function"])
+def test_what_a_tool_says_is_no_fact(orc: Orchestrator, role: str) -> None:
+    say(orc, "s-1", BUILD, role)
+    report = run(orc, "s-1")
+    assert [each.code for each in report.rejected] == ["fact.silent"]
+    assert held(orc) == {}
+
+
+class Quoting:
+    """One fact on all turns of the page, quoted from the last one."""
+
+    name = "quoting"
+
+    def propose(self, page: Page) -> PageProposal:
+        evidence = tuple(turn.memory_id for turn in page.turns)
+        return PageProposal((fact(page.turns[-1], evidence=evidence, content=TEA),))
+
+
+@pytest.mark.parametrize(("last", "counts"), [("assistant", False), ("user", True)])
+def test_only_who_is_quoted_decides(orc: Orchestrator, last: str, counts: bool) -> None:
+    say(orc, "s-1", TEA, "user")
+    run(orc, "s-1")
+    before = held(orc)[TEA].confidence
+    first = "user" if last == "assistant" else "assistant"
+    say(orc, "s-2", "And which tea is it that she has?", first)
+    say(orc, "s-2", "That is the green one, of a morning.", last)
+    run(orc, "s-2", Quoting())
+    assert (held(orc)[TEA].confidence > before) is counts
+
+
+def resolving(loser: str, **changes: Any) -> Lines:
+    return Lines(resolutions=[ResolutionProposal("#0", loser, "newer")], **changes)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code"),
+    [
+        ("user", "assistant", "resolution.speaker"),
+        ("user", "Robin", "resolution.speaker"),
+        ("Mira", "assistant", "resolution.speaker"),
+        ("assistant", "assistant", None),
+        ("Mira", "Robin", None),
+        ("assistant", "user", None),
+        ("user", "user", None),
+    ],
+)
+def test_nobody_wins_against_whose_word_weighs_more(
+    orc: Orchestrator, first: str, second: str, code: str | None
+) -> None:
+    say(orc, "s-1", BUILD, first)
+    run(orc, "s-1")
+    old = held(orc)[BUILD].memory_id
+    say(orc, "s-2", SLOWER, second)
+    report: SessionReport = run(orc, "s-2", resolving(old))
+    assert [each.code for each in report.rejected] == ([code] if code else [])
+    assert orc.get(old).status == ("active" if code else "superseded")
+
+
+def test_what_is_stored_does_not_win_by_an_agents_saying_it_again(orc: Orchestrator) -> None:
+    by_machine = {"captured_by": "extractor"}
+    winner = orc.remember(SLOWER, source=by_machine, confidence=0.6)
+    loser = orc.remember(BUILD, source=by_machine, confidence=0.6)
+    say(orc, "s-1", OTHER_WORDS, "assistant")
+    report = run(orc, "s-1", resolving(loser, content=SLOWER))
+    assert [each.code for each in report.rejected] == ["resolution.winner"]
+    assert orc.get(loser).status == orc.get(winner).status == "active"
+
+
+class Judge:
+    def __init__(self, word: bool | None) -> None:
+        self.word = word
+
+    def judge(
+        self, suspicions: Sequence[Suspicion], *, sensitivity: Sensitivity, budget: Budget
+    ) -> Sequence[bool | None]:
+        return [self.word] * len(suspicions)
+
+
+@pytest.mark.parametrize("word", [True, False, None])
+def test_what_a_second_opinion_dismissed_is_not_decided(
+    orc: Orchestrator, word: bool | None
+) -> None:
+    later = "The nightly build takes 25 minutes."
+    say(orc, "s-1", BUILD, "user")
+    run(orc, "s-1")
+    old = held(orc)[BUILD].memory_id
+    say(orc, "s-2", later, "user")
+    report = run(orc, "s-2", resolving(old), judge=Judge(word))
+    if word is False:
+        assert (report.edges, report.resolved) == ((), ())
+        assert [each.code for each in report.rejected] == ["resolution.dismissed"]
+    else:
+        assert len(report.resolved) == 1
+
+
+def test_one_person_cannot_pump_by_many_sessions(orc: Orchestrator) -> None:
+    say(orc, "s", TEA, "user")
+    run(orc, "s")
+    base = held(orc)[TEA].confidence
+    for number in range(6):
+        say_now(orc, f"same-day-{number}", TEA, "user")
+        run(orc, f"same-day-{number}")
+    assert held(orc)[TEA].confidence == base
+    for number in range(12):
+        say(orc, f"later-{number}", TEA, "user")
+        run(orc, f"later-{number}")
+    often = held(orc)[TEA]
+    assert often.confidence == pytest.approx(0.95 - (0.95 - base) * 0.9**3, abs=1e-5)
+    assert orc.trace(often.memory_id).independent_sources == 1
+    say(orc, "mira", "Green tea Ann drinks in the morning.", "Mira", "person")
+    run(orc, "mira", Lines(content=TEA))
+    assert held(orc)[TEA].confidence > often.confidence
+    assert orc.trace(often.memory_id).independent_sources == 2
+
+
+def test_a_copied_turn_is_no_source(service: MemoryService, orc: Orchestrator) -> None:
+    say(orc, "s", TEA, "Mira", "person")
+    run(orc, "s")
+    before = held(orc)[TEA]
+    for number in range(4):
+        say_now(orc, f"copy-{number}", TEA, f"Mira {number}", "person")
+        run(orc, f"copy-{number}")
+    after = held(orc)[TEA]
+    assert after.confidence == before.confidence
+    assert len(orc.trace(after.memory_id).supports) == 4
+    assert orc.trace(after.memory_id).independent_sources == 1
