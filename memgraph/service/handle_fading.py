@@ -41,7 +41,7 @@ class FadingHandle(ReadingHandle):
             now = opened.clock.now_ms()
             if found is not None and opened.reflections.is_news(found, now):
                 # It comes to stand in prompts, and what an answer repeats of it is no news.
-                opened.receipts.add_text(found.content, now)
+                self._write_receipts(opened, enough=opened.receipts.add_text(found.content, now))
             return found
 
     def relevant(

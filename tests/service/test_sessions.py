@@ -69,6 +69,12 @@ def test_a_published_turn_says_itself_what_it_is(orc: Orchestrator) -> None:
     agent = orc.publish(AgentTurn(content="Hello Anna.", session_id="s"))
     assert [type(each) for each in told(orc)] == [UserMessage, AgentResponse]
     assert [orc.get(each).sequence for each in (anna, agent)] == [0, 1]
+    # Kept where the role says something else, and only by the kind of a turn.
+    assert orc.get(anna).attributes == {"told_as": "person"}
+    assert orc.get(agent).attributes == {}
+    claims = {"source_role": "Robin", "attributes": {"told_as": "person", "mood": "calm"}}
+    claimed = orc.save_episode("Hello.", session_id="s", **claims)
+    assert orc.get(claimed).attributes == {"mood": "calm"}
     with pytest.raises(InvalidInput):
         orc.publish(EpisodeInput(content="x", session_id="s", source_role="user"))  # type: ignore[arg-type]
 
@@ -176,12 +182,6 @@ def test_who_sees_no_turn_sees_no_session(orc: Orchestrator, service: MemoryServ
     assert {name: each.turns for name, each in known(cleared).items()} == {"quiet": 1, "open": 2}
 
 
-def test_pages_follow_one_another(orc: Orchestrator, clock: FixedClock) -> None:
-    for at in range(7):
-        say(orc, f"s-{at}")
-        clock.advance(ms=at % 2)
-    whole = [each.session_id for each in orc.sessions()]
-    pages: list[str] = []
 def test_hidden_turns_move_no_time_and_no_place(
     orc: Orchestrator, service: MemoryService, clock: FixedClock
 ) -> None:
@@ -230,6 +230,12 @@ def test_failed_events_about_what_is_hidden_are_not_told(
     assert [each.seq for each in orc.event_failures()] == [2, 1]
 
 
+def test_pages_follow_one_another(orc: Orchestrator, clock: FixedClock) -> None:
+    for at in range(7):
+        say(orc, f"s-{at}")
+        clock.advance(ms=at % 2)
+    whole = [each.session_id for each in orc.sessions()]
+    pages: list[str] = []
     page: Sequence[SessionInfo] = orc.sessions(limit=3)
     while page:
         pages += [each.session_id for each in page]
