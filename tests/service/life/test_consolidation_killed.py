@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memgraph import MemoryService
+from memgraph.model.conversation import UserTurn
 from memgraph.storage.database import Database
 
 KILLS = 40
@@ -38,12 +39,12 @@ def fill(root: Path) -> None:
         orc = service.orchestrator(NAME, create=True)
         for session in range(6):
             turns = [
-                {
-                    "content": line.format(city=CITIES[session % 2]),
-                    "session_id": f"s-{session}",
-                    "source_role": PEOPLE[(session // 2 + place) % len(PEOPLE)],
-                    "event_time": 1_750_000_000_000 + session * 86_400_000 + place * 60_000,
-                }
+                UserTurn(
+                    content=line.format(city=CITIES[session % 2]),
+                    session_id=f"s-{session}",
+                    source_role=PEOPLE[(session // 2 + place) % len(PEOPLE)],
+                    event_time=1_750_000_000_000 + session * 86_400_000 + place * 60_000,
+                )
                 for place, line in enumerate(TALK)
             ]
             orc.save_episodes(turns)
