@@ -130,7 +130,8 @@ def reflect_with_model(
 
     Raises:
         ProviderUnavailable, ProviderRejected: the model can't be asked.
-        ProviderAnswerInvalid: no sentence of the answer can be used.
+        ProviderAnswerInvalid: no sentence of the answer can be used; ``details["rejected"]`` holds
+            pairs of a code and a place.
     """
     open_ones = [each for each in memories if each.sensitivity.level <= max_sensitivity.level]
     sent, lines = _chosen(open_ones)
@@ -142,7 +143,11 @@ def reflect_with_model(
     budget.spend(tokens=estimated_tokens(answer))
     kept, rejected = _judge(answer, sent)
     if not kept:
-        raise ProviderAnswerInvalid("The model's reflection cites nothing.", reason="citations")
+        raise ProviderAnswerInvalid(
+            "No sentence of the model's reflection rests on what it cites.",
+            reason="citations",
+            rejected=[(each.code, each.where) for each in rejected],
+        )
     return ModelReflection(tuple(kept), len(sent), tuple(rejected))
 
 

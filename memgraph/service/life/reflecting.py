@@ -189,6 +189,9 @@ def _said(run: _Run, place: Place, week: Week) -> list[Line]:
     except ProviderError as error:
         where = place.scope.value if place.scope_id is None else f"project {place.scope_id}"
         run.rejected.append(RejectedItem(code=MODEL_FAILED, where=f"{where}: {error.code}"))
+        run.rejected += [
+            RejectedItem(code=code, where=at) for code, at in error.details.get("rejected", ())
+        ]
         return []
     if found is None:
         return []
