@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memgraph.service.opened import Opened
 
 MAX_NAMES: Final = 20
-_RUNS_LOOKED_AT: Final = 50
+_RUNS_LOOKED_AT: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
