@@ -131,7 +131,8 @@ class Trace(Value):
 
     Attributes:
         supports: further sources, the first one first; ``independent_sources`` counts those that
-            are neither the same conversation, file nor run, the memory's own among them.
+            are neither the same conversation, file, run nor speaker, nor a copy, the memory's own
+            among them.
         status_history: the first one first.
         edges_out, edges_in: strongest first.
         grounds: what it was derived from, is caused by or is part of, and their grounds in turn.

@@ -77,7 +77,8 @@ class WritingHandle(Handle):
 
         Args:
             content: what was said, 1 to 32,000 characters.
-            source_role: who said it: ``user``, or an agent's name; see ``turn_event``.
+            source_role: who said it: ``user``, or a name, which may be an agent's and strengthens
+                nothing. ``publish`` takes a ``UserTurn`` of a person by another name.
             fields: further fields of ``EpisodeInput``.
 
         Raises:

@@ -181,9 +181,7 @@ def test_what_does_not_fade_keeps_its_confidence(orc: Orchestrator) -> None:
 
 
 def test_rules_tell_how_many_facts_they_left_out(orc: Orchestrator) -> None:
-    things = (
-        "walnuts lobster gluten milk soy sesame mustard celery lupin eggs fish pollen dust"
-    )
+    things = "walnuts lobster gluten milk soy sesame mustard celery lupin eggs fish pollen dust"
     lines = [f"I am allergic to {each}." for each in things.split()]
     say(orc, "s-1", *lines, source_role="Ann")
     [report] = orc.consolidate("s-1")
