@@ -86,8 +86,8 @@ class ConsolidatorTools:
         more = self._rejects - len(self._kept)
         if not more:
             return tuple(self._kept)
-        where = f"{self._page.turns[0].memory_id} +{more}"
-        return (*self._kept, RejectedItem(code="agent.more_rejected", where=where))
+        where = self._page.turns[0].memory_id
+        return (*self._kept, RejectedItem(code="agent.more_rejected", where=where, count=more))
 
     @property
     def hopeless(self) -> bool:
@@ -137,6 +137,8 @@ class ConsolidatorTools:
         outcomes: list[Answer] = []
         for place, item in enumerate(facts):
             if self.hopeless:
+                # Nobody looks at them any more; they are counted all the same.
+                self._rejects += len(facts) - place
                 break
             outcomes.append(self._stage(item, place))
         answer: Answer = {"results": outcomes[:MAX_TOLD]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from memgraph.model.enums import EdgeType, MemoryType
-from memgraph.model.jobs import RejectedItem
+from memgraph.model.jobs import RejectedItem, all_of
 from memgraph.model.values import Value
 
 
@@ -85,5 +85,5 @@ class SessionReport(Value):
             "compared": self.compared,
             "calls": self.calls,
             "tokens": self.tokens,
-            "rejected": len(self.rejected),
+            "rejected": all_of(self.rejected),
         }

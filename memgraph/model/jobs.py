@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -29,11 +29,17 @@ class RejectedItem(Value):
     """Something that was proposed and not taken.
 
     ``code``: the error's. ``where``: what it was, by ids and positions (a session, a page, the
-    number of an item), never the text that somebody wrote.
+    number of an item), never the text that somebody wrote. ``count``: how many items it tells of.
     """
 
     code: str
     where: str
+    count: Annotated[int, Field(ge=1)] = 1
+
+
+def all_of(rejected: Iterable[RejectedItem]) -> int:
+    """How many items were rejected, also those that one entry tells of together."""
+    return sum(each.count for each in rejected)
 
 
 class JobReport(Value):
@@ -53,7 +59,7 @@ class JobReport(Value):
         """It came to its end; what was rejected is counted, and the first of it is told."""
         return cls(
             state=JobState.DONE,
-            counts={**counts, "rejected": max(counts.get("rejected", 0), len(rejected))},
+            counts={**counts, "rejected": max(counts.get("rejected", 0), all_of(rejected))},
             rejected=tuple(rejected[:MAX_REJECTED_KEPT]),
         )
 

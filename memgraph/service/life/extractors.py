@@ -47,7 +47,6 @@ class RulePages:
         if left <= 0:
             return PageProposal(facts=tuple(found))
         chosen = self._rules.extract(page.turns, before=page.before, limit=page.max_facts)
-        where = f"session {page.session_id}, {left} facts, turns from {page.turns[0].memory_id}"
-        return PageProposal(
-            facts=tuple(chosen), rejected=(RejectedItem(code="fact.too_many", where=where),)
-        )
+        where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
+        left_out = RejectedItem(code="fact.too_many", where=where, count=left)
+        return PageProposal(facts=tuple(chosen), rejected=(left_out,))

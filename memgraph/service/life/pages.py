@@ -199,8 +199,8 @@ def _drafted(
     for number, candidate in enumerate(proposal.facts):
         if len(work.drafts) == most:
             left = len(proposal.facts) - number
-            where = f"session {session_id}, {left} facts from {number}"
-            work.rejected.append(RejectedItem(code="fact.too_many", where=where))
+            where = f"session {session_id}, facts from {number}"
+            work.rejected.append(RejectedItem(code="fact.too_many", where=where, count=left))
             break
         judged = draft(candidate, number, turns, session_id)
         if isinstance(judged, Draft):
