@@ -302,13 +302,19 @@ def test_one_that_blocks_holds_up_nobody_and_not_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opened_module, "HANDLER_PATIENCE_S", 0.1)
-    go, came = threading.Event(), threading.Event()
+    go, came, held = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(_given: Delivered) -> None:
+        held.set()
+        go.wait(PATIENCE_S)
+
     with MemoryService(tmp_path, environ={}) as service:
         orc = service.orchestrator("orc-1", create=True)
-        orc.subscribe("slow", lambda _: go.wait(PATIENCE_S))
+        orc.subscribe("slow", slow)
         orc.subscribe("quick", lambda given: came.set() if given.seq == 2 else None)
         say(orc, "s", "s")
         assert came.wait(PATIENCE_S)
+        assert held.wait(PATIENCE_S)
         closing = threading.Thread(target=service.close)
         closing.start()
         closing.join(PATIENCE_S / 2)

@@ -13,10 +13,17 @@ from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
+Maintenance = Annotated[
+    bool,
+    typer.Option("--maintenance", help="With memory_consolidate, which works on all there is."),
+]
 
 
 def tools(
-    context: typer.Context, orchestrator: OrchestratorName, read_only: ReadOnly = False
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    read_only: ReadOnly = False,
+    maintenance: Maintenance = False,
 ) -> Report:
     """Print the tools of a language model, in the form of OpenAI.
 
@@ -25,7 +32,7 @@ def tools(
     from memgraph.service.agent_tools import tools_for
 
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = tools_for(handle, read_only=read_only)
+        found = tools_for(handle, read_only=read_only, maintenance=maintenance)
     rows = [(each["function"]["name"], each["function"]["description"]) for each in found]
     return Report({"tools": found}, lambda screen: screen.fields(rows))
 
@@ -38,6 +45,7 @@ def call(
         str, typer.Argument(metavar="JSON", help="Its arguments, one JSON object.")
     ] = "{}",
     read_only: ReadOnly = False,
+    maintenance: Maintenance = False,
 ) -> Report:
     """Do one call as a language model would, and print what the model would be told.
 
@@ -46,7 +54,7 @@ def call(
     from memgraph.service.agent_tools import call_tool
 
     with invocation(context).orchestrator(orchestrator) as handle:
-        answer = call_tool(handle, tool, arguments, read_only=read_only)
+        answer = call_tool(handle, tool, arguments, read_only=read_only, maintenance=maintenance)
     text = json.dumps(answer, ensure_ascii=False, indent=2)
 
     def show(screen: Screen) -> None:
