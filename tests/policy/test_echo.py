@@ -147,7 +147,7 @@ def test_only_a_person_adds_to_what_is_known(
 
 
 def test_events_speakers_and_echo_agree_on_who_speaks() -> None:
-    for role in ("user", "Mira", "claude", "bot", "tool", "Human"):
+    for role in ("user", "Mira", "planner", "bot", "tool", "Human"):
         told = turn_event(EpisodeInput(content="x", session_id="s", source_role=role), "ep_1")
         assert isinstance(told, UserMessage) is not echo.is_agent(role)
         heard = speaker_of(role)

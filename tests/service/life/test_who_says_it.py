@@ -60,7 +60,7 @@ def held(orc: Orchestrator) -> dict[str, Memory]:
         ("assistant", "person", True),
         ("Mira", "", False),
         ("Mira", "agent", False),
-        ("claude", "", False),
+        ("planner", "", False),
         ("assistant", "", False),
     ],
 )
