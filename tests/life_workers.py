@@ -8,9 +8,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from unittest.mock import patch
+
+from service_workers import Process
 
 from memgraph import MemoryService
 from memgraph.model.jobs import JobReport
@@ -27,7 +28,7 @@ START = (sys.executable, "-c", "import life_workers as w; w.main()")
 QUICK, ENDLESS = "quick", "endless"
 
 
-class WorkerProcess:
+class WorkerProcess(Process):
     """A worker over a root until its input ends; a file has a line for every job it began.
 
     Args:
@@ -41,27 +42,9 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
         )
 
-    def __enter__(self) -> WorkerProcess:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.kill()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-
     @property
     def pid(self) -> int:
         return self._process.pid
-
-    def kill(self) -> None:
-        """SIGKILL: nothing is flushed, nothing is given back."""
-        self._process.kill()
-        self._process.wait()
 
     def finish(self) -> int:
         """Let it come to its end; gives its exit code."""

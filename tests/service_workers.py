@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from memgraph import MemoryService
 from memgraph.errors import Conflict
@@ -33,7 +34,7 @@ class Process:
             stdin=subprocess.PIPE,
         )
 
-    def __enter__(self) -> Process:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

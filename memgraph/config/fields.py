@@ -123,3 +123,21 @@ class Group(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
     )
+
+
+class ModelGroup(Group):
+    """A language model: which one, where it is, and how long to wait for it."""
+
+    provider: Annotated[str, AfterValidator(model_provider)] = "none"
+    api_base: ApiBase = Field(
+        default="", description="Address of the provider; empty: the provider's own."
+    )
+    api_key_env: VariableName = Field(
+        default="", description="Variable that holds the key; empty: the provider's usual one."
+    )
+    timeout_s: float = Field(
+        default=60.0, gt=0.0, le=3_600.0, description="Limit of one call, seconds."
+    )
+    retries: int = Field(
+        default=2, ge=0, le=20, description="Further attempts after one that failed."
+    )

@@ -7,36 +7,23 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from memgraph.config.fields import (
-    ApiBase,
     Cron,
     Factor,
     FastProviderNames,
     Group,
+    ModelGroup,
     Nicknames,
     ProviderNames,
     TimeZone,
-    VariableName,
     model_provider,
 )
 
 
-class LanguageModelSettings(Group):
+class LanguageModelSettings(ModelGroup):
     provider: Annotated[str, AfterValidator(model_provider)] = Field(
         default="none",
         description="`none` (rules and the local model) or `litellm/<model>`: what consolidates,"
         " names entities and reflects.",
-    )
-    api_base: ApiBase = Field(
-        default="", description="Address of the provider; empty: the provider's own."
-    )
-    api_key_env: VariableName = Field(
-        default="", description="Variable that holds the key; empty: the provider's usual one."
-    )
-    timeout_s: float = Field(
-        default=60.0, gt=0.0, le=3_600.0, description="Limit of one call, seconds."
-    )
-    retries: int = Field(
-        default=2, ge=0, le=20, description="Further attempts after one that failed."
     )
     max_sensitivity: Literal["Public", "Internal", "Confidential", "Restricted"] = Field(
         default="Internal",

@@ -16,6 +16,7 @@ from memgraph.config.fields import (
     Folders,
     Group,
     LegWeight,
+    ModelGroup,
     VariableName,
     embedding_provider,
     model_provider,
@@ -138,21 +139,9 @@ class EmbeddingSettings(Group):
     batch_size: int = Field(default=64, ge=1, le=2_048, description="Texts in one call.")
 
 
-class ExtractorSettings(Group):
+class ExtractorSettings(ModelGroup):
     provider: Annotated[str, AfterValidator(model_provider)] = Field(
         default="none", description="`none` (rules and the local model) or `litellm/<model>`."
-    )
-    api_base: ApiBase = Field(
-        default="", description="Address of the provider; empty: the provider's own."
-    )
-    api_key_env: VariableName = Field(
-        default="", description="Variable that holds the key; empty: the provider's usual one."
-    )
-    timeout_s: float = Field(
-        default=60.0, gt=0.0, le=3_600.0, description="Limit of one call, seconds."
-    )
-    retries: int = Field(
-        default=2, ge=0, le=20, description="Further attempts after one that failed."
     )
     max_chars: int = Field(
         default=12_000, ge=100, le=1_000_000, description="Text sent in one call, characters."

@@ -25,6 +25,8 @@ Classify: TypeAlias = "Callable[[Sequence[str]], Sequence[tuple[MemoryType | Non
 
 # Below it a sentence is not worth a memory of its own.
 MIN_SCORE: Final = 0.3
+# Facts beyond so many are not counted where it is told how many were left out.
+MAX_COUNTED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,12 @@ class RuleExtractor:
 
         ``before``: turns before the page, read for what they say of it, never evidence.
         """
+        return self.extract_some(turns, before=before, limit=limit)[0]
+
+    def extract_some(
+        self, turns: Sequence[Turn], *, before: Sequence[Turn] = (), limit: int
+    ) -> tuple[list[FactCandidate], int]:
+        """What ``extract`` gives, and how many were left out, counted to ``MAX_COUNTED``."""
         said = list(_sentences(turns, before))
         guesses = self._classify([each.text for each in said]) if said else ()
         found = [
@@ -95,9 +103,11 @@ class RuleExtractor:
             same = next((one for one in chosen if _alike(chosen[one], found[at][1])), None)
             if same is not None:
                 chosen[same] = _merged(chosen[same], found[at][1], turns)
-            elif len(chosen) < limit:
+            elif len(chosen) < max(limit, MAX_COUNTED):
                 chosen[at] = found[at][1]
-        return [chosen[at] for at in sorted(chosen)]
+        # They were chosen in the order of their worth.
+        kept = sorted(list(chosen)[:limit])
+        return [chosen[at] for at in kept], len(chosen) - len(kept)
 
 
 def _sentences(turns: Sequence[Turn], before: Sequence[Turn]) -> Iterable[_Said]:

@@ -62,24 +62,22 @@ class Prepared:
     vector: NDArray[np.float32] | None = None
 
     @property
-    def identity(self) -> Identity:
-        return identity_of(self.content_hash, self.given)
-
-
-def turn_of(item: Prepared) -> Turn | None:
-    """Which turn an episode is, where it says so itself: handed over twice, it is stored once."""
-    given = item.given
-    if given.kind is not MemoryKind.EPISODE or given.turn_id is None or given.session_id is None:
-        return None
-    return Turn(
-        session_id=given.session_id,
-        turn_id=given.turn_id,
-        content_hash=item.content_hash,
-        source_role=given.source_role,
-        scope=given.scope.value,
-        scope_id=given.scope_id,
-        agent_id=given.agent_id,
-    )
+    def identity(self) -> Identity | Turn | None:
+        """What makes another memory this one; None: a turn without an id is like no other."""
+        given = self.given
+        if given.kind is not MemoryKind.EPISODE:
+            return identity_of(self.content_hash, given)
+        if given.turn_id is None or given.session_id is None:
+            return None
+        return Turn(
+            session_id=given.session_id,
+            turn_id=given.turn_id,
+            content_hash=self.content_hash,
+            source_role=given.source_role,
+            scope=given.scope.value,
+            scope_id=given.scope_id,
+            agent_id=given.agent_id,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,36 +148,27 @@ class Writer:
         live: bool,
     ) -> list[tuple[dict[str, Any], Prepared]]:
         """Gives what was stored: rows of ``memories``, each with its item."""
-        known = self._known_identities(connection, items, view, at)
+        identities = [item.identity for item in items]
+        known = self._known(connection, identities, view, at)
         grounds = memories.existing_ids(
             connection, sorted({one for item in items for one in item.given.derived_from}), view
         )
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         talked = {each.session_id for each in turns if each.session_id is not None}
         talked_before = sessions.known(connection, talked)
-        told = {turn_of(item) for item in items} - {None}
-        known_turns = memories.same_turns(
-            connection, {(turn.session_id, turn.turn_id) for turn in told if turn}, view
-        )
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], Prepared]] = []
         derived: list[tuple[str, str]] = []
         pk = memories.next_pk(connection)
         names: list[tuple[int, tuple[EntityName, ...]]] = []
-        for item in items:
+        for item, identity in zip(items, identities, strict=True):
             given = item.given
-            missing = [
-                one
-                for one in given.derived_from
-                if one not in grounds
-                and not (one.startswith("#") and one[1:] in written.ids_by_key)
-            ]
-            if missing:
-                error = NotFound(f"derived from {missing[0][:80]!r}, which is not there")
+            missing = _missing(given, grounds, written)
+            if missing is not None:
+                error = NotFound(f"derived from {missing[:80]!r}, which is not there")
                 written.memories.append(written.reject(error))
                 continue
-            turn = turn_of(item)
-            duplicate = known.get(item.identity) if turn is None else known_turns.get(turn)
+            duplicate = None if identity is None else known.get(identity)
             if duplicate is not None:
                 outcome = Outcome(outcome="duplicate", memory_id=duplicate)
             else:
@@ -189,17 +178,9 @@ class Writer:
                 stored.append((row, item))
                 names.append((pk, item.names))
                 derived.extend((memory_id, written.resolve(one)) for one in given.derived_from)
-                if turn is not None:
-                    known_turns[turn] = memory_id
-                entry = {
-                    "content_hash": item.content_hash,
-                    "kind": row["kind"],
-                    "type": row["type"],
-                    "seal": memory_seal(row),
-                }
-                written.entries.append(Entry("remember", memory_id, entry))
-                if given.kind is not MemoryKind.EPISODE and given.status is MemoryStatus.ACTIVE:
-                    known[item.identity] = memory_id
+                written.entries.append(_remembered(row))
+                if identity is not None and given.status is MemoryStatus.ACTIVE:
+                    known[identity] = memory_id
                 pk += 1
                 outcome = Outcome(outcome="stored", memory_id=memory_id)
             written.memories.append(outcome)
@@ -274,12 +255,18 @@ class Writer:
         )
         return {row["pk"] for row, _ in found}
 
-    def _known_identities(
-        self, connection: sa.Connection, items: Sequence[Prepared], view: View | None, at: int
-    ) -> dict[Identity, str]:
-        """Active memories that an item may repeat. Turns repeat one another and stay apart."""
-        hashes = {item.content_hash for item in items if item.given.kind is not MemoryKind.EPISODE}
-        known: dict[Identity, str] = {}
+    def _known(
+        self,
+        connection: sa.Connection,
+        identities: Sequence[Identity | Turn | None],
+        view: View | None,
+        at: int,
+    ) -> dict[Identity | Turn, str]:
+        """Memories that one of these may be."""
+        turns = {(one.session_id, one.turn_id) for one in identities if isinstance(one, Turn)}
+        known: dict[Identity | Turn, str] = {}
+        known.update(memories.same_turns(connection, turns, view).items())
+        hashes = {one[0] for one in identities if one is not None and not isinstance(one, Turn)}
         for row in memories.same_content(connection, sorted(hashes), view, at=at):
             known.setdefault(identity_of(row.content_hash, row), row.memory_id)
         return known
@@ -374,3 +361,16 @@ def _sequence(
     place = given.sequence if given.sequence is not None else following
     sequences[session_id] = max(following, place + 1)
     return place
+
+
+def _missing(given: MemoryInput, grounds: set[str], written: Written) -> str | None:
+    """The first ground that is neither stored nor an earlier item of the batch."""
+    for one in given.derived_from:
+        if one not in grounds and not (one.startswith("#") and one[1:] in written.ids_by_key):
+            return one
+    return None
+
+
+def _remembered(row: dict[str, Any]) -> Entry:
+    told = {name: row[name] for name in ("content_hash", "kind", "type")}
+    return Entry("remember", row["memory_id"], told | {"seal": memory_seal(row)})

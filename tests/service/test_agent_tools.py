@@ -407,7 +407,12 @@ def test_wrong_arguments_are_told_and_nothing_happens(
 def test_any_text_as_arguments_gives_an_answer(
     agent: Orchestrator, name: str, arguments: str
 ) -> None:
-    json.dumps(call_tool(agent, name, arguments))
+    told = call_tool(agent, name, arguments)
+    assert json.loads(json.dumps(told)) == told
+    if name not in NAMES:
+        assert code(told) == "access.denied"
+    elif "error" in told:
+        assert set(told["error"]) == {"code", "message"}
 
 
 class _Function:

@@ -60,6 +60,7 @@ def test_recall_counts_a_fact_as_its_turns(tmp_path: Path) -> None:
     found = consolidation.run(written(tmp_path), recall=True, progress=told.append)["recall"]
     assert found["turns"]["questions"] == 2
     assert found["facts"]["recall@10"] == 0.75
+    assert found["consolidated"]["facts"] > 0
     assert found["facts"]["hit@10"] == 1.0
     assert found["turns_and_facts"]["recall@10"] >= found["turns"]["recall@10"] - 1e-9
     assert len(told) == 1

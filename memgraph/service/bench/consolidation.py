@@ -121,6 +121,9 @@ def _covered(facts: Sequence[FactCandidate]) -> set[str]:
     return {turn for fact in facts for turn in fact.evidence}
 
 
+_COUNTED = ("facts", "strengthened", "compared", "contradictions", "updates")
+
+
 @dataclass(slots=True)
 class _Coverage:
     """Shares of evidence, one of each question; characters kept, and of all turns."""
@@ -167,6 +170,7 @@ def _recalled(
 ) -> dict[str, Any]:
     scores: dict[str, list[Scored]] = {"turns": [], "turns_and_facts": [], "facts": []}
     spent = 0.0
+    counts: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
         MemoryService(root, environ={}, background=False) as service,
@@ -177,21 +181,25 @@ def _recalled(
             memory = service.orchestrator(conversation.name)
             scores["turns"] += _asked(memory, conversation, {}, None)
             started = time.perf_counter()
-            rests_on = _consolidated(memory, conversation)
+            rests_on = _consolidated(memory, conversation, counts)
             spent += time.perf_counter() - started
             memory.embed_pending()
             scores["turns_and_facts"] += _asked(memory, conversation, rests_on, None)
             scores["facts"] += _asked(memory, conversation, rests_on, ["fact"])
     measured = {name: figures(each) for name, each in scores.items()}
-    return {**measured, "consolidation_seconds": round(spent, 2)}
+    told = {name: counts[name] for name in _COUNTED}
+    return {**measured, "consolidated": told, "consolidation_seconds": round(spent, 2)}
 
 
-def _consolidated(memory: Orchestrator, conversation: Conversation) -> dict[str, set[str]]:
-    """Consolidates every session; the turn ids that each fact rests on."""
+def _consolidated(
+    memory: Orchestrator, conversation: Conversation, counts: Counter[str]
+) -> dict[str, set[str]]:
+    """Consolidates every session; the turn ids that each fact rests on. Adds to ``counts``."""
     rests_on: dict[str, set[str]] = {}
     turn_ids: dict[str, str] = {}
     for session in dict.fromkeys(turn.session_id for turn in conversation.turns):
         for report in memory.consolidate(session):
+            counts.update(report.counts)
             for fact in report.facts:
                 for one in fact.evidence:
                     if one not in turn_ids:

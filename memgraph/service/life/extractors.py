@@ -9,8 +9,6 @@ from memgraph.service.classifiers import classify_types
 from memgraph.service.opened import Opened
 
 RULES = "rules"
-# Facts of a page beyond so many are not counted where it is told how many were left out.
-MAX_COUNTED = 200
 
 
 def chosen_extractor(opened: Opened) -> Extractor:
@@ -42,11 +40,9 @@ class RulePages:
         self._rules = rules or RuleExtractor(classify_types)
 
     def propose(self, page: Page) -> PageProposal:
-        found = self._rules.extract(page.turns, before=page.before, limit=MAX_COUNTED)
-        left = len(found) - page.max_facts
-        if left <= 0:
-            return PageProposal(facts=tuple(found))
-        chosen = self._rules.extract(page.turns, before=page.before, limit=page.max_facts)
+        facts, left = self._rules.extract_some(page.turns, before=page.before, limit=page.max_facts)
+        if not left:
+            return PageProposal(facts=tuple(facts))
         where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
         left_out = RejectedItem(code="fact.too_many", where=where, count=left)
-        return PageProposal(facts=tuple(chosen), rejected=(left_out,))
+        return PageProposal(facts=tuple(facts), rejected=(left_out,))
