@@ -10,6 +10,7 @@
     ├── Conflict                     memory.conflict
     │   └── IllegalTransition        memory.illegal_transition
     ├── AccessDenied                 access.denied
+    │   └── ConfirmationMissing      access.confirmation_missing
     ├── OrchestratorExists           orchestrator.exists
     ├── OrchestratorMissing          orchestrator.missing
     ├── MemoryDisabled               memory.disabled
@@ -88,6 +89,12 @@ class IllegalTransition(Conflict):
 
 class AccessDenied(MemgraphError):
     code = "access.denied"
+
+
+class ConfirmationMissing(AccessDenied):
+    """It takes a person's consent, and nobody is there to be asked."""
+
+    code = "access.confirmation_missing"
 
 
 class OrchestratorExists(MemgraphError):

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
+from memgraph.config.context import ContextSettings
 from memgraph.config.fields import (
     GLOBAL_ONLY,
     ApiBase,
@@ -261,6 +262,7 @@ class MemorySettings(Group):
     scope: ScopeSettings = Field(default_factory=ScopeSettings)
     storage: StorageSettings = Field(default_factory=StorageSettings)
     decay: DecaySettings = Field(default_factory=DecaySettings)
+    context: ContextSettings = Field(default_factory=ContextSettings)
     log: LogSettings = Field(default_factory=LogSettings)
 
 

@@ -109,6 +109,28 @@ class MemoryRow(SQLModel, table=True):
             "agent_id",
         ),
         sa.Index("ix_memories_source_id", "source_id"),
+        # What a project or a task holds, the least important and oldest first.
+        sa.Index(
+            "ix_memories_scope",
+            "scope",
+            "scope_id",
+            "status",
+            "importance",
+            "created_at",
+            "pk",
+            "type",
+            "sensitivity",
+            "agent_id",
+            sqlite_where=sa.text("scope <> 'global' AND kind <> 'episode'"),
+        ),
+        sa.Index("ix_memories_item_id", "item_id", sqlite_where=sa.text("item_id IS NOT NULL")),
+        sa.Index(
+            "ix_memories_agent_id",
+            "agent_id",
+            "status",
+            "pk",
+            sqlite_where=sa.text("agent_id IS NOT NULL"),
+        ),
         # The four below are for the bulletin, whose queries repeat these conditions word for word.
         # pk breaks ties without a sort; they end in what visibility asks for, so that hidden rows
         # are passed over in the index.
@@ -181,6 +203,8 @@ class MemoryRow(SQLModel, table=True):
     session_id: str | None = column(sa.Text)
     sequence: int | None = column(sa.Integer)
     turn_id: str | None = column(sa.Text)
+    # What whoever stored it calls it; see ``MemoryInput.item_id``.
+    item_id: str | None = column(sa.Text)
     source_role: str | None = column(sa.Text)
     event_time: int | None = column(sa.Integer)
     created_at: int = column(sa.Integer, nullable=False)

@@ -116,8 +116,9 @@ class MemoryInput(Value):
     """A memory to be stored.
 
     ``key`` names it inside one batch, so that edges and derivations of the same batch can refer
-    to it as ``#key``. ``importance`` is 0..100, ``confidence`` 0..1, ``decay_rate`` per day
-    (None: the setting for its kind).
+    to it as ``#key``. ``item_id`` is the name that whoever stores it has for it: with one, only a
+    memory of the same text and ``item_id`` in the same place is the same. ``importance`` is
+    0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: the setting for its kind).
     """
 
     key: Name | None = None
@@ -142,6 +143,7 @@ class MemoryInput(Value):
     session_id: Name | None = None
     sequence: Annotated[int, Field(ge=0, le=MAX_SEQUENCE)] | None = None
     turn_id: Name | None = None
+    item_id: Name | None = None
     source_role: Name | None = None
     event_time: Millis | None = None
     valid_until: Millis | None = None
@@ -214,6 +216,7 @@ class Memory(Value):
     session_id: str | None
     sequence: int | None
     turn_id: str | None
+    item_id: str | None
     source_role: str | None
     event_time: Millis | None
     created_at: Millis

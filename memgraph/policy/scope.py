@@ -42,9 +42,11 @@ class Viewer:
         session_ids: ``scope_id`` values of the session scopes open to the reader.
         scopes: narrows to these scopes; all three by default.
         agent_id: narrows to this agent's memories and those of no agent; None: every agent's.
+        shared: whether a viewer with an ``agent_id`` sees those of no agent too.
 
     Raises:
-        InvalidInput: an id is empty: it could match a memory that lacks one.
+        InvalidInput: an id is empty: it could match a memory that lacks one; or not ``shared``,
+            and no agent.
     """
 
     clearance: Sensitivity = Sensitivity.INTERNAL
@@ -52,10 +54,13 @@ class Viewer:
     session_ids: frozenset[str] = frozenset()
     scopes: frozenset[Scope] = field(default=_ALL_SCOPES)
     agent_id: str | None = None
+    shared: bool = True
 
     def __post_init__(self) -> None:
         if not all(self.project_ids) or not all(self.session_ids) or self.agent_id == "":
             raise InvalidInput("an id of a viewer is not empty")
+        if not self.shared and self.agent_id is None:
+            raise InvalidInput("a viewer who sees one agent's memories alone names the agent")
 
     def scope_ids(self, scope: Scope) -> frozenset[str]:
         """The ids granted for a scope; empty for global, which needs none."""
@@ -89,7 +94,7 @@ class ScopePredicate:
 
     - its sensitivity is one of ``sensitivities``;
     - ``grants`` holds (its scope, its scope_id), or (global, None) for a global row;
-    - ``agent_id`` is None, or the row's agent_id is NULL or equal to it.
+    - ``agent_id`` is None, or the row's agent_id is equal to it, or NULL where ``shared``.
 
     Both sequences are sorted; an empty one shows nothing.
     """
@@ -97,6 +102,7 @@ class ScopePredicate:
     sensitivities: tuple[Sensitivity, ...]
     grants: tuple[tuple[Scope, str | None], ...]
     agent_id: str | None
+    shared: bool = True
 
 
 def visible(viewer: Viewer, facts: ScopeFacts) -> Verdict:
@@ -122,7 +128,7 @@ def predicate(viewer: Viewer) -> ScopePredicate:
         else:
             grants.extend((scope, one) for one in sorted(viewer.scope_ids(scope)))
     allowed = tuple(one for one in Sensitivity if one.level <= viewer.clearance.level)
-    return ScopePredicate(allowed, tuple(grants), viewer.agent_id)
+    return ScopePredicate(allowed, tuple(grants), viewer.agent_id, viewer.shared)
 
 
 def narrow(
@@ -197,6 +203,6 @@ def _scope_denial(viewer: Viewer, scope: str | None, scope_id: str | None) -> Re
 
 
 def _agent_denial(viewer: Viewer, agent_id: str | None) -> Reason | None:
-    if viewer.agent_id is None or agent_id is None or agent_id == viewer.agent_id:
+    if viewer.agent_id is None or agent_id == viewer.agent_id:
         return None
-    return Reason.OTHER_AGENT
+    return None if agent_id is None and viewer.shared else Reason.OTHER_AGENT

@@ -56,7 +56,8 @@ _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "0002": {
         "entity": {"merged_into": None},
         "session": {"completed_at": None, "consolidated_through": None},
-    }
+    },
+    "0003": {"memory": {"item_id": None}},
 }
 
 _CHECKS: dict[tuple[str, str], Check] = {}

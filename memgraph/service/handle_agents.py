@@ -17,6 +17,7 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.receipts import Receipt
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
 from memgraph.policy.echo import normal_form
 from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
@@ -202,7 +203,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         with self._service.opened(self.name) as opened:
             bundle = answer(opened, self.viewer, request)
             told = bundle.model_copy(update={"items": bundle.items[: shown(bundle)]})
-            self._write_receipts(opened, enough=opened.receipts.add(request, told))
+            self._write_receipts(opened, enough=opened.receipts.add(Receipt.of(request, told)))
         return bundle
 
     def visible_counts(self) -> dict[str, dict[str, int]]:

@@ -16,6 +16,7 @@ from memgraph.errors import (
 )
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.receipts import Receipt
 from memgraph.model.values import Memory, validated
 from memgraph.service import reading
 from memgraph.service.handle import Handle
@@ -90,7 +91,7 @@ class ReadingHandle(Handle):
             except AccessDenied as error:
                 opened.log.warning("access.denied", actor=self.actor, **error.details)
                 raise
-            self._write_receipts(opened, enough=opened.receipts.add(request, bundle))
+            self._write_receipts(opened, enough=opened.receipts.add(Receipt.of(request, bundle)))
             return bundle
 
     def subgraph(

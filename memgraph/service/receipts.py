@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.receipts import Receipt
 from memgraph.storage import decay_queries, echo_pending, receipts
 from memgraph.storage.database import Database
 
@@ -56,7 +56,7 @@ class ReceiptBook:
         self._bring_back = bring_back
         self._retired: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._kept: list[tuple[RecallRequest, Bundle]] = []
+        self._kept: list[Receipt] = []
         self._handed: list[tuple[int, str]] = []
         self._bulletins: OrderedDict[str, _Shown] = OrderedDict()
         self.dropped = 0
@@ -66,13 +66,13 @@ class ReceiptBook:
         """Whether something is to be written."""
         return bool(self._kept or self._handed)
 
-    def add(self, request: RecallRequest, bundle: Bundle) -> bool:
+    def add(self, receipt: Receipt) -> bool:
         """Keep a receipt; whether there are enough to be written."""
         with self._lock:
             if len(self._kept) >= MAX_KEPT:
                 self.dropped += 1
                 return True
-            self._kept.append((request, bundle))
+            self._kept.append(receipt)
             return self._enough()
 
     def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
@@ -137,7 +137,7 @@ class ReceiptBook:
             # They were in memory alone until now: a power failure may take some either way.
             with self._database.write(durable=False) as connection:
                 receipts.write(connection, taken)
-                recalls = [(bundle.at, bundle.receipt_id) for _, bundle in taken]
+                recalls = [(each.at, each.receipt_id) for each in taken]
                 echo_pending.add(connection, recalls, handed)
                 retired = decay_queries.retired_since(connection, recalled)
         except BaseException:
@@ -165,12 +165,11 @@ class ReceiptBook:
         return len(self._kept) + len(self._handed) >= FLUSH_AT
 
 
-def _times(taken: Sequence[tuple[RecallRequest, Bundle]]) -> dict[str, int]:
+def _times(taken: Sequence[Receipt]) -> dict[str, int]:
     """When each memory was recalled last, as one that is there now."""
     found: dict[str, int] = {}
-    for request, bundle in taken:
+    for each in taken:
         # Who asks how it was then does not ask for what is.
-        for item in bundle.items if request.as_of is None else ():
-            memory_id = item.memory.memory_id
-            found[memory_id] = max(bundle.at, found.get(memory_id, bundle.at))
+        for item in each.items if each.counts else ():
+            found[item.memory_id] = max(each.at, found.get(item.memory_id, each.at))
     return found

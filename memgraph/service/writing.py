@@ -38,14 +38,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What makes two memories with the same text the same memory.
-Identity = tuple[str, MemoryKind, MemoryType, Scope, str | None, Sensitivity, str | None]
+# What makes two memories with the same text the same memory; the last is the ``item_id``.
+Identity = tuple[
+    str, MemoryKind, MemoryType, Scope, str | None, Sensitivity, str | None, str | None
+]
 
 
 def identity_of(content_hash: str, one: MemoryInput | Memory | sa.Row[Any]) -> Identity:
     """Who may see it belongs to it: a repeated text must not vanish behind one that is hidden."""
     seen = (one.scope, one.scope_id, one.sensitivity, one.agent_id)
-    return (content_hash, one.kind, one.type, *seen)
+    return (content_hash, one.kind, one.type, *seen, one.item_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +297,7 @@ class Writer:
             "session_id": given.session_id,
             "sequence": sequence,
             "turn_id": given.turn_id,
+            "item_id": given.item_id,
             "source_role": given.source_role,
             "event_time": given.event_time,
             "created_at": at,

@@ -38,7 +38,7 @@ _insert_derivation = Insert("memory_derivations", ("memory_id", "derived_from_id
 _memory_values = itemgetter(*_COLUMNS)
 _status_values = itemgetter(*_STATUS_COLUMNS)
 _SAME_CONTENT = (
-    "SELECT memory_id, content_hash, kind, type, scope, scope_id, sensitivity, agent_id"
+    "SELECT memory_id, content_hash, kind, type, scope, scope_id, sensitivity, agent_id, item_id"
     " FROM memories WHERE content_hash IN (SELECT value FROM json_each(?)) AND status = 'active'"
     " AND kind <> 'episode' AND (valid_until IS NULL OR valid_until > ?) ORDER BY pk"
 )

@@ -1,4 +1,4 @@
-"""Receipts of what was recalled: written after the answer was given, never while it is read."""
+"""Receipts of what was handed out: written after the answer was given, never while it is read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.receipts import Receipt
 from memgraph.storage.encoding import json_text
 
 MAX_KEPT_QUERY_CHARS = 2_000
@@ -23,31 +23,31 @@ _COUNT = (
 )
 
 
-def write(connection: sa.Connection, given: Sequence[tuple[RecallRequest, Bundle]]) -> None:
+def write(connection: sa.Connection, given: Sequence[Receipt]) -> None:
     """Store receipts and count the accesses. One that is stored already is passed over.
 
     A memory that was erased since leaves the receipt without it.
     """
     # Hundreds of small rows: the driver alone takes a third of the time.
     driver: Any = connection.connection.driver_connection
-    new = [bundle for request, bundle in given if _write_head(driver, request, bundle)]
-    driver.executemany(_ITEM, [row for bundle in new for row in _items(bundle)])
+    new = [each for each in given if _write_head(driver, each)]
+    driver.executemany(_ITEM, [row for each in new for row in _items(each)])
     accesses: dict[str, list[int]] = {}
-    for bundle in new:
-        for item in bundle.items:
-            accesses.setdefault(item.memory.memory_id, []).append(bundle.at)
+    for each in new:
+        for item in each.items:
+            accesses.setdefault(item.memory_id, []).append(each.at)
     driver.executemany(
         _COUNT, [(len(times), max(times), memory_id) for memory_id, times in accesses.items()]
     )
 
 
-def _write_head(driver: Any, request: RecallRequest, bundle: Bundle) -> bool:
-    asked = request.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
-    values = (bundle.receipt_id, bundle.at, bundle.query[:MAX_KEPT_QUERY_CHARS], json_text(asked))
+def _write_head(driver: Any, given: Receipt) -> bool:
+    query = given.query[:MAX_KEPT_QUERY_CHARS]
+    values = (given.receipt_id, given.at, query, json_text(given.asked))
     return bool(driver.execute(_HEAD, values).rowcount)
 
 
-def _items(bundle: Bundle) -> Iterator[tuple[str, int, float, str, str]]:
-    for rank, item in enumerate(bundle.items, start=1):
-        explanation = json_text({"legs": item.legs, "modifiers": item.modifiers})
-        yield bundle.receipt_id, rank, item.score, explanation, item.memory.memory_id
+def _items(given: Receipt) -> Iterator[tuple[str, int, float, str, str]]:
+    for rank, item in enumerate(given.items, start=1):
+        explanation = json_text({"legs": dict(item.legs), "modifiers": dict(item.modifiers)})
+        yield given.receipt_id, rank, item.score, explanation, item.memory_id

@@ -119,7 +119,8 @@ def _scope_condition(viewer: Viewer, alias: str) -> str:
         f"({' OR '.join(granted)})",
     ]
     if rule.agent_id is not None:
-        terms.append(f"({alias}.agent_id IS NULL OR {alias}.agent_id = :view_agent_id)")
+        own = f"{alias}.agent_id = :view_agent_id"
+        terms.append(f"({alias}.agent_id IS NULL OR {own})" if rule.shared else own)
     return " AND ".join(terms)
 
 

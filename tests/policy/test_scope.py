@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -23,13 +24,14 @@ from memgraph.policy.scope import (
 
 IDS = ["a", "b", "c"]
 id_sets = st.frozensets(st.sampled_from(IDS))
+of_whom = st.sampled_from([(None, True), *product(IDS, (True, False))])
 viewers = st.builds(
-    Viewer,
+    lambda whom, **fields: Viewer(agent_id=whom[0], shared=whom[1], **fields),
+    of_whom,
     clearance=st.sampled_from(Sensitivity),
     project_ids=id_sets,
     session_ids=id_sets,
     scopes=st.frozensets(st.sampled_from(Scope)),
-    agent_id=st.none() | st.sampled_from(IDS),
 )
 memories = st.builds(
     ScopeFacts,
@@ -55,7 +57,8 @@ def holds(rule: ScopePredicate, row: ScopeFacts) -> bool:
         row.scope == scope and (scope_id is None or row.scope_id == scope_id)
         for scope, scope_id in rule.grants
     )
-    agent = rule.agent_id is None or row.agent_id is None or row.agent_id == rule.agent_id
+    unowned = row.agent_id is None and rule.shared
+    agent = rule.agent_id is None or unowned or row.agent_id == rule.agent_id
     return row.sensitivity in {one.value for one in rule.sensitivities} and granted and agent
 
 
@@ -72,7 +75,12 @@ def test_allowed_is_the_only_reason_that_shows(viewer: Viewer, memory: ScopeFact
 
 @given(viewers, memories)
 def test_less_granted_never_shows_more(viewer: Viewer, memory: ScopeFacts) -> None:
-    poorer = Viewer(Sensitivity.PUBLIC, scopes=viewer.scopes, agent_id=viewer.agent_id)
+    poorer = replace(
+        viewer,
+        clearance=Sensitivity.PUBLIC,
+        project_ids=frozenset(),
+        session_ids=frozenset(),
+    )
     assert visible(viewer, memory).allowed or not visible(poorer, memory).allowed
 
 
@@ -113,6 +121,14 @@ def test_an_agent_sees_its_own_and_what_belongs_to_no_agent() -> None:
     assert visible(viewer, facts(agent_id="a1")).allowed
     assert visible(viewer, facts()).allowed
     assert visible(viewer, facts(agent_id="a2")).reason is Reason.OTHER_AGENT
+
+
+def test_an_agent_may_see_what_is_its_own_alone() -> None:
+    viewer = Viewer(agent_id="a1", shared=False)
+    assert visible(viewer, facts(agent_id="a1")).allowed
+    assert visible(viewer, facts()).reason is Reason.OTHER_AGENT
+    with pytest.raises(InvalidInput):
+        Viewer(shared=False)
 
 
 @pytest.mark.parametrize("clearance", Sensitivity)

@@ -14,6 +14,8 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import DatabaseFull
 from memgraph.ids import CountingIds
+from memgraph.model.recall import RecallRequest
+from memgraph.model.receipts import Receipt
 from memgraph.policy.echo import form_hash, normal_form
 from memgraph.service import receipts as module
 from memgraph.service.life import echoes
@@ -175,7 +177,7 @@ def test_what_nobody_writes_is_bounded(service: MemoryService, orc: Orchestrator
         with patch.object(module, "MAX_KEPT", 3):
             for number in range(5):
                 book.add_text(f"Line number {number} of a long text.", number)
-                book.add(None, bundle)  # type: ignore[arg-type]  # never written here
+                book.add(Receipt.of(RecallRequest(query="lantern"), bundle))
         assert book.dropped == 4
 
 

@@ -1,0 +1,50 @@
+"""The settings of contexts: budgets, their shares, injection, the deadline of a turn."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from memgraph.config.fields import Factor, Group
+
+
+class ContextSettings(Group):
+    budget_tokens: int = Field(
+        default=2_000, ge=0, le=10_000_000, description="Tokens of a context, where none are named."
+    )
+    task_share: Factor = Field(default=0.4, description="Share of the task, 0 to 1.")
+    project_share: Factor = Field(default=0.4, description="Share of the project, 0 to 1.")
+    global_share: Factor = Field(
+        default=0.2, description="Share of what belongs to neither, 0 to 1."
+    )
+    head_tail: int = Field(
+        default=2,
+        ge=0,
+        le=1_000,
+        description="So many of a task's first and of its last items are kept before others.",
+    )
+    format: Literal["fenced", "list", "sections"] = Field(
+        default="fenced", description="How memories are written into a prompt."
+    )
+    facts: int = Field(
+        default=5, ge=1, le=1_000, description="Memories that `get_context` puts before a message."
+    )
+    max_project_items: int = Field(
+        default=1_000,
+        ge=1,
+        le=1_000_000,
+        description="A project that holds more gives up a tenth, the least important first.",
+    )
+    deadline_ms: int = Field(
+        default=250,
+        ge=1,
+        le=600_000,
+        description="How long a turn waits for its memory, milliseconds.",
+    )
+
+    @model_validator(mode="after")
+    def _shares_something(self) -> ContextSettings:
+        if self.task_share + self.project_share + self.global_share <= 0:
+            raise ValueError("task_share, project_share, global_share: one of them is above 0")
+        return self

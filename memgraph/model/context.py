@@ -1,0 +1,268 @@
+"""Contexts: items as agents hold them, what is asked for, and what is handed out for a prompt."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from memgraph.clock import parse_time
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity
+from memgraph.model.recall import MAX_TOKEN_BUDGET, MAX_TOP_N, Degraded, Names, Query
+from memgraph.model.values import Attributes, Millis, Name, Unit, Value
+
+MAX_LEFT_OUT = 200
+
+
+class Tier(StrEnum):
+    """Where an item lives: a task is a session scope."""
+
+    TASK = "task"
+    PROJECT = "project"
+    GLOBAL = "global"
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of its memories."""
+        return {"task": Scope.SESSION, "project": Scope.PROJECT, "global": Scope.GLOBAL}[self.value]
+
+
+class BlockFormat(StrEnum):
+    """How memories are written into a prompt.
+
+    ``fenced``: one JSON object a line between marks that no text can know. ``list``: one line each
+    under ``[Relevant Memory]``. ``sections``: Markdown, ``## Relevant memory`` and ``## Weekly
+    insight``.
+    """
+
+    FENCED = "fenced"
+    LIST = "list"
+    SECTIONS = "sections"
+
+
+def _time(text: str) -> str:
+    try:
+        parse_time(text)
+    except (InvalidInput, TypeError) as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
+Timestamp = Annotated[Name, AfterValidator(_time)]
+Tokens = Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)]
+
+
+class ContextItem(Value):
+    """One thing that a task, a project or everybody holds.
+
+    Attributes:
+        context_item_id: unique within its tier.
+        kind: what it is, in the words of its owner: ``reasoning``, ``decision``, ``preference`` …
+        source: where it belongs, for instance ``project/web``.
+        timestamp: ISO 8601; kept as it is written.
+        importance: 0..1; None: nobody said.
+        token_cost: tokens of its text; None: nobody counted.
+        payload: JSON.
+    """
+
+    context_item_id: Name
+    kind: Name
+    source: Name
+    timestamp: Timestamp
+    tags: Names = ()
+    importance: Unit | None = None
+    token_cost: Tokens | None = None
+    payload: Attributes = Field(default_factory=dict)
+
+
+class Shares(Value):
+    """How a token budget is divided; in proportion to one another, so they need not make 1."""
+
+    task: Unit = 0.4
+    project: Unit = 0.4
+    everywhere: Unit = 0.2
+
+    @model_validator(mode="after")
+    def _something(self) -> Shares:
+        if self.task + self.project + self.everywhere <= 0:
+            raise ValueError("one of the shares is above 0")
+        return self
+
+    def of(self, tier: Tier) -> float:
+        """The share of one tier."""
+        return {Tier.TASK: self.task, Tier.PROJECT: self.project}.get(tier, self.everywhere)
+
+
+class Task(Value):
+    """What is being worked on. ``metadata["project_id"]`` counts where ``project_id`` is None."""
+
+    task_id: Name
+    project_id: Name | None = None
+    metadata: Attributes = Field(default_factory=dict)
+
+    @property
+    def project(self) -> str | None:
+        """The project, from either place."""
+        named: Any = self.metadata.get("project_id")
+        return self.project_id or (named if isinstance(named, str) and named else None)
+
+
+class AgentProfile(Value):
+    """What an agent's requests have where they say nothing themselves; None: the settings."""
+
+    name: Name
+    agent_id: Name | None = None
+    clearance: Sensitivity | None = None
+    budget_tokens: Tokens | None = None
+    shares: Shares | None = None
+    head_tail: Annotated[int, Field(ge=0, le=1_000)] | None = None
+    model: Name | None = None
+    format: BlockFormat | None = None
+
+
+class ContextRequest(Value):
+    """What a context is to hold. What is None is the profile's, else the settings'.
+
+    Attributes:
+        query: what it is for: the message, or the step's prompt; empty: the most important.
+        budget_tokens: tokens that the rendered block may cost, marks and all.
+        model: whose tokenizer counts, as litellm names it; without one, or for one whose tokenizer
+            is not at hand, the estimate of ``memgraph.policy.budget``.
+        head_tail: so many of the task's first and of its last items come before others.
+        max_items: memories at most.
+        kinds, types, tags: as in ``RecallRequest``.
+        exclude_session_id: a conversation that the reader has before its eyes.
+        conversation_id, workflow_run_id, step_id: for whom it is; kept in the receipt.
+    """
+
+    query: Query = ""
+    budget_tokens: Tokens | None = None
+    shares: Shares | None = None
+    head_tail: Annotated[int, Field(ge=0, le=1_000)] | None = None
+    model: Name | None = None
+    format: BlockFormat | None = None
+    max_items: Annotated[int, Field(ge=1, le=MAX_TOP_N)] = 100
+    kinds: tuple[MemoryKind, ...] = ()
+    types: tuple[MemoryType, ...] = ()
+    tags: Names = ()
+    exclude_session_id: Name | None = None
+    conversation_id: Name | None = None
+    workflow_run_id: Name | None = None
+    step_id: Name | None = None
+
+
+class PackedItem(Value):
+    """An item of a context and why it is there.
+
+    Attributes:
+        text: what is rendered; ``shortened``: its middle was left out.
+        token_cost: of its rendered line.
+        reasons: of ``head``, ``tail``, ``recall:<rank>``, ``importance``, ``beside:<memory id>``.
+        citation: where it came from, in one line.
+        at: when it happened, else when it was stored.
+        confidence: after decay, 0..1.
+    """
+
+    item: ContextItem
+    tier: Tier
+    memory_id: str
+    kind: MemoryKind
+    type: MemoryType
+    text: str
+    shortened: bool
+    token_cost: int
+    reasons: tuple[str, ...]
+    citation: str
+    at: Millis
+    confidence: float
+
+
+class LeftOut(Value):
+    """A memory that was considered and is not in the context.
+
+    ``reason``: ``over_budget``, ``too_large`` (alone above the whole budget), ``max_items`` or
+    ``duplicate`` (the same text is in).
+    """
+
+    memory_id: str
+    tier: Tier
+    reason: str
+    token_cost: int
+
+
+class TierUse(Value):
+    """What a tier was given and took: ``share_tokens`` before what others left was handed on."""
+
+    share_tokens: int
+    spent: int
+    offered: int
+    chosen: int
+
+
+class ContextPackage(Value):
+    """A context within its budget.
+
+    The same database, request, clock and id source give the same package.
+
+    Attributes:
+        text: the rendered block; empty where there are no items.
+        token_cost: of ``text``; never above ``budget_tokens``.
+        counter: what counted: ``litellm:<model>`` or ``estimate``.
+        left_out: the best of what was left out, 200 at most; ``left_out_count`` counts all.
+        compression_ratio: tokens of the chosen texts over those of all that were considered; 1.0
+            where nothing was.
+        receipt_id: names exactly the memories of ``items``.
+        summary: always None: nothing is put into other words.
+    """
+
+    context_package_id: str
+    task_id: str | None
+    at: Millis
+    items: tuple[PackedItem, ...]
+    text: str
+    format: BlockFormat
+    token_cost: int
+    budget_tokens: int
+    counter: str
+    tiers: dict[Tier, TierUse]
+    left_out: tuple[LeftOut, ...]
+    left_out_count: int
+    compression_ratio: float
+    receipt_id: str
+    degraded: tuple[Degraded, ...] = ()
+    summary: str | None = None
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """The ids of the items, in order."""
+        return tuple(each.memory_id for each in self.items)
+
+
+class BlockLine(Value):
+    """One memory as it is written into a prompt."""
+
+    memory_id: str
+    kind: MemoryKind
+    text: str
+    at: Millis
+    citation: str
+    confidence: float
+
+
+class ContextBlock(Value):
+    """What ``get_context`` hands out: text for a prompt, and the memories in it.
+
+    Attributes:
+        text: empty where nothing is known.
+        memory_ids: every memory in the text, the reflection's among them.
+        token_cost: of the text, estimated.
+    """
+
+    text: str
+    format: BlockFormat
+    memory_ids: tuple[str, ...]
+    receipt_id: str
+    token_cost: int
+    degraded: tuple[Degraded, ...] = ()
