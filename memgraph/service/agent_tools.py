@@ -228,7 +228,7 @@ def call_tool(
 
 def answer_calls(
     handle: Orchestrator,
-    calls: Sequence[Any],
+    calls: Sequence[Any] | None,
     *,
     read_only: bool = False,
     only: Collection[str] | None = None,
@@ -237,20 +237,23 @@ def answer_calls(
     scope: str | None = None,
     scope_id: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Do the ``tool_calls`` of an assistant's message, as litellm or OpenAI give it.
+    """Do the ``tool_calls`` of an assistant's message, as objects or as JSON; None: there are none.
 
     Returns:
         The messages (``role`` tool) to be added to the conversation after it.
+
+    Raises:
+        InvalidInput: one of them is no tool call; none was done.
     """
     return [
         {
             "role": "tool",
-            "tool_call_id": call.id,
+            "tool_call_id": call_id,
             "content": json.dumps(
                 call_tool(
                     handle,
-                    call.function.name or "",
-                    call.function.arguments,
+                    name,
+                    arguments,
                     read_only=read_only,
                     only=only,
                     maintenance=maintenance,
@@ -261,8 +264,21 @@ def answer_calls(
                 ensure_ascii=False,
             ),
         }
-        for call in calls
+        for call_id, name, arguments in [_read_call(each) for each in calls or ()]
     ]
+
+
+def _read_call(call: Any) -> tuple[str, str, Any]:
+    """The id, the name and the arguments of a call as litellm or OpenAI give it."""
+
+    def part(of: Any, name: str) -> Any:
+        return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
+
+    function = part(call, "function")
+    call_id = part(call, "id")
+    if function is None or not isinstance(call_id, str):
+        raise InvalidInput("a tool call has an id and a function", field="calls")
+    return call_id, part(function, "name") or "", part(function, "arguments")
 
 
 def _allowed(read_only: bool, only: Collection[str] | None, maintenance: bool) -> dict[str, _Tool]:

@@ -359,6 +359,23 @@ def test_a_text_that_gives_orders_stays_a_text(agent: Orchestrator) -> None:
     assert found["text"] == order
 
 
+def test_calls_are_taken_as_json_too_and_none_is_none(agent: Orchestrator) -> None:
+    agent.remember("The tea is in the tin.")
+    given = {"id": "c-1", "function": {"name": "search_memory", "arguments": '{"query": "tea"}'}}
+    [message] = answer_calls(agent, [given])
+    assert message["tool_call_id"] == "c-1"
+    assert json.loads(message["content"])["memories"][0]["text"] == "The tea is in the tin."
+    assert answer_calls(agent, None) == []
+
+
+@pytest.mark.parametrize("odd", [None, "search_memory", {}, {"id": "c-1"}, {"function": {}}])
+def test_what_is_no_tool_call_is_refused_before_any_is_done(agent: Orchestrator, odd: Any) -> None:
+    first = _call("remember_fact", {"content": "The tea is in the jar."})
+    with pytest.raises(InvalidInput):
+        answer_calls(agent, [first, odd])
+    assert agent.list_memories() == []
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
