@@ -1,0 +1,87 @@
+"""Memories as text for a prompt. No text in a block, whatever it holds, can end its line or it.
+
+Pure and deterministic: the same lines, format and mark give the same text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from memgraph.clock import iso
+from memgraph.errors import InvalidInput
+from memgraph.model.context import BlockFormat, BlockLine
+from memgraph.policy.block_format import (
+    FENCE_INTRO,
+    LIST_INSIGHT,
+    LIST_TITLE,
+    MARK_DIGITS,
+    SECTION_INSIGHT,
+    SECTION_TITLE,
+    cleaned,
+    one_line,
+)
+
+_MARK = re.compile(rf"[0-9a-f]{{{MARK_DIGITS}}}")
+_IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_CONFIDENCE_DIGITS = 2
+
+
+def render(
+    lines: Sequence[BlockLine],
+    format: BlockFormat,  # noqa: A002  the word that requests and settings have for it
+    *,
+    mark: str,
+    insight: BlockLine | None = None,
+) -> str:
+    """The block of some memories, in the order given, ending in a newline; "" for nothing.
+
+    - ``fenced``: an introduction, ``<data-mark>``, for each memory a JSON object with ``id``,
+      ``date``, ``source``, ``confidence`` and ``text``, ``</data-mark>``. No text holds ``<``.
+    - ``list``: ``[Relevant Memory]``, then ``- text`` for each.
+    - ``sections``: ``## Relevant memory``, then ``- text [id]`` for each.
+
+    Args:
+        mark: 16 hexadecimal digits that are new for this block; only ``fenced`` shows it.
+        insight: the week's reflection. It comes last, under a heading of its own where there are
+            headings.
+
+    Raises:
+        InvalidInput: not a mark.
+    """
+    if not _MARK.fullmatch(mark):
+        raise InvalidInput(f"a mark is {MARK_DIGITS} hexadecimal digits", field="mark")
+    if not lines and insight is None:
+        return ""
+    last = () if insight is None else (insight,)
+    rendered = "".join(render_line(each, format) for each in lines)
+    closing = "".join(render_line(each, format) for each in last)
+    if format is BlockFormat.FENCED:
+        return f"{FENCE_INTRO}\n<data-{mark}>\n{rendered}{closing}</data-{mark}>\n"
+    title, heading = (
+        (LIST_TITLE, LIST_INSIGHT)
+        if format is BlockFormat.LIST
+        else (SECTION_TITLE, SECTION_INSIGHT)
+    )
+    parts = [f"{head}\n{body}" for head, body in ((title, rendered), (heading, closing)) if body]
+    return "\n".join(parts)
+
+
+def render_line(
+    line: BlockLine,
+    format: BlockFormat,  # noqa: A002  as in render
+) -> str:
+    """One memory as it stands in a block: one line, its newline with it."""
+    if format is BlockFormat.LIST:
+        return f"- {one_line(line.text)}\n"
+    if format is BlockFormat.SECTIONS:
+        return f"- {one_line(line.text)} [{one_line(line.memory_id)}]\n"
+    record = {
+        "id": cleaned(line.memory_id),
+        "date": iso(line.at)[: len("2026-01-31")],
+        "source": cleaned(line.citation),
+        "confidence": round(line.confidence, _CONFIDENCE_DIGITS),
+        "text": cleaned(line.text),
+    }
+    return f"{json.dumps(record, ensure_ascii=False).translate(_IN_JSON)}\n"
