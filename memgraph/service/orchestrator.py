@@ -7,6 +7,7 @@ from memgraph.service.handle_consolidating import ConsolidatingHandle
 from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_fading import FadingHandle
 from memgraph.service.handle_ingesting import IngestingHandle
+from memgraph.service.handle_injecting import InjectingHandle
 from memgraph.service.handle_jobs import JobsHandle
 from memgraph.service.handle_maintaining import MaintainingHandle
 from memgraph.service.handle_reading import ReadingHandle
@@ -17,6 +18,7 @@ class Orchestrator(
     AgentsHandle,
     SessionsHandle,
     FadingHandle,
+    InjectingHandle,
     ReadingHandle,
     IngestingHandle,
     MaintainingHandle,

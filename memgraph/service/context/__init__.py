@@ -1,0 +1,1 @@
+"""Contexts within an orchestrator: assembled, injected, kept for one agent."""

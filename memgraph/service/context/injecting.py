@@ -1,0 +1,116 @@
+"""The block of memories that comes before a message: what fits it, and the week's reflection."""
+
+from __future__ import annotations
+
+import hashlib
+
+from memgraph.context.blocks import render
+from memgraph.ids import IdSource
+from memgraph.model.context import BlockFormat, BlockLine, ContextBlock
+from memgraph.model.recall import Bundle, RecallItem, RecallRequest
+from memgraph.model.receipts import Receipt, ReceiptItem
+from memgraph.model.values import Memory
+from memgraph.policy.block_format import MARK_DIGITS
+from memgraph.policy.budget import token_cost
+from memgraph.policy.decay import days_idle, effective_confidence
+from memgraph.policy.scope import Viewer
+from memgraph.retrieval.citation import citation
+from memgraph.service.opened import Opened
+from memgraph.service.recalling import answer
+from memgraph.storage.graph_queries import sources_of
+
+PURPOSE = "get_context"
+
+
+def new_mark(ids: IdSource) -> str:
+    """16 hexadecimal digits that nobody knows before: for the fence of one block."""
+    return hashlib.sha256(ids.new("mark_").encode()).hexdigest()[:MARK_DIGITS]
+
+
+def context_for(
+    opened: Opened,
+    viewer: Viewer,
+    request: RecallRequest,
+    *,
+    format: BlockFormat,  # noqa: A002  the word that requests and settings have for it
+    include_insight: bool,
+) -> tuple[ContextBlock, Receipt]:
+    """The block of what a request recalls, and the one receipt of all that stands in it.
+
+    Raises:
+        AccessDenied: the request reaches further than the viewer.
+        StorageError: the database cannot be read.
+    """
+    bundle = answer(opened, viewer, request)
+    reflection = opened.reflections.latest(viewer) if include_insight else None
+    items = [
+        item
+        for item in bundle.items
+        if reflection is None or item.memory.memory_id != reflection.memory_id
+    ]
+    text = render(
+        [_line(item) for item in items],
+        format,
+        mark=new_mark(opened.ids),
+        insight=None if reflection is None else _insight(opened, reflection, bundle.at),
+    )
+    receipt = _receipt(request, bundle, items, reflection, format, text)
+    block = ContextBlock(
+        text=text,
+        format=format,
+        memory_ids=tuple(each.memory_id for each in receipt.items),
+        receipt_id=receipt.receipt_id,
+        token_cost=token_cost(text),
+        degraded=bundle.degraded,
+    )
+    return block, receipt
+
+
+def _line(item: RecallItem) -> BlockLine:
+    return _of(item.memory, item.citation, item.effective_confidence)
+
+
+def _insight(opened: Opened, memory: Memory, at: int) -> BlockLine:
+    with opened.database.read() as connection:
+        [source] = sources_of(connection, [memory])
+    days = days_idle(at, memory.created_at, memory.last_accessed_at)
+    exponent = opened.settings.memory.decay.exponent
+    confidence = effective_confidence(memory.confidence, memory.decay_rate, days, exponent)
+    return _of(memory, citation(memory, source), confidence)
+
+
+def _of(memory: Memory, cited: str, confidence: float) -> BlockLine:
+    return BlockLine(
+        memory_id=memory.memory_id,
+        kind=memory.kind,
+        text=memory.content,
+        at=memory.created_at if memory.event_time is None else memory.event_time,
+        citation=cited,
+        confidence=confidence,
+    )
+
+
+def _receipt(
+    request: RecallRequest,
+    bundle: Bundle,
+    items: list[RecallItem],
+    reflection: Memory | None,
+    format: BlockFormat,  # noqa: A002  as above
+    text: str,
+) -> Receipt:
+    """Of the bundle, and the reflection as its last item: it was not recalled, so it scores 0."""
+    last = () if reflection is None else (ReceiptItem(reflection.memory_id, 0.0),)
+    recalled = Receipt.of(request, bundle.model_copy(update={"items": tuple(items)}))
+    return Receipt(
+        receipt_id=recalled.receipt_id,
+        at=recalled.at,
+        query=recalled.query,
+        asked={
+            **recalled.asked,
+            "purpose": PURPOSE,
+            "format": format.value,
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        },
+        items=(*recalled.items, *last),
+        counts=recalled.counts,
+    )

@@ -1,0 +1,67 @@
+"""Memories put before a message, through a handle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memgraph.model.context import BlockFormat, ContextBlock
+from memgraph.model.enums import MemoryKind
+from memgraph.model.recall import RecallRequest
+from memgraph.model.values import validated
+from memgraph.service.handle_reading import ReadingHandle
+from memgraph.service.reading import members
+
+
+class InjectingHandle(ReadingHandle):
+    """The part of ``Orchestrator`` that writes what is remembered into a prompt."""
+
+    def get_context(
+        self,
+        prompt: str,
+        *,
+        limit: int | None = None,
+        format: BlockFormat | str | None = None,  # noqa: A002  the word that settings have for it
+        exclude_session_id: str | None = None,
+        include_insight: bool = True,
+        kinds: Sequence[MemoryKind] = (MemoryKind.FACT,),
+    ) -> ContextBlock:
+        """The block of memories to put before a message, and what stands in it.
+
+        ``orc.get_context(message).text + message`` is a prompt: the text is empty or ends in a
+        newline. One receipt names every memory in it, the reflection's too.
+
+        Args:
+            prompt: the message; an empty one gives the most important memories.
+            limit: 1..1,000 memories beside the reflection; None: ``memory.context.facts``.
+            format: None: ``memory.context.format``.
+            exclude_session_id: the conversation that the message is from: what was said in it the
+                agent has before its eyes.
+            include_insight: whether the latest weekly reflection comes with them.
+            kinds: of memories that may be put in; an empty one leaves nothing out.
+
+        Raises:
+            InvalidInput: an argument is out of range.
+        """
+        from memgraph.service.context.injecting import context_for
+
+        with self._service.opened(self.name) as opened:
+            chosen = opened.settings.memory.context
+            [form] = members(BlockFormat, [chosen.format if format is None else format])
+            request = validated(
+                RecallRequest,
+                {
+                    "query": prompt,
+                    "top_n": chosen.facts if limit is None else limit,
+                    "kinds": tuple(kinds),
+                    "exclude_session_id": exclude_session_id,
+                },
+            )
+            block, receipt = context_for(
+                opened, self.viewer, request, format=form, include_insight=include_insight
+            )
+            enough = opened.receipts.add(receipt)
+            if form is not BlockFormat.FENCED:
+                # A memory of several lines stands on one in it: as such it would come back.
+                enough = opened.receipts.add_text(block.text, receipt.at) or enough
+            self._write_receipts(opened, enough=enough)
+            return block
