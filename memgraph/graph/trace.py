@@ -12,11 +12,13 @@ from memgraph.errors import DatabaseCorrupt, NotFound
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.graph import HandedOut, JournalNote, Link, Support, Trace
 from memgraph.model.values import Edge, Memory
+from memgraph.policy.endings import refuted
 from memgraph.policy.ranking import BASIS_EDGES
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.policy.support import independent_sources
 from memgraph.storage import graph_queries, supports
 from memgraph.storage.database import Database
+from memgraph.storage.endings import endings
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.visibility import View
 
@@ -72,6 +74,7 @@ class _Tracing:
         } | {end for edge in (*edges_out, *edges_in) for end in (edge.from_id, edge.to_id)}
         memories = graph_queries.visible_memories(connection, sorted(mentioned | {memory_id}), view)
         sources = graph_queries.sources_of(connection, memories.values())
+        gone = self._refuted(memories.values())
         return Trace(
             memory=memory,
             source=next(one for one in sources if one.source_id == memory.source_id),
@@ -88,10 +91,8 @@ class _Tracing:
             replaced=replaced,
             replaced_by=replaced_by,
             open_contradictions=self._open_contradictions(memory_id),
-            stale_grounds=tuple(
-                link.memory_id for link in grounds if not _stands(memories[link.memory_id])
-            ),
-            stale_dependents=stale_dependents(dependents, stands_on, memories),
+            stale_grounds=tuple(link.memory_id for link in grounds if link.memory_id in gone),
+            stale_dependents=stale_dependents(dependents, stands_on, memories, gone),
             journal=self._journal(memory_id),
             handed_out=self._handed_out(memory_id),
             memories=tuple(memories.values()),
@@ -149,6 +150,12 @@ class _Tracing:
                 break
         return tuple(links.values()), pairs
 
+    def _refuted(self, memories: Iterable[Memory]) -> frozenset[str]:
+        """Those of the memories that were replaced or taken back."""
+        gone = [each.memory_id for each in memories if not _stands(each)]
+        found = endings(self._connection, gone, self._view)
+        return frozenset(one for one, ending in found.items() if refuted(ending))
+
     def _edges(
         self, memory_id: str, direction: Direction, edge_types: Collection[EdgeType] | None = None
     ) -> tuple[Edge, ...]:
@@ -195,17 +202,19 @@ def stale_dependents(
     dependents: Iterable[Link],
     stands_on: Collection[tuple[str, str]],
     memories: Mapping[str, Memory],
+    gone: Collection[str],
 ) -> tuple[str, ...]:
-    """The active ones among ``dependents`` that stand, directly or not, on one that is not active.
+    """The active ones among ``dependents`` that stand, directly or not, on one that is gone.
 
     Args:
         stands_on: pairs of (a ground, what stands on it).
         memories: at least every memory of both; a pair with an unknown one is passed over.
+        gone: ids of those that were replaced or taken back.
     """
     above: dict[str, list[str]] = {}
     for ground, dependent in stands_on:
         above.setdefault(ground, []).append(dependent)
-    waiting = [one for one in above if one in memories and not _stands(memories[one])]
+    waiting = [one for one in above if one in gone]
     shaken: set[str] = set()
     while waiting:
         for one in above.get(waiting.pop(), ()):

@@ -139,8 +139,9 @@ class Trace(Value):
         dependents: the same the other way: what was derived from it, and so on.
         replaced: what it Updates, and what that did in turn.
         replaced_by: what Updates it, and what updates that.
-        stale_grounds: ids among ``grounds`` that are no longer active.
-        stale_dependents: ids of active ``dependents`` with a ground that is no longer active on
+        stale_grounds: ids among ``grounds`` that were replaced or taken back; one that was
+            evicted, that faded, or whose task was closed refutes nothing and is not among them.
+        stale_dependents: ids of active ``dependents`` with such a ground, or the memory itself, on
             the way to them: what now stands on a replaced ground.
         memories, sources: of every id above but the journal's, each once.
         cut_reasons: of ``depth``, ``max_links``, ``max_edges``, ``max_journal``, sorted.

@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.policy.endings import Ending, refuted
 
 Id = TypeVar("Id", int, str)
 
@@ -159,12 +160,13 @@ def confidence_factor(effective_confidence: float, settings: ModifierSettings) -
     return settings.confidence_floor + (1.0 - settings.confidence_floor) * bounded
 
 
-def stands_on_stale_basis(grounds: Iterable[MemoryStatus]) -> bool:
-    """Whether any ground is no longer active.
+def stands_on_stale_basis(grounds: Iterable[Ending]) -> bool:
+    """Whether any ground was replaced or taken back.
 
-    The grounds of a memory are what it was derived from and where its ``BASIS_EDGES`` lead.
+    The grounds of a memory are what it was derived from and where its ``BASIS_EDGES`` lead. One
+    that only had to make room, or faded, refutes nothing: see ``memgraph.policy.endings``.
     """
-    return any(status is not MemoryStatus.ACTIVE for status in grounds)
+    return any(refuted(each) for each in grounds)
 
 
 def _status_factor(status: MemoryStatus, settings: ModifierSettings) -> float:

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.policy.endings import Ending
 from memgraph.policy.ranking import BASIS_EDGES, stands_on_stale_basis
 from memgraph.storage import graph_queries, recall_graph
+from memgraph.storage.endings import endings
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.recall_graph import Ties
 from memgraph.storage.visibility import View
 
 MAX_LINKS = 2_000
+# Of a ground that went between two looks.
+_GONE = Ending(MemoryStatus.RETRACTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,7 @@ class Standing:
 
     Attributes:
         contradicted_by: ids of the active memories that contradict one, unresolved, sorted.
-        stale: ids of candidates that stand on a ground that is no longer active.
+        stale: ids of candidates that stand on a ground that was replaced or taken back.
         amended_by: ids of what was written to update one and leave the rest of it, newest first.
     """
 
@@ -66,7 +70,7 @@ def standing(
         amended = _amended(connection, memory_ids, view)
     if not pairs and not grounds:
         return Standing(amended_by=amended)
-    statuses = recall_graph.statuses(connection, sorted({step.memory_id for step in grounds}), view)
+    ended = endings(connection, sorted({step.memory_id for step in grounds}), view)
     against = _by_first(pairs)
     below = _by_first((step.origin_id, step.memory_id) for step in grounds)
     return Standing(
@@ -76,9 +80,7 @@ def standing(
         stale=frozenset(
             one
             for one in memory_ids
-            if stands_on_stale_basis(
-                statuses.get(ground, MemoryStatus.RETRACTED) for ground in below.get(one, ())
-            )
+            if stands_on_stale_basis(ended.get(ground, _GONE) for ground in below.get(one, ()))
         ),
         amended_by=amended,
     )

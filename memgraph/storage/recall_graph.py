@@ -131,17 +131,3 @@ def ties(connection: sa.Connection) -> Ties:
     )
     present = frozenset(each for each, there in zip(EdgeType, found, strict=True) if there)
     return Ties(present, bool(derivations))
-
-
-def statuses(
-    connection: sa.Connection, memory_ids: Collection[str], view: View
-) -> dict[str, MemoryStatus]:
-    """The status that each of some visible memories has, or had at the time of the view."""
-    anyone = View(view.viewer, view.as_of)
-    found = plain_rows(
-        connection,
-        f"SELECT m.memory_id, {anyone.status('m')} FROM json_each(:ids) f"
-        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {anyone.where('m')}",
-        anyone.params | {"ids": json.dumps(list(memory_ids))},
-    )
-    return {str(one): MemoryStatus(status) for one, status in found}

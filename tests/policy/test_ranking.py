@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryStatus
+from memgraph.policy.endings import TASK_CLOSED, Ending
 from memgraph.policy.ranking import (
     ModifierSettings,
     RankFacts,
@@ -164,8 +165,10 @@ def test_everything_can_be_switched_off(facts: RankFacts) -> None:
 
 
 def test_a_basis_is_stale_when_any_ground_is_gone() -> None:
-    active = MemoryStatus.ACTIVE
+    active = Ending(MemoryStatus.ACTIVE)
     assert not stands_on_stale_basis([])
     assert not stands_on_stale_basis([active, active])
-    assert stands_on_stale_basis([active, MemoryStatus.SUPERSEDED])
-    assert stands_on_stale_basis([MemoryStatus.RETRACTED])
+    assert stands_on_stale_basis([active, Ending(MemoryStatus.SUPERSEDED)])
+    assert stands_on_stale_basis([Ending(MemoryStatus.RETRACTED)])
+    assert stands_on_stale_basis([active, Ending(MemoryStatus.RETRACTED, "it was wrong")])
+    assert not stands_on_stale_basis([active, Ending(MemoryStatus.RETRACTED, TASK_CLOSED)])

@@ -1,0 +1,64 @@
+"""Which items a project gives up when it holds too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from memgraph.clock import parse_time
+from memgraph.errors import InvalidInput
+from memgraph.model.context import ContextItem
+from memgraph.model.enums import MemoryType
+
+SHARE = 10
+"""Of so many items one goes at a time, so that not every write has to look for one."""
+
+KEPT_TYPES = frozenset({MemoryType.GOAL, MemoryType.TODO, MemoryType.DECISION})
+"""What a project works for and by; given up only when nothing else is left."""
+
+_KEPT_KINDS = frozenset(each.value.lower() for each in KEPT_TYPES)
+
+
+class Held(NamedTuple):
+    """An item that may have to go.
+
+    Attributes:
+        id: of the item; ties are broken by it.
+        importance: on any one scale; what nobody weighed counts 0.
+        at: when it came, milliseconds.
+        kept: it is of ``KEPT_TYPES``, or a person confirmed it: it goes last.
+    """
+
+    id: str
+    importance: float
+    at: int
+    kept: bool
+
+
+def evicted(items: Iterable[Held], max_items: int) -> tuple[str, ...]:
+    """The ids of what has to go, the first to go first; empty while ``max_items`` are not exceeded.
+
+    A tenth of what is there, and at least as many as are too many: what is not kept before what
+    is, of these the least important, of these the oldest.
+
+    Raises:
+        InvalidInput: ``max_items`` is below 1.
+    """
+    if max_items < 1:
+        raise InvalidInput("max_items is 1 or more", field="max_items")
+    there = list(items)
+    too_many = len(there) - max_items
+    if too_many <= 0:
+        return ()
+    there.sort(key=lambda each: (each.kept, each.importance, each.at, each.id))
+    return tuple(each.id for each in there[: max(too_many, len(there) // SHARE)])
+
+
+def held(item: ContextItem) -> Held:
+    """An item as it is judged where nothing else is known of it."""
+    return Held(
+        item.context_item_id,
+        item.importance or 0.0,
+        parse_time(item.timestamp),
+        item.kind in _KEPT_KINDS,
+    )
