@@ -1,0 +1,161 @@
+"""Dividing a token budget among tiers, and choosing what is taken of each.
+
+Every tier first takes, best first, what fits its own share. What is left of all shares then goes to
+the tiers that still have something that fits, in proportion to their shares, until nothing does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from memgraph.errors import InvalidInput
+from memgraph.model.context import Tier
+
+Costs = Mapping[str, int]
+Mates = Mapping[str, Collection[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What was taken.
+
+    Attributes:
+        shares: tokens that each tier was given at first; together they are the budget.
+        chosen: ids of each tier, in its order.
+        left_out: ids of each tier that did not fit, in its order.
+        spent: tokens of the chosen of each tier; together never above the budget.
+    """
+
+    shares: Mapping[Tier, int]
+    chosen: Mapping[Tier, tuple[str, ...]]
+    left_out: Mapping[Tier, tuple[str, ...]]
+    spent: Mapping[Tier, int]
+
+
+def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
+    """Whole tokens in proportion to some weights, by largest remainder; their sum is the budget.
+
+    Of equal remainders the larger weight wins, then the earlier tier. Where no weight is above 0
+    nobody gets anything.
+
+    Source: Hamilton's method of apportionment.
+
+    Args:
+        budget: tokens, >= 0.
+
+    Raises:
+        InvalidInput: a budget below 0, or a weight that is negative or not finite.
+    """
+    if budget < 0:
+        raise InvalidInput("a token budget is not negative", budget=budget)
+    if any(not (math.isfinite(each) and each >= 0.0) for each in weights.values()):
+        raise InvalidInput("a share is a finite number, and not negative")
+    # Exact: floats may add up to more than there is.
+    exact = {tier: Fraction(weights[tier]) for tier in Tier if weights.get(tier, 0.0) > 0.0}
+    total = sum(exact.values())
+    quotas = {tier: weight * budget / total for tier, weight in exact.items()}
+    whole = dict.fromkeys(Tier, 0) | {tier: math.floor(each) for tier, each in quotas.items()}
+    places = {tier: place for place, tier in enumerate(Tier)}
+    by_remainder = sorted(
+        quotas, key=lambda tier: (whole[tier] - quotas[tier], -exact[tier], places[tier])
+    )
+    for tier in by_remainder[: budget - sum(whole.values())]:
+        whole[tier] += 1
+    return whole
+
+
+def allocated(
+    offers: Mapping[Tier, Sequence[tuple[str, int]]],
+    budget: int,
+    weights: Mapping[Tier, float],
+    together: Mates | None = None,
+) -> Allocation:
+    """What is taken of some tiers within one budget.
+
+    No tier loses to another what its own share can hold, and nothing is left out that would still
+    fit. A tier of weight 0 takes nothing.
+
+    Args:
+        offers: (id, token cost) by tier, best first; every id is in one tier, a cost below 0 counts
+            as 0.
+        budget: tokens, >= 0.
+        together: ids that belong to an id, of whatever tier: taken with it or left out with it,
+            unless they exceed the whole budget together, when each is on its own.
+
+    Raises:
+        InvalidInput: see `divided`.
+    """
+    shares = divided(budget, weights)
+    wanted = {
+        tier: [one for one, _ in offers.get(tier, ())] if weights.get(tier, 0.0) > 0.0 else []
+        for tier in Tier
+    }
+    costs = {
+        one: max(cost, 0) for tier, each in offers.items() for one, cost in each if wanted[tier]
+    }
+    choice = _Choice(costs, budget, together or {})
+    taken: set[str] = set()
+    for tier in Tier:
+        # Each by itself: what another takes must not change what fits here.
+        taken |= choice.fitting(wanted[tier], shares[tier], frozenset())
+    while more := _handed_on(choice, wanted, weights, budget, taken):
+        taken |= more
+    chosen = {tier: tuple(one for one in wanted[tier] if one in taken) for tier in Tier}
+    return Allocation(
+        shares,
+        chosen,
+        {tier: tuple(one for one, _ in offers.get(tier, ()) if one not in taken) for tier in Tier},
+        {tier: choice.cost(each) for tier, each in chosen.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    costs: Costs
+    budget: int
+    together: Mates
+
+    def cost(self, ids: Iterable[str]) -> int:
+        return sum(self.costs[one] for one in ids)
+
+    def fitting(self, wanted: Sequence[str], room: int, taken: Collection[str]) -> set[str]:
+        """What is newly taken of some ids, best first, within some tokens."""
+        held = set(taken)
+        for one in wanted:
+            if one in held:
+                continue
+            group = self.group(one, held)
+            cost = self.cost(group)
+            if cost <= room:
+                held |= group
+                room -= cost
+        return held.difference(taken)
+
+    def group(self, one: str, held: Collection[str]) -> set[str]:
+        mates = self.together.get(one, ())
+        group = {one} | {each for each in mates if each in self.costs and each not in held}
+        return group if self.cost(group) <= self.budget else {one}
+
+
+def _handed_on(
+    choice: _Choice,
+    wanted: Mapping[Tier, Sequence[str]],
+    weights: Mapping[Tier, float],
+    budget: int,
+    taken: Collection[str],
+) -> set[str]:
+    """What is taken of what is left, in one round; empty: nothing fits any more."""
+    rest = budget - choice.cost(taken)
+    hungry = {tier: weights[tier] for tier in Tier if choice.fitting(wanted[tier], rest, taken)}
+    found: set[str] = set()
+    for tier, room in divided(rest, hungry).items():
+        # Seen by itself again, so that the order of the tiers decides nothing.
+        found |= choice.fitting(wanted[tier], room, taken)
+    if not found and hungry:
+        # Too small in parts: all of it to the tier with the largest share.
+        first = max(hungry, key=lambda tier: hungry[tier])
+        found = choice.fitting(wanted[first], rest, taken)
+    return found
