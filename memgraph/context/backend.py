@@ -1,0 +1,154 @@
+"""Where the items of a tier lie: the protocol, and the backend that keeps them in memory.
+
+``memgraph.service.context.database_backend`` keeps them in an orchestrator's database. Both answer
+the same to everything; the language of ``filters`` is that of ``memgraph.policy.filters``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from memgraph.clock import Clock
+from memgraph.context.items import checked, equal
+from memgraph.model.context import ContextItem
+from memgraph.policy.eviction import evicted, held
+from memgraph.policy.filters import matches, ordered, parse, parse_limit, parse_order
+
+OLDEST_FIRST = "-timestamp"
+
+
+@runtime_checkable
+class MemoryBackend(Protocol):
+    """The items of one task, of one project or of everybody. Thread-safe."""
+
+    def add(self, item: ContextItem) -> None:
+        """Keep an item; one of the same id is replaced, and the very same one is there already.
+
+        Raises:
+            InvalidInput: it cannot be stored, see ``memgraph.context.items.memory_input_of``.
+            StorageError: it was not stored.
+        """
+        ...
+
+    def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
+        """Keep an item and, in the same step, evict what is too many then.
+
+        What has to go is decided by ``memgraph.policy.eviction``.
+
+        Returns:
+            The ids of what had to go, the first to go first.
+
+        Raises:
+            InvalidInput, StorageError: as ``add``; or ``max_items`` is below 1. Nothing changed.
+        """
+        ...
+
+    def trim(self, max_items: int) -> int:
+        """Evict what is over ``max_items``; gives how many had to go. Raises as ``add_bounded``."""
+        ...
+
+    def query(
+        self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
+    ) -> list[ContextItem]:
+        """The items that pass a filter, in an order.
+
+        Args:
+            filters: ``{"kind": "code", "tags": ["bug"], "importance": {"$gte": 0.7}}``; empty:
+                every item passes.
+            limit: 1 to 1,000,000 items.
+            order_by: ``timestamp`` is the newest first, ``-timestamp`` the oldest first; so with
+                ``importance``, ``token_cost``, ``kind``, ``source`` and ``context_item_id``. Ties
+                are broken by id, the lowest first; items without the field come last either way.
+
+        Raises:
+            InvalidInput: an unknown field or operator, an operand that the field cannot have, an
+                unknown order, or a limit out of range.
+        """
+        ...
+
+    def get(self, item_id: str) -> ContextItem | None:
+        """The item of that id; None: there is none."""
+        ...
+
+    def delete(self, item_id: str) -> bool:
+        """Give up an item; False: there is none of that id."""
+        ...
+
+    def list_all(self) -> list[ContextItem]:
+        """Every item, the oldest first, ties by id."""
+        ...
+
+    def clear(self) -> int:
+        """Give up every item; gives how many there were."""
+        ...
+
+    def count(self) -> int:
+        """How many items there are."""
+        ...
+
+
+class InMemoryBackend:
+    """Items that are gone with the process: for tests, and for what no one need find again."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock
+        self._items: dict[str, ContextItem] = {}
+        self._lock = threading.RLock()
+
+    def add(self, item: ContextItem) -> None:
+        kept = checked(item)
+        with self._lock:
+            known = self._items.get(kept.context_item_id)
+            if known is None or not equal(known, kept):
+                self._items[kept.context_item_id] = kept
+
+    def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
+        evicted((), max_items)
+        with self._lock:
+            self.add(item)
+            return self._evict(max_items)
+
+    def trim(self, max_items: int) -> int:
+        with self._lock:
+            return len(self._evict(max_items))
+
+    def query(
+        self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
+    ) -> list[ContextItem]:
+        terms, order, most = parse(filters), parse_order(order_by), parse_limit(limit)
+        with self._lock:
+            there = list(self._items.values())
+        found = ordered((each for each in there if matches(each, terms)), order)
+        return [each.model_copy(deep=True) for each in found[:most]]
+
+    def get(self, item_id: str) -> ContextItem | None:
+        with self._lock:
+            found = self._items.get(item_id)
+        return None if found is None else found.model_copy(deep=True)
+
+    def delete(self, item_id: str) -> bool:
+        with self._lock:
+            return self._items.pop(item_id, None) is not None
+
+    def list_all(self) -> list[ContextItem]:
+        with self._lock:
+            there = list(self._items.values())
+        return [each.model_copy(deep=True) for each in ordered(there, parse_order(OLDEST_FIRST))]
+
+    def clear(self) -> int:
+        with self._lock:
+            number = len(self._items)
+            self._items.clear()
+            return number
+
+    def count(self) -> int:
+        with self._lock:
+            return len(self._items)
+
+    def _evict(self, max_items: int) -> Sequence[str]:
+        gone = evicted(map(held, self._items.values()), max_items)
+        for each in gone:
+            del self._items[each]
+        return gone

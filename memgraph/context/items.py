@@ -1,0 +1,246 @@
+"""Items as memories and memories as items, without loss in either direction.
+
+An item's text is the memory's content and stands nowhere else; what else its payload holds are the
+memory's attributes, so that a Todo's ``done`` is the same for both. What a memory has no place for
+(``importance`` 0.555, a timestamp as it was written, a kind of its own …) is kept in the attribute
+``context_item``, and only where it could not be told from the memory otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from memgraph.clock import iso, parse_time
+from memgraph.errors import InvalidInput
+from memgraph.model.context import ContextItem, Tier
+from memgraph.model.enums import CapturedBy, MemoryType, Scope, SourceType
+from memgraph.model.recall import MAX_TOKEN_BUDGET
+from memgraph.model.values import (
+    MAX_CONTENT_CHARS,
+    Memory,
+    MemoryInput,
+    Source,
+    validated,
+)
+from memgraph.policy.budget import token_cost
+
+RECORD: Final = "context_item"
+"""The attribute that keeps what a memory has no column for."""
+
+RESERVED: Final = frozenset({RECORD, "supersedes", "enriched_at", "enriched_names"})
+"""Attributes that are the store's own notes on a memory, never a part of an item's payload."""
+
+TEXT_KEYS: Final = (
+    "text",
+    "decision",
+    "convention",
+    "lesson",
+    "preference",
+    "pattern",
+    "reasoning",
+    "summary",
+    "content",
+    "output",
+)
+"""Where a payload's text is looked for, in this order; without one, all of it is the text."""
+
+_NEUTRAL_IMPORTANCE: Final = 50
+# With what ``context_item`` may hold it stays within ``MAX_ATTRIBUTES_CHARS``.
+_MAX_REST_CHARS: Final = 8_000
+_TYPES = {each.value.lower(): each for each in MemoryType} | {
+    "convention": MemoryType.PREFERENCE,
+    "pattern": MemoryType.OBSERVATION,
+    "failure": MemoryType.EVENT,
+    "reasoning": MemoryType.OBSERVATION,
+    "tool_output": MemoryType.OBSERVATION,
+}
+_TIERS = {each.scope: each for each in Tier}
+_MARKERS = {Scope.SESSION: "task", Scope.PROJECT: "project", Scope.GLOBAL: "global"}
+
+
+def type_of(kind: str) -> MemoryType:
+    """The type of memory that an item's kind is stored as; Fact for a kind of somebody's own."""
+    return _TYPES.get(kind, MemoryType.FACT)
+
+
+def source_of(scope: Scope, scope_id: str | None) -> str:
+    """Where an item belongs that does not say: ``task/t1``, ``project/web``, ``global``."""
+    return _MARKERS[scope] if scope_id is None else f"{_MARKERS[scope]}/{scope_id}"
+
+
+def tier_of(memory: Memory) -> Tier:
+    """The tier that a memory is an item of."""
+    return _TIERS[memory.scope]
+
+
+def memory_input_of(
+    item: ContextItem, tier: Tier, scope_id: str | None, **fields: Any
+) -> MemoryInput:
+    """The memory that an item is stored as.
+
+    Args:
+        scope_id: of the task or the project; None for the global tier.
+        fields: further fields of ``MemoryInput``, which win.
+
+    Raises:
+        InvalidInput: naming each field that no memory can have: a text over 32,000 characters,
+            more than 64 tags …
+    """
+    content, attributes, record = _stored_payload(item.payload)
+    type_ = type_of(item.kind)
+    weight = _NEUTRAL_IMPORTANCE if item.importance is None else round(item.importance * 100)
+    at = parse_time(item.timestamp)
+    derived = {
+        "kind": (item.kind, type_.value.lower()),
+        "source": (item.source, source_of(tier.scope, scope_id)),
+        "timestamp": (item.timestamp, iso(at)),
+        "importance": (item.importance, weight / 100),
+        "token_cost": (item.token_cost, token_cost(content)),
+    }
+    record |= {name: said for name, (said, told) in derived.items() if said != told}
+    given = {
+        "content": content,
+        "type": type_,
+        "importance": weight,
+        "scope": tier.scope,
+        "scope_id": scope_id,
+        "item_id": item.context_item_id,
+        "event_time": at,
+        "tags": item.tags,
+        "attributes": attributes | ({RECORD: record} if record else {}),
+        "source": Source(source_type=_source_type(tier), captured_by=CapturedBy.SYSTEM),
+    }
+    return validated(MemoryInput, given | fields)
+
+
+def item_of(memory: Memory) -> ContextItem:
+    """A memory as an item, whether it was stored as one or not.
+
+    One that was not has its ``memory_id`` for an id, its type in small letters for a kind, the
+    place where it belongs for a source, and ``text`` with its attributes for a payload.
+    """
+    record = _record(memory)
+    weight = _importance(record, memory)
+    cost = record.get("token_cost", memory.token_cost)
+    fields: dict[str, Any] = {
+        "context_item_id": memory.item_id or memory.memory_id,
+        "kind": _said(record, "kind", memory.type.value.lower()),
+        "source": _said(record, "source", source_of(memory.scope, memory.scope_id)),
+        "timestamp": _timestamp(record, memory),
+        "tags": memory.tags,
+        "importance": weight,
+        "token_cost": cost if _is_cost(cost) else memory.token_cost,
+        "payload": _payload(record, memory),
+    }
+    # Validated when it was stored; a source made of a long scope_id need not be a name.
+    return ContextItem.model_construct(**fields)
+
+
+def checked(item: ContextItem) -> ContextItem:
+    """The item as a backend keeps it: a copy that is valid and can be stored.
+
+    Raises:
+        InvalidInput: no item, or see ``memory_input_of``.
+    """
+    if not isinstance(item, ContextItem):
+        raise InvalidInput("a backend takes a ContextItem", field="item")
+    copy = validated(ContextItem, item.model_dump())
+    memory_input_of(copy, Tier.GLOBAL, None)
+    return copy
+
+
+def equal(left: ContextItem, right: ContextItem) -> bool:
+    """Whether two items are one and the same, their payloads as JSON: true is not 1."""
+    return left == right and _json(left.payload) == _json(right.payload)
+
+
+def _stored_payload(payload: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Of a payload: the content, the attributes, and what ``context_item`` has to say of it."""
+    key = next((each for each in TEXT_KEYS if _is_text(payload.get(each))), None)
+    rest = {name: value for name, value in payload.items() if name != key}
+    if key is None or len(_json(rest)) > _MAX_REST_CHARS:
+        return _whole(payload), {}, {"text": None}
+    hidden = {name: value for name, value in rest.items() if name in RESERVED}
+    open_ = {name: value for name, value in rest.items() if name not in RESERVED}
+    record: dict[str, Any] = {} if key == "text" else {"text": key}
+    return payload[key], open_, record | ({"payload": hidden} if hidden else {})
+
+
+def _whole(payload: Mapping[str, Any]) -> str:
+    text = _json(payload)
+    if len(text) > MAX_CONTENT_CHARS:
+        raise InvalidInput(
+            f"payload: over {MAX_CONTENT_CHARS:,} characters as JSON", field="payload"
+        )
+    return text
+
+
+def _payload(record: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
+    key = record.get("text", "text")
+    if key is None:
+        try:
+            whole = json.loads(memory.content)
+        except ValueError:
+            whole = None
+        if isinstance(whole, dict):
+            return whole
+    key = key if isinstance(key, str) else "text"
+    rest = {name: value for name, value in memory.attributes.items() if name not in RESERVED}
+    hidden = record.get("payload")
+    if isinstance(hidden, dict):
+        rest |= hidden
+    # Only what was never an item can have an attribute by the name of the text.
+    return (
+        {key: memory.content, "attributes": rest} if key in rest else {key: memory.content, **rest}
+    )
+
+
+def _record(memory: Memory) -> Mapping[str, Any]:
+    found = memory.attributes.get(RECORD)
+    return found if isinstance(found, dict) else {}
+
+
+def _said(record: Mapping[str, Any], name: str, otherwise: str) -> str:
+    said = record.get(name)
+    return said if isinstance(said, str) and said else otherwise
+
+
+def _timestamp(record: Mapping[str, Any], memory: Memory) -> str:
+    at = memory.created_at if memory.event_time is None else memory.event_time
+    written = _said(record, "timestamp", iso(at))
+    try:
+        return written if parse_time(written) == at else iso(at)
+    except InvalidInput:
+        return iso(at)
+
+
+def _importance(record: Mapping[str, Any], memory: Memory) -> float | None:
+    said = record.get("importance", memory.importance / 100)
+    if said is None:
+        return None
+    number = isinstance(said, int | float) and not isinstance(said, bool)
+    return said if number and 0 <= said <= 1 else memory.importance / 100
+
+
+def _is_cost(value: Any) -> bool:
+    if value is None:
+        return True
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return is_whole and 0 <= value <= MAX_TOKEN_BUDGET
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it can be the content of a memory as it is."""
+    if not isinstance(value, str) or len(value) > MAX_CONTENT_CHARS:
+        return False
+    return bool(value.strip()) and "\x00" not in value
+
+
+def _source_type(tier: Tier) -> SourceType:
+    return SourceType.WORKFLOW_OUTPUT if tier is Tier.TASK else SourceType.MANUAL
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,296 @@
+"""The filter language of memory backends: parsed once, checked, then asked of each item.
+
+A filter is a mapping of fields to what is wanted of them; an item passes when all of it holds::
+
+    {"kind": "decision", "tags": ["python", "ci"], "importance": {"$gte": 0.7, "$lt": 0.9}}
+
+- A plain value: the field is equal to it.
+- A list, of ``tags`` or of a path: any of the list is in the item's list.
+- ``{"$gte": 0.7}``: each of ``$eq $ne $gt $gte $lt $lte $in`` in it holds.
+
+Fields are those of ``ContextItem``; of the payload a path of keys, ``payload.failure.code``.
+
+- Texts are compared by code point, timestamps as instants in whole milliseconds, numbers by value,
+  whether integer or not. A truth value is no number.
+- None is equal to None alone; a path that leads nowhere is None. What is None, or of another type
+  than the operand, passes no ordering operator.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from memgraph.clock import parse_time
+from memgraph.errors import InvalidInput
+from memgraph.model.context import ContextItem
+
+MAX_TERMS: Final = 64
+MAX_OPERANDS: Final = 1_000
+MAX_LIMIT: Final = 1_000_000
+PAYLOAD: Final = "payload"
+_PATH: Final = PAYLOAD + "."
+_TEXTS = frozenset({"context_item_id", "kind", "source"})
+_NUMBERS = frozenset({"importance", "token_cost"})
+ORDER_FIELDS = (*sorted(_TEXTS | _NUMBERS), "timestamp")
+FIELDS = (*ORDER_FIELDS, "tags")
+
+
+class Operator(StrEnum):
+    """``ANY`` is written as a plain list: one of these is in the item's list."""
+
+    EQ = "$eq"
+    NE = "$ne"
+    GT = "$gt"
+    GTE = "$gte"
+    LT = "$lt"
+    LTE = "$lte"
+    IN = "$in"
+    ANY = "any"
+
+
+_ORDERING: Mapping[Operator, Callable[[Any, Any], bool]] = {
+    Operator.GT: operator.gt,
+    Operator.GTE: operator.ge,
+    Operator.LT: operator.lt,
+    Operator.LTE: operator.le,
+}
+_WRITTEN = {each.value: each for each in Operator if each is not Operator.ANY}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One condition.
+
+    Attributes:
+        field: one of ``FIELDS``, or ``payload`` with ``path``.
+        operand: checked and of the field's type: milliseconds for ``timestamp``; a tuple for
+            ``IN``, ``ANY`` and, of ``tags``, for ``EQ`` and ``NE``.
+    """
+
+    field: str
+    operator: Operator
+    operand: Any
+    path: tuple[str, ...] = ()
+
+    def holds(self, item: ContextItem) -> bool:
+        """Whether an item meets it."""
+        value = self._value(item)
+        if self.operator is Operator.EQ:
+            return same(value, self.operand)
+        if self.operator is Operator.NE:
+            return not same(value, self.operand)
+        if self.operator is Operator.ANY or (self.operator is Operator.IN and self.field == "tags"):
+            there = value if isinstance(value, list | tuple) else ()
+            return any(same(one, wanted) for wanted in self.operand for one in there)
+        if self.operator is Operator.IN:
+            return any(same(value, wanted) for wanted in self.operand)
+        return _comparable(value, self.operand) and _ORDERING[self.operator](value, self.operand)
+
+    def _value(self, item: ContextItem) -> Any:
+        if self.field == PAYLOAD:
+            return _at(item.payload, self.path)
+        value = getattr(item, self.field)
+        return parse_time(value) if self.field == "timestamp" else value
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """By which field, and whether the greatest comes first. Ties: by id, the lowest first."""
+
+    field: str
+    descending: bool
+
+
+def parse(filters: Mapping[str, Any]) -> tuple[Term, ...]:
+    """The conditions of a filter.
+
+    Raises:
+        InvalidInput: an unknown field or operator, an operand that the field cannot have, or more
+            than 64 conditions; ``details["field"]`` names the field.
+    """
+    if not isinstance(filters, Mapping):
+        raise InvalidInput("filters is a mapping of fields to what is wanted", field="filters")
+    terms: list[Term] = []
+    for name, wanted in filters.items():
+        field, path = _field(name)
+        for operator_, operand in _conditions(name, field, wanted):
+            terms.append(Term(field, operator_, _operand(name, field, operator_, operand), path))
+    if len(terms) > MAX_TERMS:
+        raise InvalidInput(f"a filter has {MAX_TERMS} conditions at most", field="filters")
+    return tuple(terms)
+
+
+def parse_order(order_by: str) -> Order:
+    """``timestamp``: the newest first; ``-timestamp``: the oldest first; so with every field.
+
+    Raises:
+        InvalidInput: there is no order by that field.
+    """
+    if not isinstance(order_by, str) or order_by.removeprefix("-") not in ORDER_FIELDS:
+        raise InvalidInput(
+            f"order_by is one of {', '.join(ORDER_FIELDS)}, a - before it turns it round",
+            field="order_by",
+        )
+    return Order(order_by.removeprefix("-"), not order_by.startswith("-"))
+
+
+def parse_limit(limit: int) -> int:
+    """Raises InvalidInput: not a whole number of 1 to 1,000,000."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidInput(f"limit is a whole number of 1 to {MAX_LIMIT:,}", field="limit")
+    return limit
+
+
+def matches(item: ContextItem, terms: Iterable[Term]) -> bool:
+    """Whether an item meets all conditions."""
+    return all(each.holds(item) for each in terms)
+
+
+def ordered(items: Iterable[ContextItem], order: Order) -> list[ContextItem]:
+    """Items in an order; those without the field come last either way."""
+    by_id = sorted(items, key=lambda each: each.context_item_id)
+    key = Term(order.field, Operator.EQ, None)._value
+    having = [each for each in by_id if key(each) is not None]
+    # Sorting is stable in reverse, too: ties stay by id.
+    having.sort(key=key, reverse=order.descending)
+    return having + [each for each in by_id if key(each) is None]
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal as JSON: 1 is 1.0, and true is not 1, at any depth."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    return bool(left == right)
+
+
+def _field(name: Any) -> tuple[str, tuple[str, ...]]:
+    if isinstance(name, str):
+        if name in FIELDS:
+            return name, ()
+        path = tuple(name.removeprefix(_PATH).split("."))
+        if name.startswith(_PATH) and all(path):
+            return PAYLOAD, path
+    raise InvalidInput(
+        f"unknown field {str(name)[:80]!r}; known: {', '.join(FIELDS)}, payload.<key>",
+        field=str(name)[:80],
+    )
+
+
+def _conditions(name: str, field: str, wanted: Any) -> list[tuple[Operator, Any]]:
+    if isinstance(wanted, Mapping):
+        if not wanted:
+            raise _wrong(name, "has no operator")
+        for each in wanted:
+            if each not in _WRITTEN:
+                raise _wrong(
+                    name, f"unknown operator {str(each)[:80]!r}; known: {', '.join(_WRITTEN)}"
+                )
+        return [(_WRITTEN[each], operand) for each, operand in wanted.items()]
+    if field in ("tags", PAYLOAD) and isinstance(wanted, list | tuple):
+        return [(Operator.ANY, wanted)]
+    if field == "tags":
+        raise _wrong(name, "takes a list of texts")
+    if isinstance(wanted, list | tuple | set | frozenset):
+        raise _wrong(name, "is no list; for one of several: {'$in': [...]}")
+    return [(Operator.EQ, wanted)]
+
+
+def _operand(name: str, field: str, operator_: Operator, operand: Any) -> Any:
+    """What is compared with. Raises InvalidInput."""
+    if operator_ in _ORDERING:
+        if field == "tags":
+            raise _wrong(name, f"a list has no order for {operator_}")
+        checked = _scalar(name, field, operand)
+        if checked is None or (field == PAYLOAD and not _comparable(checked, checked)):
+            raise _wrong(name, f"{operator_} compares with a number or a text")
+        return checked
+    if operator_ in (Operator.IN, Operator.ANY) or field == "tags":
+        return _operands(name, "kind" if field == "tags" else field, operand)
+    return _scalar(name, field, operand)
+
+
+def _operands(name: str, field: str, operand: Any) -> tuple[Any, ...]:
+    if not isinstance(operand, list | tuple | set | frozenset):
+        raise _wrong(name, "takes a list")
+    if len(operand) > MAX_OPERANDS:
+        raise _wrong(name, f"takes {MAX_OPERANDS:,} values at most")
+    return tuple(_scalar(name, field, each) for each in operand)
+
+
+def _scalar(name: str, field: str, operand: Any) -> Any:
+    if field in _TEXTS:
+        if not isinstance(operand, str):
+            raise _wrong(name, "is a text")
+        return _text(name, operand)
+    if field == "timestamp":
+        if not isinstance(operand, str | int | datetime):
+            raise _wrong(name, "is a time: ISO 8601, or milliseconds")
+        try:
+            return parse_time(operand)
+        except InvalidInput as error:
+            raise _wrong(name, error.message) from None
+    if field in _NUMBERS:
+        if operand is not None and not _is_number(operand):
+            raise _wrong(name, "is a finite number, or None")
+        return operand
+    return _json(name, operand)
+
+
+def _json(name: str, operand: Any) -> Any:
+    """A value that a payload may hold. Raises InvalidInput."""
+    if isinstance(operand, str):
+        return _text(name, operand)
+    if operand is None or isinstance(operand, bool) or _is_number(operand):
+        return operand
+    try:
+        if isinstance(operand, list | tuple):
+            return tuple(_json(name, each) for each in operand)
+        if isinstance(operand, dict) and all(isinstance(key, str) for key in operand):
+            return {key: _json(name, each) for key, each in operand.items()}
+    except RecursionError:
+        raise _wrong(name, "is nested too deeply") from None
+    raise _wrong(name, "is plain JSON")
+
+
+def _text(name: str, operand: str) -> str:
+    try:
+        operand.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _wrong(name, "holds a lone surrogate") from None
+    return operand
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or math.isfinite(value)
+
+
+def _comparable(left: Any, right: Any) -> bool:
+    """Whether one may be greater than the other: two numbers, or two texts."""
+    if isinstance(left, str) and isinstance(right, str):
+        return True
+    return _is_number(left) and _is_number(right)
+
+
+def _at(payload: Mapping[str, Any], path: Sequence[str]) -> Any:
+    value: Any = payload
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def _wrong(name: str, problem: str) -> InvalidInput:
+    return InvalidInput(f"{name[:80]}: {problem}", field=name[:80])
