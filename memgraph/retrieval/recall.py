@@ -6,7 +6,7 @@ the legs, their fusion, the modifiers, the pairs of contradictions, the edges an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from memgraph.config.schema import MemorySettings
-from memgraph.errors import ProviderError
 from memgraph.ids import IdSource
 from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.budget import select_within
 from memgraph.policy.placing import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
 from memgraph.policy.ranking import Fused, reciprocal_rank_fusion
-from memgraph.policy.scope import Viewer, narrow
-from memgraph.retrieval import grounds, query
+from memgraph.policy.scope import Viewer
+from memgraph.retrieval import grounds
+from memgraph.retrieval.asking import Embed, NameKeys, Prepared, narrowed, prepared
 from memgraph.retrieval.citation import citation
 from memgraph.retrieval.grounds import Standing
-from memgraph.retrieval.legs import ACTIVE, Legs, Search
+from memgraph.retrieval.legs import Legs, Search
 from memgraph.retrieval.rating import Rated, rating
 from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.database import Database
@@ -38,17 +38,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
-NameKeys = Callable[[str], Collection[str]]
-
 RECEIPT_PREFIX = "rcl_"
 EDGES_PER_MEMORY = 10
 MAX_EDGES_PER_ITEM = 10
 # So many more than are asked for are modified and sorted: no modifier lifts one from below.
 MODIFIED_SURPLUS = 30
 CONTEXT_SURPLUS = 80
-# What an embedding model is given of a query; the rest would hardly move its vector.
-MAX_EMBEDDED_CHARS = 8_192
 
 _MODEL_CHANGED = Degraded(
     code="vector.model_changed",
@@ -85,22 +80,52 @@ def recall(
         AccessDenied: the request reaches further than ``viewer``.
         StorageError: the database cannot be read.
     """
-    view = View(
-        _viewer(request, viewer), request.as_of, STANDING if request.include_superseded else ACTIVE
-    )
-    at = now_ms if request.as_of is None else request.as_of
-    narrowing = Narrowing(view, request, at)
-    told: list[Degraded] = []
-    question = query.read(request.query)
-    vector = _query_vector(request.query, embed, told)
-    keys = name_keys(request.query[: query.MAX_NAMING_CHARS]) if name_keys else ()
+    narrowing = narrowed(request, viewer, now_ms)
+    asked = prepared(request, embed=embed, name_keys=name_keys)
     with database.read() as connection:
-        if model_changed is not None and model_changed(connection):
-            vector = None
-            told.append(_MODEL_CHANGED)
-        return _Answer(connection, request, settings, narrowing, now_ms, exact, held).bundle(
-            question, vector, keys, told, ids.new(RECEIPT_PREFIX)
-        )
+        return _Answer(
+            connection,
+            asked,
+            settings,
+            narrowing,
+            now_ms,
+            exact,
+            held,
+            _model_has_changed(connection, model_changed),
+        ).bundle(ids.new(RECEIPT_PREFIX))
+
+
+def recalled(
+    connection: sa.Connection,
+    asked: Prepared,
+    narrowing: Narrowing,
+    *,
+    settings: MemorySettings,
+    now_ms: int,
+    model_changed: Callable[[sa.Connection], bool] | None = None,
+    held: HeldVectors | None = None,
+) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...]]:
+    """The items of a bundle, on a snapshot that the caller holds, and what they had to do without.
+
+    Args: as of `recall`.
+    """
+    changed = _model_has_changed(connection, model_changed)
+    answer = _Answer(connection, asked, settings, narrowing, now_ms, False, held, changed)
+    found = answer.found()
+    return tuple(found.items), found.degraded
+
+
+def _model_has_changed(
+    connection: sa.Connection, model_changed: Callable[[sa.Connection], bool] | None
+) -> bool:
+    return model_changed is not None and model_changed(connection)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    items: list[RecallItem]
+    cut_reasons: set[str]
+    degraded: tuple[Degraded, ...]
 
 
 @dataclass(frozen=True)
@@ -108,54 +133,25 @@ class _Answer:
     """One recall on one snapshot."""
 
     connection: sa.Connection
-    request: RecallRequest
+    asked: Prepared
     settings: MemorySettings
     narrowing: Narrowing
     now_ms: int
     exact: bool
     held: HeldVectors | None
+    model_changed: bool
 
-    def bundle(
-        self,
-        question: query.Question,
-        vector: NDArray[np.float32] | None,
-        name_keys: Collection[str],
-        told: list[Degraded],
-        receipt_id: str,
-    ) -> Bundle:
-        legs = self._legs(question, vector, name_keys)
-        if vector is not None and recall_queries.has_pending(self.connection):
-            told.append(
-                Degraded(
-                    code="vector.pending",
-                    text="some memories are not embedded yet and were found by their words alone",
-                )
-            )
-        fused = self._fused(legs)
-        top_n = self._top_n
-        view = self.narrowing.view
-        # A replaced memory, shown on demand, is worth half: it may let anyone pass.
-        considered = fused if self.request.include_superseded else fused[: top_n + MODIFIED_SURPLUS]
-        stand = Standing()
-        if self._ties:
-            names = [legs.candidates[each.id].memory_id for each in considered]
-            stand = grounds.standing(self.connection, names, view, self._ties)
-        rate = rating(self.narrowing.at, self.settings, stand).rated
-        ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
-        ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
-        chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
-        shown = {each.candidate.pk for each in chosen}
-        reasons = {"top_n"} if any(each.id not in shown for each in fused) else set()
-        items, over_budget = self._items(chosen, stand)
-        if over_budget:
-            reasons.add("token_budget")
+    def bundle(self, receipt_id: str) -> Bundle:
+        found = self.found()
+        items, reasons = found.items, found.cut_reasons
         edges = []
         if self._ties and items:
             most = MAX_EDGES_PER_ITEM * len(items)
-            found = [item.memory.memory_id for item in items]
+            names = [item.memory.memory_id for item in items]
+            view = self.narrowing.view
             around = View(view.viewer, view.as_of, STANDING)
             edges = recall_graph.edges_around(
-                self.connection, found, around, EDGES_PER_MEMORY, most + 1
+                self.connection, names, around, EDGES_PER_MEMORY, most + 1
             )
             if len(edges) > most:
                 reasons.add("max_edges")
@@ -172,11 +168,50 @@ class _Answer:
                     key=lambda each: each.source_id,
                 )
             ),
-            degraded=(*told, *legs.degraded),
+            degraded=found.degraded,
             cut=bool(reasons),
             cut_reasons=tuple(sorted(reasons)),
             token_cost=sum(item.memory.token_cost for item in items),
         )
+
+    def found(self) -> _Found:
+        told = list(self.asked.degraded)
+        if self.model_changed:
+            told.append(_MODEL_CHANGED)
+        legs = self._legs()
+        if self._vector is not None and recall_queries.has_pending(self.connection):
+            told.append(
+                Degraded(
+                    code="vector.pending",
+                    text="some memories are not embedded yet and were found by their words alone",
+                )
+            )
+        fused = self._fused(legs)
+        top_n = self._top_n
+        # A replaced memory, shown on demand, is worth half: it may let anyone pass.
+        considered = fused if self.request.include_superseded else fused[: top_n + MODIFIED_SURPLUS]
+        stand = Standing()
+        if self._ties:
+            names = [legs.candidates[each.id].memory_id for each in considered]
+            stand = grounds.standing(self.connection, names, self.narrowing.view, self._ties)
+        rate = rating(self.narrowing.at, self.settings, stand).rated
+        ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
+        ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
+        chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
+        shown = {each.candidate.pk for each in chosen}
+        reasons = {"top_n"} if any(each.id not in shown for each in fused) else set()
+        items, over_budget = self._items(chosen, stand)
+        if over_budget:
+            reasons.add("token_budget")
+        return _Found(items, reasons, (*told, *legs.degraded))
+
+    @property
+    def request(self) -> RecallRequest:
+        return self.asked.request
+
+    @property
+    def _vector(self) -> NDArray[np.float32] | None:
+        return None if self.model_changed else self.asked.vector
 
     @cached_property
     def _ties(self) -> Ties:
@@ -186,12 +221,7 @@ class _Answer:
     def _top_n(self) -> int:
         return self.request.top_n or self.settings.retrieval.top_n
 
-    def _legs(
-        self,
-        question: query.Question,
-        vector: NDArray[np.float32] | None,
-        name_keys: Collection[str],
-    ) -> Legs:
+    def _legs(self) -> Legs:
         retrieval = self.settings.retrieval
         with_replaced = self.request.as_of is not None or recall_graph.has_replaced(self.connection)
         search = Search(
@@ -204,6 +234,7 @@ class _Answer:
             self.exact,
             self.held,
         )
+        question, vector = self.asked.question, self._vector
         if not question.words and vector is None:
             legs = Legs()
             legs.put(
@@ -211,7 +242,7 @@ class _Answer:
                 recall_queries.by_filters(self.connection, self.narrowing, retrieval.top_k_text),
             )
             return legs
-        return search.gather(question, vector, name_keys)
+        return search.gather(question, vector, self.asked.name_keys)
 
     def _fused(self, legs: Legs) -> list[Fused[int]]:
         retrieval = self.settings.retrieval
@@ -301,33 +332,3 @@ def _item(
         contradicted_by=stand.contradicted_by.get(memory.memory_id, ()),
         brought_by=each.brought_by,
     )
-
-
-def _viewer(request: RecallRequest, granted: Viewer) -> Viewer:
-    return narrow(
-        granted,
-        clearance=request.clearance,
-        project_ids=request.project_ids,
-        session_ids=request.session_scope_ids,
-        scopes=request.scopes,
-        agent_id=request.agent_id,
-    )
-
-
-def _query_vector(
-    text: str, embed: Embed | None, told: list[Degraded]
-) -> NDArray[np.float32] | None:
-    """The query's vector; None when there is no model, it failed, or there is nothing to embed."""
-    if embed is None or not text.strip():
-        return None
-    try:
-        vector = embed([text[:MAX_EMBEDDED_CHARS]])[0]
-    except ProviderError as error:
-        told.append(
-            Degraded(
-                code="vector.provider_failed",
-                text=f"the embedding model failed ({error.code}); the words alone were searched",
-            )
-        )
-        return None
-    return vector if vector.any() else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memgraph.providers.reranking import RerankingProvider
-    from memgraph.retrieval.recall import Embed
+    from memgraph.retrieval.asking import Embed
 
 
 def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:

@@ -1,0 +1,89 @@
+"""What is done with a request before a snapshot is opened: its reader, its words, its vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memgraph.errors import ProviderError
+from memgraph.model.recall import Degraded, RecallRequest
+from memgraph.policy.scope import Viewer, narrow
+from memgraph.retrieval import query
+from memgraph.retrieval.legs import ACTIVE
+from memgraph.storage.narrowing import Narrowing
+from memgraph.storage.visibility import STANDING, View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
+NameKeys = Callable[[str], Collection[str]]
+
+# What an embedding model is given of a query; the rest would hardly move its vector.
+MAX_EMBEDDED_CHARS = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request and all that needs no database; made while no transaction is open.
+
+    Attributes:
+        vector: shape (dimensions,), unit norm; None: there is none.
+        name_keys: the canonical names in the query.
+        degraded: what went wrong on the way.
+    """
+
+    request: RecallRequest
+    question: query.Question
+    vector: NDArray[np.float32] | None
+    name_keys: Collection[str]
+    degraded: tuple[Degraded, ...]
+
+
+def prepared(
+    request: RecallRequest, *, embed: Embed | None, name_keys: NameKeys | None
+) -> Prepared:
+    """What `recall` does before it opens a snapshot; ``embed``, ``name_keys``: as there."""
+    told: list[Degraded] = []
+    vector = _query_vector(request.query, embed, told)
+    keys = name_keys(request.query[: query.MAX_NAMING_CHARS]) if name_keys else ()
+    return Prepared(request, query.read(request.query), vector, keys, tuple(told))
+
+
+def narrowed(request: RecallRequest, viewer: Viewer, now_ms: int) -> Narrowing:
+    """What a request may find. Raises AccessDenied: it reaches further than ``viewer``."""
+    statuses = STANDING if request.include_superseded else ACTIVE
+    view = View(_viewer(request, viewer), request.as_of, statuses)
+    return Narrowing(view, request, now_ms if request.as_of is None else request.as_of)
+
+
+def _viewer(request: RecallRequest, granted: Viewer) -> Viewer:
+    return narrow(
+        granted,
+        clearance=request.clearance,
+        project_ids=request.project_ids,
+        session_ids=request.session_scope_ids,
+        scopes=request.scopes,
+        agent_id=request.agent_id,
+    )
+
+
+def _query_vector(
+    text: str, embed: Embed | None, told: list[Degraded]
+) -> NDArray[np.float32] | None:
+    """The query's vector; None when there is no model, it failed, or there is nothing to embed."""
+    if embed is None or not text.strip():
+        return None
+    try:
+        vector = embed([text[:MAX_EMBEDDED_CHARS]])[0]
+    except ProviderError as error:
+        told.append(
+            Degraded(
+                code="vector.provider_failed",
+                text=f"the embedding model failed ({error.code}); the words alone were searched",
+            )
+        )
+        return None
+    return vector if vector.any() else None
