@@ -20,7 +20,7 @@ from ingest.candidates import (
     lines,
 )
 from ingest.reasons import Part
-from memgraph.errors import ProviderRejected, ProviderUnavailable
+from memgraph.errors import ExtraMissing, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import EdgeType, MemoryType
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Propose = Callable[[str], "Proposals | None"]
 # After so many files in a row the provider is taken to be down, and the rest goes without it.
 GIVE_UP_AFTER = 3
 _FORMATS = ("markdown", "prose")
-_DOWN = (ProviderUnavailable.code, ProviderRejected.code)
+_DOWN = (ProviderUnavailable.code, ProviderRejected.code, ExtraMissing.code)
 _PART_WEIGHT = 0.6
 _MAX_QUOTE_CHARS = 500
 

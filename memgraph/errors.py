@@ -27,6 +27,7 @@
     │   └── SqliteUnsuitable         storage.sqlite_unsuitable
     ├── ProviderError                provider.error
     │   ├── ProviderUnavailable      provider.unavailable
+    │   │   └── ExtraMissing         extra.missing
     │   ├── ProviderRejected         provider.rejected
     │   └── ProviderAnswerInvalid    provider.answer_invalid
     ├── IngestRejected               ingest.rejected
@@ -34,7 +35,6 @@
     ├── JournalBroken                journal.broken
     ├── JobFailed                    job.failed
     ├── ToolRefused                  tool.refused
-    ├── ExtraMissing                 extra.missing
     └── BenchFailed                  bench.failed
 """
 
@@ -165,6 +165,16 @@ class ProviderUnavailable(ProviderError):
     code = "provider.unavailable"
 
 
+class ExtraMissing(ProviderUnavailable):
+    """A package that only some parts need is not installed; the message names the extra.
+
+    Whoever goes on without a model that cannot be reached goes on without its package, too. Not
+    worth trying again in the same process. ``details["extra"]`` is the name of the extra.
+    """
+
+    code = "extra.missing"
+
+
 class ProviderRejected(ProviderError):
     """Not worth trying again unchanged: 401, 403, 400, unknown model."""
 
@@ -203,12 +213,6 @@ class ToolRefused(MemgraphError):
     """A tool of a language model answered with an error; ``details["cause"]`` is its code."""
 
     code = "tool.refused"
-
-
-class ExtraMissing(MemgraphError):
-    """A package that only some commands need is not installed; the message names the extra."""
-
-    code = "extra.missing"
 
 
 class BenchFailed(MemgraphError):

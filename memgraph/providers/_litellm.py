@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import tenacity
 
 from memgraph.errors import (
+    ExtraMissing,
     InvalidConfig,
     ProviderAnswerInvalid,
     ProviderError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
+EXTRA: Final = "litellm"
 MAX_WAIT_S: Final = 30.0
 """Longest pause before another attempt; a provider that asks for more is not asked again."""
 
@@ -90,6 +92,7 @@ def call(
         litellm's response object.
 
     Raises:
+        ExtraMissing: litellm is not installed.
         ProviderUnavailable: still timing out, refused, 429 or 5xx after the last attempt.
         ProviderRejected: the key, the model or the request is not accepted.
         ProviderAnswerInvalid: the answer is not what litellm can read.
@@ -111,7 +114,7 @@ def call(
 
 
 def _may_pass(error: BaseException) -> bool:
-    if not isinstance(error, ProviderUnavailable):
+    if not isinstance(error, ProviderUnavailable) or isinstance(error, ExtraMissing):
         return False
     return bool(error.details.get("retry_after_s", 0.0) <= MAX_WAIT_S)
 
@@ -131,8 +134,8 @@ def _pause_s(first_wait_s: float) -> Callable[[tenacity.RetryCallState], float]:
 
 
 def _call_once(connection: Connection, operation: str, request: dict[str, Any]) -> Any:
+    openai, httpx = _module("openai"), _module("httpx")
     function = getattr(_litellm(), operation)
-    openai, httpx = importlib.import_module("openai"), importlib.import_module("httpx")
     expected = (openai.OpenAIError, httpx.HTTPError, OSError, RuntimeError, *_PARSING_ERRORS)
     _calling.now = True
     try:
@@ -154,11 +157,15 @@ def _call_once(connection: Connection, operation: str, request: dict[str, Any]) 
 
 
 def load(*, chat: bool = False) -> None:
-    """Load what a call needs, so that the time for a call is not spent on it. Takes seconds."""
+    """Load what a call needs, so that the time for a call is not spent on it. Takes seconds.
+
+    Raises:
+        ExtraMissing: litellm is not installed.
+    """
     _litellm()
     # httpx and openai put off loading the latter two until their first request.
     for name in ("httpx", "openai", "httpcore", *(("openai.resources",) if chat else ())):
-        importlib.import_module(name)
+        _module(name)
 
 
 def bounded_client(seconds: float) -> Any:
@@ -168,7 +175,7 @@ def bounded_client(seconds: float) -> Any:
     """
     from memgraph.providers._bounded import bound
 
-    handler = importlib.import_module("litellm.llms.custom_httpx.http_handler").HTTPHandler()
+    handler = _module("litellm.llms.custom_httpx.http_handler").HTTPHandler()
     bound(handler.client, seconds)
     return handler
 
@@ -188,7 +195,7 @@ def _litellm() -> ModuleType:
         # Set only for the import: without them it fetches a price list and reads a .env file.
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
-        litellm = importlib.import_module("litellm")
+        litellm = _module("litellm")
         litellm.telemetry = False  # type: ignore[attr-defined]  # a plain module attribute
         litellm.suppress_debug_info = True  # type: ignore[attr-defined]  # it prints otherwise
         # litellm reads max_retries=0 as "unset": without this it triples every attempt.
@@ -196,6 +203,18 @@ def _litellm() -> ModuleType:
         _silence_schema_warnings()
         logging.getLogger("LiteLLM").addFilter(_silence)
         return litellm
+
+
+def _module(name: str) -> ModuleType:
+    """A module of the extra. Raises ExtraMissing, also where a part of litellm is not there."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise ExtraMissing(
+            f"this model is reached through litellm, and {error.name or name} is not installed:"
+            f" pip install 'memgraph[{EXTRA}]'",
+            extra=EXTRA,
+        ) from error
 
 
 def _silence_schema_warnings() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -16,12 +17,12 @@ from memgraph.audit.journal import Entry, Head
 from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import Clock
 from memgraph.config import Settings
-from memgraph.errors import DatabaseCorrupt, JournalBroken, MemgraphError
+from memgraph.errors import DatabaseCorrupt, ExtraMissing, JournalBroken, MemgraphError
 from memgraph.ids import IdSource
 from memgraph.log import open_log
 from memgraph.model.enums import MemoryKind
 from memgraph.paths import OrchestratorPaths
-from memgraph.providers.embedding import EmbeddingProvider
+from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
 from memgraph.service.background import Background
 from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
 from memgraph.service.life.couriers import Couriers
@@ -204,6 +205,8 @@ class Opened:
             if set(embeddings.error_counts(connection)) - {NOTHING_TO_EMBED}:
                 found.append("embedding.failing")
             events_fail = event_rows.failing(connection)
+        if self._lacks_litellm():
+            found.append(ExtraMissing.code)
         if self.rerank_failed:
             found.append("reranker.failing")
         if self.naming.fast_failure is not None:
@@ -213,6 +216,13 @@ class Opened:
         if events_fail or self.events.failing:
             found.append("events.failing")
         return found + shortcomings(self, self.clock.now_ms())
+
+    def _lacks_litellm(self) -> bool:
+        """Whether a model is to be asked through litellm, which is not installed."""
+        asked = (self.embedding, self.reranker, self.llm)
+        names = [each.name for each in asked if each is not None]
+        names.append(self.settings.memory.extractor.provider)
+        return any(name.startswith(LITELLM_PREFIX) for name in names) and not find_spec("litellm")
 
     @property
     def busy(self) -> bool:

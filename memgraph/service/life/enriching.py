@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.audit.journal import Entry
-from memgraph.errors import MemgraphError, ProviderError, ProviderUnavailable
+from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
 from memgraph.service.naming import MAX_KEPT_NAMES, names_of
@@ -188,7 +188,7 @@ class _Run:
             self._reject(error.code, group[0].memory_id)
             if self.refused[provider] >= MAX_REFUSED:
                 self.error = error
-        elif isinstance(error, ProviderError):
+        elif isinstance(error, ProviderError) and not isinstance(error, ExtraMissing):
             self.error = error
         elif provider not in self.told:
             self.told.add(provider)

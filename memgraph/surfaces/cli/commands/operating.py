@@ -10,6 +10,7 @@ import typer
 
 from memgraph.errors import (
     DatabaseCorrupt,
+    ExtraMissing,
     InvalidInput,
     JournalBroken,
     MemgraphError,
@@ -279,7 +280,8 @@ def _model(name: str | None, dimensions: int | None) -> str:
 def _stopped(code: str | None) -> MemgraphError | None:
     if code is None:
         return None
-    return ProviderError(f"the provider failed ({code}); what is left stays pending")
+    kind = ExtraMissing if code == ExtraMissing.code else ProviderError
+    return kind(f"the provider failed ({code}); what is left stays pending")
 
 
 def _found(report: VerifyReport, orchestrator: str) -> MemgraphError:
