@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from memgraph.errors import MemgraphError
 from memgraph.policy.scope import Viewer
 from memgraph.service.opened import Opened, Transaction
 from memgraph.storage.visibility import View
@@ -44,3 +45,19 @@ class Handle:
     def _tell_soon(self, opened: Opened) -> None:
         if self._service.embeds_in_background and opened.events.wanted:
             opened.courier.wake()
+
+    def _write_receipts(self, opened: Opened, *, enough: bool) -> None:
+        if self._service.embeds_in_background:
+            # A few are written soon, too: another process may be about to retire what they name.
+            if enough:
+                opened.background.wake()
+            elif opened.receipts.waiting:
+                opened.background.wake_later()
+            return
+        if not enough:
+            return
+        try:
+            opened.receipts.flush()
+        except MemgraphError as error:
+            # They are kept for the next try; the answer does not depend on them.
+            opened.log.failure("receipts.flush", error)

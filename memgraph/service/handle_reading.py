@@ -10,7 +10,6 @@ from memgraph.clock import parse_time
 from memgraph.errors import (
     AccessDenied,
     InvalidInput,
-    MemgraphError,
     MemoryDisabled,
     StorageError,
 )
@@ -20,7 +19,6 @@ from memgraph.model.receipts import Receipt
 from memgraph.model.values import Memory, validated
 from memgraph.service import reading
 from memgraph.service.handle import Handle
-from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 
 if TYPE_CHECKING:
@@ -176,22 +174,6 @@ class ReadingHandle(Handle):
             paths = self._service.paths(self.name)
             settings = self._service.settings(self.name).memory.bulletin
             return without_database(paths.bulletins, settings, self.viewer, error)
-
-    def _write_receipts(self, opened: Opened, *, enough: bool) -> None:
-        if self._service.embeds_in_background:
-            # A few are written soon, too: another process may be about to retire what they name.
-            if enough:
-                opened.background.wake()
-            elif opened.receipts.waiting:
-                opened.background.wake_later()
-            return
-        if not enough:
-            return
-        try:
-            opened.receipts.flush()
-        except MemgraphError as error:
-            # They are kept for the next try; the answer does not depend on them.
-            opened.log.failure("receipts.flush", error)
 
 
 def _edge_types(given: Collection[EdgeType | str]) -> list[EdgeType]:

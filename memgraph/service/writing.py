@@ -79,6 +79,7 @@ class Prepared:
             scope=given.scope.value,
             scope_id=given.scope_id,
             agent_id=given.agent_id,
+            item_id=given.item_id,
         )
 
 

@@ -54,6 +54,7 @@ class Turn(NamedTuple):
     scope: str
     scope_id: str | None
     agent_id: str | None
+    item_id: str | None
 
 
 _SAME_TURNS = (
