@@ -1,0 +1,166 @@
+"""Items of a key-value store as memories: what they are called, and how their values are written.
+
+An item is a JSON object under a namespace (a path of labels) and a key. Its memory's ``item_id``
+holds both, so that one index finds an item, and all items below a namespace are one range of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from memgraph.errors import InvalidInput
+from memgraph.model.values import MAX_CONTENT_CHARS, MAX_NAME_CHARS
+
+Namespace = tuple[str, ...]
+
+ITEM_TAG: Final = "store-item"
+"""The tag of every item: who works on statements leaves such memories out."""
+MAX_LABELS: Final = 60
+MAX_DEPTH: Final = 100
+"""How deep objects and lists of a value may lie in one another."""
+DIFFERENT: Final = " ·"
+"""Behind a text that would else be taken for the one that it replaces."""
+
+_ROOT = "store/"
+_AFTER_ROOT = "store0"
+_PLAIN = (str, bool, int, type(None))
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-f]{4})')
+_SPACES = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def checked(namespace: Sequence[str]) -> Namespace:
+    """A namespace whose labels can be joined by dots.
+
+    Raises:
+        InvalidInput: a label is empty, no text, or holds a dot; or there are over 60 labels.
+    """
+    for label in namespace:
+        if not isinstance(label, str) or not label or "." in label:
+            raise InvalidInput(
+                "a label of a namespace is text without dots, and not empty", field="namespace"
+            )
+    if len(namespace) > MAX_LABELS:
+        raise InvalidInput(f"a namespace has at most {MAX_LABELS} labels", field="namespace")
+    return tuple(namespace)
+
+
+def item_id(namespace: Namespace, key: str) -> str:
+    """``store/users.alice..prefs`` for ``("users", "alice")`` and ``prefs``.
+
+    No label is empty or holds a dot, so the first two dots end the namespace, whatever the key is.
+
+    Raises:
+        InvalidInput: see ``checked``; or the id would be longer than 512 characters.
+    """
+    found = f"{_ROOT}{'.'.join(checked(namespace))}..{key}"
+    if len(found) > MAX_NAME_CHARS:
+        raise InvalidInput(
+            f"a namespace and a key together are at most {MAX_NAME_CHARS - len(_ROOT) - 2}"
+            " characters",
+            field="key",
+        )
+    return found
+
+
+def parse_item_id(given: str) -> tuple[Namespace, str]:
+    """The namespace and the key of an ``item_id`` of this module."""
+    path, _, key = given.removeprefix(_ROOT).partition("..")
+    return tuple(path.split(".")) if path else (), key
+
+
+def within(prefix: Namespace) -> tuple[str, str]:
+    """[first, last) of the ids of all items in a namespace and below it, ordered by code point."""
+    if not checked(prefix):
+        return _ROOT, _AFTER_ROOT
+    path = _ROOT + ".".join(prefix)
+    # "/" is the character after ".".
+    return f"{path}.", f"{path}/"
+
+
+def after(namespace: Namespace) -> str:
+    """What follows, in order, on the ids of just this namespace."""
+    return f"{_ROOT}{'.'.join(namespace)}./"
+
+
+def tags_of(namespace: Namespace, *, searched: bool) -> tuple[str, ...]:
+    """The tags of an item: those of all its namespaces if searches are to find it."""
+    below = range(len(namespace) + 1) if searched else ()
+    return (ITEM_TAG, *(search_tag(namespace[:depth]) for depth in below))
+
+
+def search_tag(prefix: Namespace) -> str:
+    """The tag that items of a namespace and below it have, if searches are to find them."""
+    return _ROOT + ".".join(prefix)
+
+
+def value_text(value: Mapping[str, Any]) -> str:
+    """A value as text that ``value_of`` reads: JSON whose lines and tabs are such.
+
+    In plain JSON a line that follows a break begins with the letter ``n`` of its escape, and its
+    first word would not be found.
+
+    Raises:
+        InvalidInput: it is no plain JSON, deeper than 100, or over 31,998 characters.
+    """
+    plain = _ESCAPE.sub(lambda found: _SPACES.get(found[0], found[0]), plain_text(value))
+    most = MAX_CONTENT_CHARS - len(DIFFERENT)
+    if len(plain) > most:
+        raise InvalidInput(f"a value is at most {most:,} characters as JSON", field="value")
+    return plain
+
+
+def plain_text(value: Mapping[str, Any]) -> str:
+    """A value as JSON. Raises InvalidInput: it would not come back as it is."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput("a value is a JSON object", field="value")
+    _check(value, 0)
+    try:
+        text = json.dumps(dict(value), ensure_ascii=False, default=_as_dict)
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInput("a value holds a lone surrogate", field="value") from None
+    except ValueError:
+        raise InvalidInput("a number of a value is too long", field="value") from None
+    return text
+
+
+def value_of(text: str) -> dict[str, Any]:
+    """The value that ``value_text`` or ``plain_text`` wrote; what follows it is passed over.
+
+    Raises:
+        ValueError: there is none.
+    """
+    value, _ = _DECODER.raw_decode(text)
+    return dict(value)
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    # What the check let through and json does not know is a mapping of another class.
+    return dict(value)
+
+
+def _check(value: Any, depth: int) -> None:
+    """Raises InvalidInput: JSON would change it, or cannot hold it."""
+    if isinstance(value, _PLAIN):
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInput("a number of a value is not finite", field="value")
+        return
+    if depth == MAX_DEPTH:
+        raise InvalidInput(f"a value is deeper than {MAX_DEPTH}", field="value")
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise InvalidInput("a key of a value is no text", field="value")
+        for each in value.values():
+            _check(each, depth + 1)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _check(each, depth + 1)
+    else:
+        raise InvalidInput(f"a {type(value).__name__} is no JSON", field="value")

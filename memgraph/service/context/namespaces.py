@@ -1,0 +1,262 @@
+"""A key-value store of JSON objects in namespaces, each item a memory with its history.
+
+The stores of other frameworks stand on it. An item that is put again is corrected, one that is
+deleted is retracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+import sqlalchemy as sa
+
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.enums import CapturedBy, MemoryKind, Scope, Sensitivity, SourceType
+from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
+from memgraph.model.receipts import Receipt, ReceiptItem
+from memgraph.model.values import MemoryInput, Source, validated
+from memgraph.policy import namespaces as rules
+from memgraph.policy import value_filters
+from memgraph.policy.namespaces import Namespace
+from memgraph.policy.scope import Reason, ScopeFacts, visible
+from memgraph.retrieval.recall import RECEIPT_PREFIX
+from memgraph.service.context.namespace_items import (
+    ItemPut,
+    StoredItem,
+    holds,
+    input_of,
+    item_of,
+)
+from memgraph.service.context.namespace_writing import write_all
+from memgraph.service.handle import Handle
+from memgraph.service.handle_reading import ReadingHandle
+from memgraph.service.opened import Opened
+from memgraph.service.recalling import answer
+from memgraph.storage import memories, namespace_queries
+from memgraph.storage.namespace_queries import Place
+
+PURPOSE: Final = "store.search"
+IMPORTANCE: Final = 20
+"""Below that of a plain memory (50): what programs keep does not crowd out what was told."""
+_SOURCE = Source(source_type=SourceType.WORKFLOW_OUTPUT, captured_by=CapturedBy.SYSTEM)
+_AT_A_TIME = 256
+
+
+class NamespaceHandle(ReadingHandle):
+    """The items that a handle keeps in one scope. Thread-safe; several processes may share them.
+
+    Args:
+        handle: whose viewer sees the items, and whom the journal names; an agent's own handle
+            keeps items of that agent.
+        scope, scope_id: where they are kept.
+        sensitivity, importance: of the items' memories.
+
+    Raises:
+        InvalidInput: a field cannot be; a scope without its id, or global with one.
+        AccessDenied: the handle would not see what it stores.
+    """
+
+    def __init__(
+        self,
+        handle: Handle,
+        *,
+        scope: Scope | str = Scope.GLOBAL,
+        scope_id: str | None = None,
+        sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
+        importance: int = IMPORTANCE,
+    ) -> None:
+        super().__init__(handle._service, handle.name, viewer=handle.viewer, actor=handle.actor)
+        self._fields: dict[str, Any] = {
+            "kind": MemoryKind.FACT,
+            "scope": scope,
+            "scope_id": scope_id,
+            "sensitivity": sensitivity,
+            "importance": importance,
+            "agent_id": self.viewer.agent_id,
+            # It is there until it is deleted: what fades is what was told.
+            "decay_rate": 0.0,
+            "source": _SOURCE,
+        }
+        kept = validated(MemoryInput, {**self._fields, "content": "-"})
+        facts = ScopeFacts(kept.scope, kept.scope_id, kept.sensitivity, kept.agent_id)
+        verdict = visible(self.viewer, facts)
+        if not verdict.allowed:
+            self._deny(verdict.reason)
+        self._scope, self._scope_id = kept.scope, kept.scope_id
+        self._place = Place(self._view, kept.scope.value, kept.scope_id, kept.agent_id)
+
+    def items(
+        self, names: Sequence[tuple[Namespace, str]], *, refresh: bool = True
+    ) -> list[StoredItem | None]:
+        """The items of these namespaces and keys, None for those that are not there.
+
+        Args:
+            refresh: those that expire stay their whole time again.
+
+        Raises:
+            InvalidInput: a namespace or key cannot be one.
+        """
+        ids = [rules.item_id(namespace, key) for namespace, key in names]
+        with self._service.opened(self.name) as opened:
+            now = opened.clock.now_ms()
+            with opened.database.read() as connection:
+                rows = namespace_queries.standing(connection, self._place, ids)
+            # Of two that share a name the newer one counts.
+            found = {row.item_id: item_of(row) for row in rows if holds(row, now)}
+            if refresh:
+                self._refresh(opened, list(found.values()))
+            return [found.get(one) for one in ids]
+
+    def search(
+        self,
+        prefix: Namespace,
+        *,
+        query: str = "",
+        wanted: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh: bool = True,
+    ) -> list[StoredItem]:
+        """Items in a namespace and below it: those that answer a query, then the others.
+
+        Recall finds and ranks what answers; without a query, and behind what answers, the item
+        that was put last comes first. A receipt names what is handed out.
+
+        Args:
+            wanted: a filter over the values, see ``value_filters``.
+            limit, offset: 0 or more.
+            refresh: as in ``items``.
+
+        Raises:
+            InvalidInput: the prefix, the filter or a number cannot be.
+        """
+        if limit < 0 or offset < 0:
+            raise InvalidInput("limit and offset are 0 or more", field="limit")
+        value_filters.check(wanted or {})
+        most = offset + limit
+        with self._service.opened(self.name) as opened:
+            bundle = self._answers(opened, prefix, query, MAX_TOP_N if wanted else most)
+            recalled = {} if bundle is None else {one.memory.memory_id: one for one in bundle.items}
+            ranked = self._ranked(recalled, wanted or {})
+            with opened.database.read() as connection:
+                now = opened.clock.now_ms()
+                rest = self._newest(connection, prefix, wanted or {}, ranked, at=now, most=most)
+            shown = [*ranked, *rest][offset:most]
+            items = [
+                ReceiptItem(one.memory_id, one.score or 0.0, *_reasons(recalled, one))
+                for one in shown
+            ]
+            receipt = Receipt(
+                receipt_id=opened.ids.new(RECEIPT_PREFIX) if bundle is None else bundle.receipt_id,
+                at=now,
+                query=query,
+                asked={"purpose": PURPOSE, "namespace": list(prefix)},
+                items=tuple(items),
+            )
+            self._write_receipts(opened, enough=opened.receipts.add(receipt))
+            if refresh:
+                self._refresh(opened, shown)
+            return shown
+
+    def namespaces(self, prefix: Namespace = ()) -> list[Namespace]:
+        """Every namespace at or below a prefix that holds an item, sorted. Reads no values."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            now = opened.clock.now_ms()
+            return sorted(namespace_queries.namespaces(connection, self._place, prefix, at=now))
+
+    def put_all(self, puts: Sequence[ItemPut]) -> None:
+        """Store and delete items in one transaction; the last put of a key counts.
+
+        Raises:
+            InvalidInput: a namespace, key, value or time cannot be one; nothing was written.
+        """
+        last = {rules.item_id(put.namespace, put.key): put for put in puts}
+        given = {
+            one: None if put.value is None else input_of(put, self._fields)
+            for one, put in last.items()
+        }
+        if not given:
+            return
+        with self._service.opened(self.name) as opened:
+            prepare = opened.writer.prepare
+            drafts = {one: None if each is None else prepare(each) for one, each in given.items()}
+            with opened.transaction(self.actor) as transaction:
+                write_all(opened, transaction, self._place, drafts)
+            self._embed_soon(opened)
+
+    def _deny(self, reason: Reason) -> NoReturn:
+        with self._service.opened(self.name) as opened:
+            opened.log.warning("access.denied", actor=self.actor, reason=reason.value)
+        raise AccessDenied("the handle would not see what it stores", reason=reason.value)
+
+    def _answers(self, opened: Opened, prefix: Namespace, query: str, top_n: int) -> Bundle | None:
+        """What recall finds below a prefix; None: there is nothing to ask."""
+        if not query.strip() or not top_n:
+            return None
+        scope, scope_id = self._scope, self._scope_id
+        fields = {
+            "query": query,
+            "top_n": min(top_n, MAX_TOP_N),
+            "kinds": (MemoryKind.FACT,),
+            "tags": (rules.search_tag(rules.checked(prefix)),),
+            "scopes": (scope,),
+            "project_ids": (scope_id,) if scope is Scope.PROJECT else None,
+            "session_scope_ids": (scope_id,) if scope is Scope.SESSION else None,
+        }
+        return answer(opened, self.viewer, validated(RecallRequest, fields))
+
+    def _ranked(
+        self, recalled: Mapping[str, RecallItem], wanted: Mapping[str, Any]
+    ) -> list[StoredItem]:
+        """Those of what was recalled that are items of this place and pass the filter."""
+        found = [
+            item_of(each.memory, each.score)
+            for each in recalled.values()
+            if rules.ITEM_TAG in each.memory.tags and each.memory.agent_id == self.viewer.agent_id
+        ]
+        return [each for each in found if value_filters.matches(each.value, wanted)]
+
+    def _newest(
+        self,
+        connection: sa.Connection,
+        prefix: Namespace,
+        wanted: Mapping[str, Any],
+        ranked: Sequence[StoredItem],
+        *,
+        at: int,
+        most: int,
+    ) -> list[StoredItem]:
+        """What fills an answer up to ``most`` items: the last put first, as far as it is needed."""
+        missing = max(most - len(ranked), 0)
+        if not missing:
+            return []
+        known = {each.name for each in ranked}
+        limit = None if wanted else most
+        keys = namespace_queries.newest(connection, self._place, prefix, at=at, limit=limit)
+        found: list[StoredItem] = []
+        for start in range(0, len(keys), _AT_A_TIME):
+            for row in namespace_queries.by_key(connection, keys[start : start + _AT_A_TIME]):
+                each = item_of(row)
+                if each.name not in known and value_filters.matches(each.value, wanted):
+                    known.add(each.name)
+                    found.append(each)
+                    if len(found) == missing:
+                        return found
+        return found
+
+    def _refresh(self, opened: Opened, items: Sequence[StoredItem]) -> None:
+        expiring = [each for each in items if each.ttl is not None]
+        if not expiring:
+            return
+        with opened.database.write() as connection:
+            now = opened.clock.now_ms()
+            for each in expiring:
+                memories.update(connection, each.memory_id, valid_until=now + (each.ttl or 0))
+
+
+def _reasons(
+    recalled: Mapping[str, RecallItem], item: StoredItem
+) -> tuple[Mapping[str, int], Mapping[str, float]]:
+    found = recalled.get(item.memory_id)
+    return ({}, {}) if found is None else (found.legs, found.modifiers)

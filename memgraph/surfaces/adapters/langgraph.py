@@ -1,0 +1,203 @@
+"""LangGraph's long-term memory: a ``BaseStore`` over one orchestrator.
+
+Needs the extra ``memgraph[langgraph]``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from memgraph.errors import ExtraMissing, InvalidInput
+from memgraph.model.enums import Scope, Sensitivity
+from memgraph.service.context.namespace_items import ItemPut, StoredItem
+from memgraph.service.context.namespaces import IMPORTANCE, NamespaceHandle
+from memgraph.service.orchestrator import Orchestrator
+
+try:
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        Item,
+        ListNamespacesOp,
+        MatchCondition,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        TTLConfig,
+        get_text_at_path,
+        validate_op_namespace,
+    )
+except ImportError as error:
+    raise ExtraMissing(
+        "LangGraph's store is not installed: pip install 'memgraph[langgraph]'"
+    ) from error
+
+Namespace = tuple[str, ...]
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MS_PER_MINUTE = 60_000
+_WHOLE = "$"
+
+
+class MemgraphStore(BaseStore):
+    """Items in namespaces, kept as memories of one orchestrator. Thread-safe.
+
+    An item that is put again is a correction of the one before, which stays in the history; a
+    deleted one is retracted. Searches with a query are recall; what recall does not find follows
+    with no score, the last put first, as without a query. In a batch all reads come before all
+    writes, the last put of a key counts, and writes are one transaction.
+
+    Args:
+        orchestrator: whose memory it is; its viewer and actor are those of the store.
+        scope, scope_id: where the items are kept, ``global``, ``project`` or ``session``. Stores of
+            several scopes do not see one another's items.
+        sensitivity: of the items.
+        importance: of the items, 0..100.
+        fields: paths of what searches find an item by, as ``index`` of ``put``; None: all of it.
+        ttl: ``default_ttl`` in minutes and ``refresh_on_read``. What has expired is not shown.
+
+    Raises:
+        InvalidInput, AccessDenied: see ``NamespaceHandle``.
+    """
+
+    __slots__ = ("_fields", "_items", "ttl_config")
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        orchestrator: Orchestrator,
+        *,
+        scope: Scope | str = Scope.GLOBAL,
+        scope_id: str | None = None,
+        sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
+        importance: int = IMPORTANCE,
+        fields: Sequence[str] | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        self._items = NamespaceHandle(
+            orchestrator,
+            scope=scope,
+            scope_id=scope_id,
+            sensitivity=sensitivity,
+            importance=importance,
+        )
+        self._fields = None if fields is None else tuple(fields)
+        self.ttl_config = ttl
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do operations and give their answers, in order; None for a put.
+
+        Raises:
+            InvalidNamespaceError: a label of a namespace is empty, no text, or holds a dot.
+            InvalidInput: a value is no plain JSON or over 31,998 characters, a namespace and a key
+                together are over 504, a filter or a number cannot be; nothing was written.
+            StorageError: the database cannot be used.
+        """
+        asked = list(ops)
+        for op in asked:
+            validate_op_namespace(op)
+        answers = [self._read(op) for op in asked]
+        self._items.put_all([self._put(op) for op in asked if isinstance(op, PutOp)])
+        return answers
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """``batch`` in a thread of its own, so that the event loop goes on."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def _read(self, op: Op) -> Result:
+        if isinstance(op, GetOp):
+            [found] = self._items.items([(op.namespace, op.key)], refresh=op.refresh_ttl)
+            return None if found is None else _item(found)
+        if isinstance(op, SearchOp):
+            found_items = self._items.search(
+                op.namespace_prefix,
+                query=op.query or "",
+                wanted=op.filter,
+                limit=op.limit,
+                offset=op.offset,
+                refresh=op.refresh_ttl,
+            )
+            return [_search_item(each) for each in found_items]
+        if isinstance(op, ListNamespacesOp):
+            return self._namespaces(op)
+        if isinstance(op, PutOp):
+            return None
+        raise InvalidInput(f"a {type(op).__name__} is no operation of a store")
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+        if op.limit < 0 or op.offset < 0:
+            raise InvalidInput("limit and offset are 0 or more", field="limit")
+        conditions = op.match_conditions or ()
+        found: Iterable[Namespace] = (
+            each
+            for each in self._items.namespaces(_common_prefix(conditions))
+            if all(_fits(condition, each) for condition in conditions)
+        )
+        if op.max_depth is not None:
+            found = sorted({each[: op.max_depth] for each in found})
+        return list(found)[op.offset : op.offset + op.limit]
+
+    def _put(self, op: PutOp) -> ItemPut:
+        ttl = None if op.ttl is None else round(op.ttl * _MS_PER_MINUTE)
+        return ItemPut(op.namespace, op.key, op.value, self._texts(op), ttl)
+
+    def _texts(self, op: PutOp) -> tuple[str, ...] | None:
+        """What searches find an item by; None: all of it."""
+        if op.index is False:
+            return ()
+        paths = self._fields if op.index is None else tuple(op.index)
+        if op.value is None or paths is None or _WHOLE in paths:
+            return None
+        return tuple(text for path in paths for text in get_text_at_path(op.value, path))
+
+
+def _common_prefix(conditions: Sequence[MatchCondition]) -> Namespace:
+    """The longest path without a wildcard that what fits begins with."""
+    found: Namespace = ()
+    for condition in conditions:
+        if condition.match_type == "prefix":
+            plain = condition.path
+            if "*" in plain:
+                plain = plain[: plain.index("*")]
+            found = max(found, plain, key=len)
+    return found
+
+
+def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
+    if condition.match_type not in ("prefix", "suffix"):
+        raise InvalidInput("a match is a prefix or a suffix", field="match_type")
+    size = len(condition.path)
+    if size > len(namespace):
+        return False
+    start = 0 if condition.match_type == "prefix" else len(namespace) - size
+    part = namespace[start : start + size]
+    return all(wanted in ("*", label) for wanted, label in zip(condition.path, part, strict=True))
+
+
+def _item(found: StoredItem) -> Item:
+    return Item(
+        value=found.value,
+        key=found.key,
+        namespace=found.namespace,
+        created_at=_time(found.created_at),
+        updated_at=_time(found.updated_at),
+    )
+
+
+def _search_item(found: StoredItem) -> SearchItem:
+    return SearchItem(
+        namespace=found.namespace,
+        key=found.key,
+        value=found.value,
+        created_at=_time(found.created_at),
+        updated_at=_time(found.updated_at),
+        score=found.score,
+    )
+
+
+def _time(ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=ms)
