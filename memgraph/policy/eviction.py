@@ -35,11 +35,16 @@ class Held(NamedTuple):
     kept: bool
 
 
-def evicted(items: Iterable[Held], max_items: int) -> tuple[str, ...]:
+def evicted(items: Iterable[Held], max_items: int, *, new: str | None = None) -> tuple[str, ...]:
     """The ids of what has to go, the first to go first; empty while ``max_items`` are not exceeded.
 
     A tenth of what is there, and at least as many as are too many: what is not kept before what
     is, of these the least important, of these the oldest.
+
+    Args:
+        max_items: 1 or more.
+        new: the item for which room is made. It stays: whoever wrote it would be told of an item
+            that is gone.
 
     Raises:
         InvalidInput: ``max_items`` is below 1.
@@ -50,8 +55,10 @@ def evicted(items: Iterable[Held], max_items: int) -> tuple[str, ...]:
     too_many = len(there) - max_items
     if too_many <= 0:
         return ()
+    number = max(too_many, len(there) // SHARE)
+    there = [each for each in there if each.id != new]
     there.sort(key=lambda each: (each.kept, each.importance, each.at, each.id))
-    return tuple(each.id for each in there[: max(too_many, len(there) // SHARE)])
+    return tuple(each.id for each in there[:number])
 
 
 def held(item: ContextItem) -> Held:

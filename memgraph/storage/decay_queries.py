@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 
@@ -48,7 +48,7 @@ _END_PERIODS = (
 )
 _BEGIN_PERIODS = (
     "INSERT INTO memory_status (memory_id, status, since, until, actor, reason)"
-    f" SELECT value, '{_RETRACTED}', ?, NULL, ?, '{REASON}' FROM json_each(?)"
+    f" SELECT value, '{_RETRACTED}', ?, NULL, ?, ? FROM json_each(?)"
 )
 _RETRACT = (
     f"UPDATE memories SET status = '{_RETRACTED}', updated_at = ?,"
@@ -86,6 +86,21 @@ class Fading(NamedTuple):
     scope_id: str | None
     sensitivity: str
     restored: int
+
+
+class Placed(Protocol):
+    """What is retired: where a memory stands, for the vector index."""
+
+    @property
+    def pk(self) -> int: ...
+    @property
+    def memory_id(self) -> str: ...
+    @property
+    def scope(self) -> str: ...
+    @property
+    def scope_id(self) -> str | None: ...
+    @property
+    def sensitivity(self) -> str: ...
 
 
 class Rule(NamedTuple):
@@ -148,15 +163,22 @@ def visible_faded(connection: sa.Connection, rule: Rule, view: View) -> Iterator
     yield from (Fading(*row) for row in driver(connection).execute(statement, values))
 
 
-def retire(connection: sa.Connection, faded: Sequence[Fading], *, at: int, actor: str) -> None:
-    """Retract active memories because they faded: status, history and index, as one change does.
+def retire(
+    connection: sa.Connection,
+    faded: Sequence[Placed],
+    *,
+    at: int,
+    actor: str,
+    reason: str = REASON,
+) -> None:
+    """Retract active memories at once: status, history and index, as one change does.
 
     See ``memgraph.storage.memories.set_status``; here the statements are for all of them at once.
     """
     ids, pks = json.dumps([each.memory_id for each in faded]), json.dumps([one.pk for one in faded])
     execute = driver(connection).execute
     execute(_END_PERIODS, (at, ids))
-    execute(_BEGIN_PERIODS, (at, actor, ids))
+    execute(_BEGIN_PERIODS, (at, actor, reason, ids))
     execute(_RETRACT, (at, at, pks))
     places = [(one.pk, one.scope, one.scope_id, _RETRACTED, one.sensitivity) for one in faded]
     vectors.place(connection, places)

@@ -1,0 +1,111 @@
+"""What one project holds: it outlives the project's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from memgraph.clock import Clock
+from memgraph.context.failures import FailureSignature, failure_fields
+from memgraph.context.stores import Store, add_bounded
+from memgraph.errors import InvalidInput
+from memgraph.ids import IdSource
+from memgraph.model.context import ContextItem
+
+if TYPE_CHECKING:
+    from memgraph.context.backend import MemoryBackend
+
+
+class ProjectMemoryStore(Store):
+    """The decisions, conventions and failures of a project; other projects see nothing of it.
+
+    Over ``max_items`` a tenth is evicted with the write that exceeded it, see
+    ``memgraph.policy.eviction``.
+
+    Attributes:
+        project_id: of the project.
+        max_items: 1 or more.
+    """
+
+    def __init__(
+        self,
+        project_id: str,
+        backend: MemoryBackend,
+        max_items: int = 1000,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+    ) -> None:
+        if max_items < 1:
+            raise InvalidInput("max_items is 1 or more", field="max_items")
+        super().__init__(backend, clock=clock, ids=ids)
+        self.project_id = project_id
+        self.max_items = max_items
+
+    def add_decision(self, decision: str, tags: Iterable[str] = ()) -> ContextItem:
+        """Keep what was decided.
+
+        Raises:
+            InvalidInput: the text is empty or too long, or a tag is no name.
+        """
+        return self._add(
+            decision,
+            kind="decision",
+            tags=_tags(tags),
+            importance=0.9,
+            payload={"decision": decision},
+        )
+
+    def add_convention(self, convention: str, scope: str) -> ContextItem:
+        """Keep how things are done here, and in what (``scope``: ``python``, ``commits`` …).
+
+        Raises:
+            InvalidInput: as ``add_decision``.
+        """
+        return self._add(
+            convention,
+            kind="convention",
+            tags=[scope],
+            importance=0.8,
+            payload={"convention": convention, "scope": scope},
+        )
+
+    def add_failure(self, failure: FailureSignature, lesson: str) -> ContextItem:
+        """Keep what went wrong and what was learnt.
+
+        Raises:
+            InvalidInput: as ``add_decision``; or see ``failures.failure_fields``.
+        """
+        code, told = failure_fields(failure)
+        return self._add(
+            lesson,
+            kind="failure",
+            tags=[code],
+            importance=0.85,
+            payload={"failure": told, "lesson": lesson},
+        )
+
+    def query_decisions(self, tags: Iterable[str] | None = None) -> list[ContextItem]:
+        """Decisions, newest first, 100 at most; with ``tags`` those that have any of them."""
+        filters: dict[str, Any] = {"kind": "decision", "source": self._source}
+        wanted = _tags(tags or ())
+        if wanted:
+            filters["tags"] = wanted
+        return self.backend.query(filters, limit=100)
+
+    @property
+    def _source(self) -> str:
+        return f"project/{self.project_id}"
+
+    def _add(self, text: str, *, kind: str, tags: list[str], **fields: Any) -> ContextItem:
+        item = self._item(
+            kind, text, kind=kind, source=self._source, tags=["project", kind, *tags], **fields
+        )
+        add_bounded(self.backend, item, self.max_items)
+        return item
+
+
+def _tags(tags: Iterable[str]) -> list[str]:
+    if isinstance(tags, str):
+        raise InvalidInput("tags is a list of texts", field="tags")
+    return list(tags)

@@ -1,0 +1,85 @@
+"""What the stores of a task, of a project and of everybody have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from memgraph.clock import Clock, SystemClock, iso
+from memgraph.ids import IdSource, UlidSource
+from memgraph.model.context import ContextItem
+from memgraph.model.values import validated
+from memgraph.policy.budget import token_cost
+from memgraph.policy.eviction import evicted, held
+
+if TYPE_CHECKING:
+    from memgraph.context.backend import MemoryBackend
+
+
+@runtime_checkable
+class BoundedBackend(Protocol):
+    """A backend that adds an item and evicts what is too many in one step of its own."""
+
+    def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
+        """The ids of the items that had to go."""
+        ...
+
+
+class Store:
+    """A backend and what is written into it: the base of the three stores.
+
+    Args:
+        backend: where the items lie.
+        clock, ids: where their timestamps and ids come from; by default the machine's clock.
+    """
+
+    def __init__(
+        self, backend: MemoryBackend, *, clock: Clock | None = None, ids: IdSource | None = None
+    ) -> None:
+        self.backend = backend
+        self._clock = clock or SystemClock()
+        self._ids = ids or UlidSource(self._clock)
+
+    def _item(
+        self,
+        prefix: str,
+        text: str,
+        *,
+        kind: str,
+        source: str,
+        tags: Sequence[str],
+        importance: float,
+        payload: Mapping[str, Any],
+    ) -> ContextItem:
+        """A new item, stamped now. Raises InvalidInput, naming each field that is wrong."""
+        fields = {
+            "context_item_id": self._ids.new(f"{prefix}-"),
+            "kind": kind,
+            "source": source,
+            "timestamp": iso(self._clock.now_ms()),
+            "tags": tuple(dict.fromkeys(tags)),
+            "importance": importance,
+            "token_cost": token_cost(text),
+            "payload": payload,
+        }
+        return validated(ContextItem, fields)
+
+    def _all(self, filters: Mapping[str, Any]) -> list[ContextItem]:
+        """Whatever passes the filters, newest first."""
+        return self.backend.query(dict(filters), limit=max(self.backend.count(), 1))
+
+
+def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tuple[str, ...]:
+    """Add an item and evict what is too many then; gives the ids of what had to go.
+
+    In one step where the backend can (see ``BoundedBackend``), else one after the other.
+    """
+    if isinstance(backend, BoundedBackend):
+        return tuple(backend.add_bounded(item, max_items))
+    backend.add(item)
+    if backend.count() <= max_items:
+        return ()
+    gone = evicted(map(held, backend.list_all()), max_items, new=item.context_item_id)
+    for one in gone:
+        backend.delete(one)
+    return gone

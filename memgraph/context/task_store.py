@@ -1,0 +1,99 @@
+"""What one task holds while it is worked on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memgraph.clock import Clock
+from memgraph.context.backend import InMemoryBackend
+from memgraph.context.shortening import output_payload
+from memgraph.context.stores import Store
+from memgraph.ids import IdSource
+from memgraph.model.context import ContextItem
+
+if TYPE_CHECKING:
+    from memgraph.context.backend import MemoryBackend
+
+
+class TaskMemoryStore(Store):
+    """The reasoning and the tool outputs of a task; other tasks see nothing of it.
+
+    Whoever runs the task calls ``clear`` when it has come to its end; what is worth keeping is
+    promoted before.
+
+    Attributes:
+        task_id: of the task.
+        backend: where the items lie; in memory where none is given.
+    """
+
+    def __init__(
+        self,
+        task_id: str,
+        backend: MemoryBackend | None = None,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+    ) -> None:
+        given = InMemoryBackend(clock) if backend is None else backend
+        super().__init__(given, clock=clock, ids=ids)
+        self.task_id = task_id
+
+    def add_reasoning(self, text: str, stage_id: str) -> ContextItem:
+        """Keep what a stage thought.
+
+        Raises:
+            InvalidInput: the text is empty or too long, or an id is no name.
+        """
+        return self._add(
+            f"reasoning-{stage_id}",
+            text,
+            kind="reasoning",
+            stage_id=stage_id,
+            tags=("task", stage_id),
+            importance=0.5,
+            payload={"text": text},
+        )
+
+    def add_tool_output(
+        self, tool_id: str, output: Any, stage_id: str | None = None
+    ) -> ContextItem:
+        """Keep what a tool gave: a text or plain JSON.
+
+        One that is too long for an item is shortened, see ``memgraph.context.shortening``.
+
+        Args:
+            stage_id: the stage that asked for it; None: the task as a whole.
+
+        Raises:
+            InvalidInput: the output is no plain JSON, or an id is no name.
+        """
+        text, told = output_payload(output)
+        return self._add(
+            f"tool-{tool_id}",
+            text,
+            kind="tool_output",
+            stage_id=stage_id,
+            tags=("task", "tool", tool_id) + (() if stage_id is None else (stage_id,)),
+            importance=0.7,
+            payload={"tool_id": tool_id, **told},
+        )
+
+    def get_stage_outputs(self, stage_id: str) -> list[ContextItem]:
+        """All that a stage thought and all that its tools gave, newest first."""
+        return self._all({"source": self._source(stage_id)})
+
+    def clear(self) -> None:
+        """Give up all that the task holds: it is done.
+
+        In a database the items are retracted with the reason ``task_closed``, which refutes
+        nothing: what was derived from them stands.
+        """
+        self.backend.clear()
+
+    def _add(self, prefix: str, text: str, *, stage_id: str | None, **fields: Any) -> ContextItem:
+        item = self._item(prefix, text, source=self._source(stage_id), **fields)
+        self.backend.add(item)
+        return item
+
+    def _source(self, stage_id: str | None) -> str:
+        return f"task/{self.task_id}" + ("" if stage_id is None else f"/{stage_id}")

@@ -1,0 +1,203 @@
+"""Promotion: what a task found out becomes its project's, what a project learnt everybody's.
+
+It happens only when somebody asks for it. The promoted memory is a new one; the old one stays what
+and where it is, and is the ground of the new one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.context.confirming import ConfirmationCallback, confirmed
+from memgraph.context.items import RECORD, RESERVED
+from memgraph.errors import Conflict, InvalidInput
+from memgraph.model.context import Tier
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
+from memgraph.model.values import Memory, MemoryInput, Source
+from memgraph.service.context.evicting import evict
+from memgraph.service.opened import Opened, Transaction
+from memgraph.storage import graph_queries, memories, promotions
+from memgraph.storage.visibility import View
+
+if TYPE_CHECKING:
+    from typing import Any
+
+HIGH_RISK: Final = frozenset({MemoryType.PREFERENCE, MemoryType.IDENTITY})
+"""Types that nobody makes global without a person's consent."""
+
+_NARROWER: Final = {Tier.PROJECT: Scope.SESSION, Tier.GLOBAL: Scope.PROJECT}
+_KEPT: Final = (
+    "content",
+    "summary",
+    "kind",
+    "type",
+    "importance",
+    "confidence",
+    "sensitivity",
+    "agent_id",
+    "session_id",
+    "source_role",
+    "event_time",
+    "valid_until",
+    "decay_rate",
+    "tags",
+)
+_ASKED_CHARS: Final = 500
+
+
+class Target(NamedTuple):
+    """Where a memory is promoted to; ``scope_id`` None: global."""
+
+    tier: Tier
+    scope_id: str | None
+
+
+def target_of(to: Tier | str, scope_id: str | None) -> Target:
+    """The target of a promotion. Raises InvalidInput: there is no such place."""
+    try:
+        tier = Tier(to)
+    except ValueError:
+        tier = Tier.TASK
+    if tier is Tier.TASK:
+        raise InvalidInput("a memory is promoted to 'project' or 'global'", field="to")
+    if (tier is Tier.GLOBAL) != (scope_id is None):
+        raise InvalidInput("a project has an id, global has none", field="scope_id")
+    return Target(tier, scope_id)
+
+
+def promote(
+    opened: Opened,
+    memory_id: str,
+    target: Target,
+    *,
+    view: View,
+    actor: str,
+    reason: str,
+    callback: ConfirmationCallback | None,
+) -> str | None:
+    """Promote one memory; see ``ContextHandle.promote``. None: the person declined."""
+    with opened.database.read() as connection:
+        memory = _promotable(connection, memory_id, target, view)
+        there = _promoted(connection, memory_id, target)
+        [source] = graph_queries.sources_of(connection, [memory])
+    if there is not None:
+        return there
+    # A person takes their time: no transaction waits for them.
+    if not _consented(memory, target, callback):
+        return None
+    kept = Source(**source.model_dump(exclude={"source_id"}))
+    prepared = opened.writer.prepare(_promotion(memory, target, kept))
+    with opened.transaction(actor) as transaction:
+        # Another process may have promoted it, or somebody taken it back, meanwhile.
+        _promotable(transaction.connection, memory_id, target, view)
+        there = _promoted(transaction.connection, memory_id, target)
+        if there is not None:
+            return there
+        written = opened.writer.store(
+            transaction.connection, [prepared], [], at=transaction.at, actor=actor, view=view
+        )
+        if written.errors:
+            raise written.errors[0]
+        transaction.tell(written.entries)
+        return _finished(
+            opened,
+            transaction,
+            written.memories[0].memory_id or "",
+            memory,
+            target,
+            view=view,
+            reason=reason,
+        )
+
+
+def _finished(
+    opened: Opened,
+    transaction: Transaction,
+    new_id: str,
+    memory: Memory,
+    target: Target,
+    *,
+    view: View,
+    reason: str,
+) -> str:
+    told = {"from": memory.memory_id, "to": target.tier.value, "scope_id": target.scope_id}
+    transaction.tell([Entry("promote", new_id, told | {"reason": reason})])
+    if target.scope_id is not None:
+        limit = opened.settings.memory.context.max_project_items
+        evict(transaction, target.scope_id, limit, view=view, new=new_id)
+    return new_id
+
+
+def _promotable(connection: sa.Connection, memory_id: str, target: Target, view: View) -> Memory:
+    memory = memories.get(connection, memory_id, view)
+    if memory.kind is not MemoryKind.FACT:
+        raise InvalidInput(
+            f"only facts are promoted; this is a {memory.kind.value}, a record of its own place",
+            memory_id=memory_id,
+        )
+    if memory.scope is not _NARROWER[target.tier]:
+        raise Conflict(
+            "a task's memory is promoted to a project, and a project's to global, a step at a"
+            f" time; this one is of scope {memory.scope.value}",
+            memory_id=memory_id,
+        )
+    if memory.status is not MemoryStatus.ACTIVE:
+        raise Conflict(
+            f"only an active memory is promoted; this one is {memory.status.value}",
+            memory_id=memory_id,
+        )
+    return memory
+
+
+def _promoted(connection: sa.Connection, memory_id: str, target: Target) -> str | None:
+    """What the memory was promoted to before, and still holds.
+
+    Raises:
+        Conflict: it was replaced since: promoting the old text again would contradict that.
+    """
+    found = promotions.of(connection, memory_id, target.tier.scope, target.scope_id)
+    for wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
+        one = next((each for each, status in found if status is wanted), None)
+        if one is not None and wanted is MemoryStatus.SUPERSEDED:
+            raise Conflict("what it was promoted to was replaced since", memory_id=one)
+        if one is not None:
+            return one
+    return None
+
+
+def _consented(memory: Memory, target: Target, callback: ConfirmationCallback | None) -> bool:
+    if target.tier is not Tier.GLOBAL or memory.type not in HIGH_RISK:
+        return True
+    text = memory.content[:_ASKED_CHARS] + ("…" if len(memory.content) > _ASKED_CHARS else "")
+    return confirmed(
+        callback,
+        f"Promote to global {memory.type.value.lower()}: {text!r}"
+        f" (from project {memory.scope_id!r})?",
+    )
+
+
+def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:
+    """The memory as it is stored in the wider scope.
+
+    Its ``item_id`` is the id of the memory that was promoted: there can be only one such.
+    """
+    fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
+    attributes = {
+        name: value for name, value in memory.attributes.items() if name not in RESERVED - {RECORD}
+    }
+    record = attributes.get(RECORD)
+    if isinstance(record, dict):
+        # Where the item belongs changes with its place; what else is noted of it stays true.
+        attributes[RECORD] = {name: one for name, one in record.items() if name != "source"}
+    return MemoryInput(
+        **fields,
+        scope=target.tier.scope,
+        scope_id=target.scope_id,
+        item_id=memory.memory_id,
+        attributes=attributes,
+        source=source,
+        derived_from=(memory.memory_id,),
+    )

@@ -1,0 +1,133 @@
+"""Tiers through a handle: the stores of a task, a project and everybody, and promotion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memgraph.errors import AccessDenied
+from memgraph.model.context import Tier
+from memgraph.service.denials import tell_denial
+from memgraph.service.handle_writing import WritingHandle
+
+if TYPE_CHECKING:
+    from memgraph.context.confirming import ConfirmationCallback
+    from memgraph.context.global_store import GlobalMemoryStore
+    from memgraph.context.project_store import ProjectMemoryStore
+    from memgraph.context.task_store import TaskMemoryStore
+    from memgraph.service.opened import Opened
+
+
+class ContextHandle(WritingHandle):
+    """The part of ``Orchestrator`` that opens tiers."""
+
+    def task(self, task_id: str) -> TaskMemoryStore:
+        """What a task holds.
+
+        Raises:
+            AccessDenied: the task is not among the viewer's ``session_ids``; it is logged and
+                journalled.
+        """
+        from memgraph.context.task_store import TaskMemoryStore
+
+        return TaskMemoryStore(task_id, **self._store_fields(Tier.TASK, task_id))
+
+    def project(self, project_id: str) -> ProjectMemoryStore:
+        """What a project holds; ``memory.context.max_project_items`` of it.
+
+        Raises:
+            AccessDenied: the project is not among the viewer's ``project_ids``; it is logged and
+                journalled.
+        """
+        from memgraph.context.project_store import ProjectMemoryStore
+
+        return ProjectMemoryStore(
+            project_id,
+            max_items=self._service.settings(self.name).memory.context.max_project_items,
+            **self._store_fields(Tier.PROJECT, project_id),
+        )
+
+    def everywhere(
+        self, confirmation_callback: ConfirmationCallback | None = None
+    ) -> GlobalMemoryStore:
+        """What holds in every project.
+
+        Args:
+            confirmation_callback: asks a person a question and gives True or False; without one,
+                what takes a person's consent is refused.
+
+        Raises:
+            AccessDenied: the viewer does not see global memories; it is logged and journalled.
+        """
+        from memgraph.context.global_store import GlobalMemoryStore
+
+        return GlobalMemoryStore(
+            confirmation_callback=confirmation_callback, **self._store_fields(Tier.GLOBAL, None)
+        )
+
+    def promote(
+        self,
+        memory_id: str,
+        to: Tier | str,
+        scope_id: str | None = None,
+        confirmation_callback: ConfirmationCallback | None = None,
+        reason: str = "",
+    ) -> str | None:
+        """Make a task's memory its project's, or a project's everybody's; gives the new one's id.
+
+        The promoted memory is a new one with the same text, type, tags, sensitivity, agent and
+        source; the old one stays where it is and is what the new one is derived from. Promoting
+        twice gives the same id.
+
+        Args:
+            to: ``project`` (of a task's memory) or ``global`` (of a project's).
+            scope_id: the project; None for global.
+            confirmation_callback: who is asked before a Preference or an Identity becomes global.
+            reason: why; kept in the journal.
+
+        Returns:
+            The id; None: the person declined.
+
+        Raises:
+            NotFound: there is no such memory that this handle may see.
+            InvalidInput: no such target, or it is a turn or a reflection.
+            Conflict: it skips a step, the memory is not active, or what it was promoted to was
+                replaced since.
+            AccessDenied: the target is not open to the handle; it is logged and journalled.
+            ConfirmationMissing: nobody said yes or no.
+        """
+        from memgraph.service.context.promoting import promote, target_of
+
+        because = self._because(reason)
+        target = target_of(to, scope_id)
+        with self._service.opened(self.name) as opened:
+            self._require_open(opened, target.tier, target.scope_id)
+            promoted = promote(
+                opened,
+                memory_id,
+                target,
+                view=self._view,
+                actor=self.actor,
+                reason=because,
+                callback=confirmation_callback,
+            )
+            self._embed_soon(opened)
+        return promoted
+
+    def _store_fields(self, tier: Tier, scope_id: str | None) -> dict[str, Any]:
+        """What a store of this tier is made with. Raises AccessDenied."""
+        from memgraph.service.context.database_backend import DatabaseBackend
+
+        with self._service.opened(self.name) as opened:
+            self._require_open(opened, tier, scope_id)
+        return {
+            "backend": DatabaseBackend(self, tier, scope_id),
+            "clock": self._service.clock,
+            "ids": self._service.ids,
+        }
+
+    def _require_open(self, opened: Opened, tier: Tier, scope_id: str | None) -> None:
+        granted = scope_id is None or scope_id in self.viewer.scope_ids(tier.scope)
+        if tier.scope in self.viewer.scopes and granted:
+            return
+        tell_denial(opened, actor=self.actor, field=tier.value, asked=scope_id)
+        raise AccessDenied(f"this {tier.value} is not open to the handle", field=tier.value)
