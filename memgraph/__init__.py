@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from memgraph.service.agent_tools import answer_calls as answer_calls
     from memgraph.service.agent_tools import call_tool as call_tool
     from memgraph.service.agent_tools import tools_for as tools_for
+    from memgraph.service.context.entity import MemoryEntity as MemoryEntity
     from memgraph.service.memory_service import MemoryService as MemoryService
     from memgraph.service.orchestrator import Orchestrator as Orchestrator
 
@@ -72,6 +73,7 @@ _HOME = {
     "MemoryInput": "memgraph.model.values",
     "Source": "memgraph.model.values",
     "Viewer": "memgraph.policy.scope",
+    "MemoryEntity": "memgraph.service.context.entity",
     "MemoryService": "memgraph.service.memory_service",
     "Orchestrator": "memgraph.service.orchestrator",
     "answer_calls": "memgraph.service.agent_tools",

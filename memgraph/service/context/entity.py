@@ -1,0 +1,340 @@
+"""The memory of one agent: its own items and no others', requests for it served in order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from memgraph.audit.journal import Entry
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.entity_items import (
+    DEFAULT_LIMIT,
+    METADATA,
+    ForgetRequest,
+    ForgetResult,
+    ListRequest,
+    MemoryItemRecord,
+    MemoryScope,
+    MemorySource,
+    MemoryTier,
+    RetrieveRequest,
+    StoreItemInput,
+    StoreRequest,
+    StoreResult,
+)
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.recall import RecallRequest
+from memgraph.model.receipts import Receipt
+from memgraph.model.values import MemoryInput, Source, validated
+from memgraph.policy.proposals import MAX_CONFIDENCE
+from memgraph.policy.scope import Viewer
+from memgraph.service.context.mailbox import mailboxes_of
+from memgraph.service.denials import tell_denial
+from memgraph.service.handle import Handle
+from memgraph.service.opened import Opened
+from memgraph.service.recalling import answer
+from memgraph.service.writing import Prepared
+from memgraph.storage import agent_queries, memories
+from memgraph.storage.agent_queries import Own
+from memgraph.storage.encoding import json_text
+from memgraph.storage.graph_queries import sources_of
+from memgraph.storage.memories import Filter
+from memgraph.storage.visibility import View
+
+if TYPE_CHECKING:
+    from memgraph.service.memory_service import MemoryService
+
+FORGOTTEN = "forgotten"
+PURPOSE = "retrieve"
+_ITEM_DIGITS = 40
+# As ``memgraph.model.speaking`` hears them.
+_ROLES = {
+    MemorySource.USER: "user",
+    MemorySource.SYSTEM: "system",
+    MemorySource.AGENT: "assistant",
+}
+
+
+class MemoryEntity(Handle):
+    """What one agent of an orchestrator remembers, by itself.
+
+    It sees and changes the memories that bear its ``agent_id`` and no others: neither another
+    agent's nor those of no agent. Requests for one agent are served in the order in which they
+    come, whichever object of the same service they come through; agents do not wait for one
+    another. Thread-safe.
+
+    Args:
+        agent_id: whose memory it is; also the actor that the journal names.
+        project_id: the project in which the agent works; without one, a request may name any.
+        clearance: the most sensitive of its own memories that it is shown. It may store and
+            forget more sensitive ones.
+
+    Raises:
+        OrchestratorMissing: there is no such orchestrator.
+        InvalidInput: not an id.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        name: str,
+        agent_id: str,
+        *,
+        project_id: str | None = None,
+        clearance: Sensitivity = Sensitivity.INTERNAL,
+    ) -> None:
+        service.orchestrator(name, actor=agent_id)
+        validated(ListRequest, {"project_id": project_id})
+        viewer = Viewer(clearance=clearance, agent_id=agent_id, shared=False)
+        super().__init__(service, name, viewer=viewer, actor=agent_id)
+        self.agent_id = agent_id
+        self.project_id = project_id
+
+    def store(self, items: Iterable[StoreItemInput | Mapping[str, Any]]) -> StoreResult:
+        """Remember 0 to 1,000 items: all of them or none.
+
+        An item that is there already, in every field the same, is not stored anew: it gives its
+        id. What the agent itself says (``AgentSource``) is believed a little less.
+
+        Raises:
+            InvalidInput: naming each field that is wrong; nothing was stored.
+            AccessDenied: an item is of another project than the entity's.
+        """
+        return self._store(validated(StoreRequest, {"items": tuple(items)}))
+
+    def retrieve(
+        self,
+        query: str,
+        tier: MemoryTier | str | None = None,
+        scope: MemoryScope | str | None = None,
+        limit: int = DEFAULT_LIMIT,
+        *,
+        session_id: str | None = None,
+        project_id: str | None = None,
+    ) -> tuple[MemoryItemRecord, ...]:
+        """The items that fit a query, best first; a receipt keeps what was handed out.
+
+        Args:
+            query: words or a sentence; an empty one gives the most important.
+            tier, scope: None: each of them.
+            limit: 1..1,000.
+            session_id: the session whose ``SessionScope`` items are seen; None: of none.
+            project_id: the same for a project; None: the entity's.
+
+        Raises:
+            InvalidInput: an argument is wrong.
+            AccessDenied: another project than the entity's.
+        """
+        values = {"query": query, "tier": tier, "scope": scope, "limit": limit}
+        places = {"session_id": session_id, "project_id": project_id}
+        return self._retrieve(validated(RetrieveRequest, values | places))
+
+    def forget(
+        self,
+        cutoff_date: str | int | datetime | None = None,
+        scope: MemoryScope | str | None = None,
+        item_ids: Sequence[str] | None = None,
+        *,
+        session_id: str | None = None,
+        project_id: str | None = None,
+    ) -> ForgetResult:
+        """Take back what meets every criterion; it stays in the history, for ``restore``.
+
+        It reaches all of the agent's memories, of every session and however sensitive; of projects
+        the entity's alone, if it has one. Ids of others count nothing.
+
+        Args:
+            cutoff_date: what was stored before it; ISO 8601 or milliseconds.
+            scope: what is of this scope.
+            item_ids: what is named; an empty list names nothing.
+            session_id, project_id: of session and project scopes only this one's.
+
+        Raises:
+            InvalidInput: neither ``cutoff_date`` nor ``scope`` nor ``item_ids`` is given.
+            AccessDenied: another project than the entity's.
+        """
+        values = {"cutoff_date": cutoff_date, "scope": scope, "item_ids": item_ids}
+        places = {"session_id": session_id, "project_id": project_id}
+        return self._forget(validated(ForgetRequest, values | places))
+
+    def list_items(
+        self,
+        tier: MemoryTier | str | None = None,
+        scope: MemoryScope | str | None = None,
+        limit: int = DEFAULT_LIMIT,
+        *,
+        session_id: str | None = None,
+        project_id: str | None = None,
+    ) -> tuple[MemoryItemRecord, ...]:
+        """The items, newest first. Arguments and errors are those of ``retrieve``."""
+        values = {"tier": tier, "scope": scope, "limit": limit}
+        places = {"session_id": session_id, "project_id": project_id}
+        return self._list_items(validated(ListRequest, values | places))
+
+    def call(
+        self, method: str, payload: Mapping[str, Any] | None = None, *, camel_case: bool = True
+    ) -> Any:
+        """A request as JSON values, and its answer as JSON values.
+
+        Args:
+            method: ``store``, ``retrieve``, ``forget`` or ``listItems`` (``list_items``).
+            payload: an object; its keys are camelCase or snake_case.
+            camel_case: of the answer; else snake_case.
+
+        Raises:
+            InvalidInput: no such method, or not its payload.
+            MemgraphError: what the method raises.
+        """
+        calls: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "store": lambda given: self._store(validated(StoreRequest, given)),
+            "retrieve": lambda given: self._retrieve(validated(RetrieveRequest, given)),
+            "forget": lambda given: self._forget(validated(ForgetRequest, given)),
+            "listItems": lambda given: self._list_items(validated(ListRequest, given)),
+        }
+        calls["list_items"] = calls["listItems"]
+        if method not in calls:
+            known = sorted(calls)
+            raise InvalidInput(f"a method is one of: {', '.join(known)}", field="method")
+        if payload is not None and not isinstance(payload, Mapping):
+            raise InvalidInput("a payload is a JSON object", field="payload")
+        found = calls[method](dict(payload or {}))
+        if isinstance(found, BaseModel):
+            return found.model_dump(mode="json", by_alias=camel_case)
+        return [each.model_dump(mode="json", by_alias=camel_case) for each in found]
+
+    def _store(self, given: StoreRequest) -> StoreResult:
+        with self._service.opened(self.name) as opened:
+            inputs = [self._input(opened, each) for each in given.items]
+            with self._turn():
+                ids = self._write_items(opened, inputs)
+                self._embed_soon(opened)
+        return StoreResult(stored_ids=tuple(ids))
+
+    def _write_items(self, opened: Opened, inputs: Sequence[MemoryInput]) -> list[str]:
+        """The ids of the items, in order; an item that is there, or came before, is not written."""
+        prepared: dict[str, Prepared] = {}
+        for each in inputs:
+            prepared.setdefault(str(each.item_id), opened.writer.prepare(each))
+        with opened.transaction(self.actor) as transaction:
+            connection = transaction.connection
+            ids = agent_queries.items(connection, self.agent_id, list(prepared))
+            new = {one: each for one, each in prepared.items() if one not in ids}
+            written = opened.writer.store(
+                connection, list(new.values()), [], at=transaction.at, actor=self.actor
+            )
+            if written.errors:
+                raise written.errors[0]
+            transaction.tell(written.entries)
+        stored = (outcome.memory_id or "" for outcome in written.memories)
+        ids.update(zip(new, stored, strict=True))
+        return [ids[str(each.item_id)] for each in inputs]
+
+    def _retrieve(self, given: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
+        with self._service.opened(self.name) as opened:
+            viewer = self._viewer_of(opened, given)
+            request = RecallRequest(query=given.query, top_n=given.limit, kinds=_kinds(given.tier))
+            with self._turn():
+                bundle = answer(opened, viewer, request)
+                receipt = Receipt.of(request, bundle)
+                asked = {**receipt.asked, "purpose": PURPOSE, "agent_id": self.agent_id}
+                enough = opened.receipts.add(replace(receipt, asked=asked))
+                self._write_receipts(opened, enough=enough)
+        return tuple(
+            MemoryItemRecord.of(item.memory, item.source.captured_by) for item in bundle.items
+        )
+
+    def _list_items(self, given: ListRequest) -> tuple[MemoryItemRecord, ...]:
+        with self._service.opened(self.name) as opened:
+            view = View(self._viewer_of(opened, given), statuses=frozenset({MemoryStatus.ACTIVE}))
+            with self._turn(), opened.database.read() as connection:
+                chosen = Filter(kinds=_kinds(given.tier))
+                found = memories.select(connection, view, chosen, limit=given.limit)
+                sources = {each.source_id: each for each in sources_of(connection, found)}
+        return tuple(
+            MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in found
+        )
+
+    def _forget(self, given: ForgetRequest) -> ForgetResult:
+        with self._service.opened(self.name) as opened:
+            own = Own(
+                self.agent_id,
+                before=given.cutoff_date,
+                scope=None if given.scope is None else given.scope.scope,
+                memory_ids=given.item_ids,
+                session_id=given.session_id,
+                project_id=self._project(opened, given.project_id),
+            )
+            with self._turn(), opened.transaction(self.actor) as transaction:
+                gone = agent_queries.standing(transaction.connection, own)
+                for memory_id in gone:
+                    memories.set_status(
+                        transaction.connection,
+                        memory_id,
+                        MemoryStatus.RETRACTED,
+                        at=transaction.at,
+                        actor=self.actor,
+                        reason=FORGOTTEN,
+                    )
+                transaction.tell([Entry("retract", one, {"reason": FORGOTTEN}) for one in gone])
+        return ForgetResult(deleted_count=len(gone))
+
+    def _turn(self) -> AbstractContextManager[None]:
+        return mailboxes_of(self._service).turn((self.name, self.agent_id))
+
+    def _input(self, opened: Opened, item: StoreItemInput) -> MemoryInput:
+        scope_id = item.session_id if item.scope is MemoryScope.SESSION else None
+        if item.scope is MemoryScope.PROJECT:
+            scope_id = self._project(opened, item.project_id)
+            if scope_id is None:
+                raise InvalidInput("a ProjectScope needs a projectId", field="projectId")
+        episode = item.tier is MemoryTier.EPISODIC
+        agents_own = item.source is MemorySource.AGENT
+        return MemoryInput(
+            content=item.content,
+            kind=item.tier.kinds[0],
+            type=MemoryType.OBSERVATION if episode else MemoryType.FACT,
+            confidence=MAX_CONFIDENCE if agents_own else 1.0,
+            sensitivity=item.sensitivity,
+            scope=item.scope.scope,
+            scope_id=scope_id,
+            agent_id=self.agent_id,
+            session_id=item.session_id,
+            turn_id=item.generated_by_turn_id,
+            item_id=_item_id(item, scope_id),
+            source_role=_ROLES[item.source] if episode else None,
+            attributes={} if item.metadata_json is None else {METADATA: item.metadata_json},
+            source=Source(captured_by=item.source.captured_by),
+        )
+
+    def _viewer_of(self, opened: Opened, given: ListRequest) -> Viewer:
+        """Of one request: a session or a project that nobody names is not seen."""
+        project_id = self._project(opened, given.project_id)
+        return replace(
+            self.viewer,
+            session_ids=frozenset(() if given.session_id is None else (given.session_id,)),
+            project_ids=frozenset(() if project_id is None else (project_id,)),
+            scopes=self.viewer.scopes if given.scope is None else frozenset((given.scope.scope,)),
+        )
+
+    def _project(self, opened: Opened, asked: str | None) -> str | None:
+        """The project of a request. Raises AccessDenied: the entity works in another one."""
+        if asked is None or self.project_id in (None, asked):
+            return asked or self.project_id
+        tell_denial(opened, actor=self.actor, field="project", asked=asked)
+        raise AccessDenied("the entity works in another project", field="projectId")
+
+
+def _kinds(tier: MemoryTier | None) -> tuple[MemoryKind, ...]:
+    return tuple(MemoryKind) if tier is None else tier.kinds
+
+
+def _item_id(item: StoreItemInput, scope_id: str | None) -> str:
+    """Equal items have an equal one, whatever differs makes another."""
+    said = json_text([item.model_dump(mode="json", exclude={"project_id"}), scope_id])
+    return "item_" + hashlib.sha256(said.encode()).hexdigest()[:_ITEM_DIGITS]
