@@ -1,0 +1,255 @@
+"""Items that lie in an orchestrator's database: they outlive the process, and are its memories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.audit.journal import Entry
+from memgraph.context.backend import OLDEST_FIRST
+from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
+from memgraph.errors import AccessDenied
+from memgraph.model.context import ContextItem, Tier
+from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
+from memgraph.model.values import Change, EdgeInput, Memory, validated
+from memgraph.policy.endings import EVICTED, TASK_CLOSED
+from memgraph.policy.eviction import SHARE, evicted
+from memgraph.policy.filters import matches, parse, parse_limit, parse_order
+from memgraph.policy.scope import ScopeFacts, visible
+from memgraph.service import changes
+from memgraph.service.handle import Handle
+from memgraph.service.opened import Opened, Transaction
+from memgraph.storage import item_queries, memories
+from memgraph.storage.item_queries import Place
+from memgraph.storage.visibility import View
+
+if TYPE_CHECKING:
+    from memgraph.service.writing import Prepared
+
+DELETED: Final = "deleted"
+CLEARED: Final = "cleared"
+REPLACED: Final = "replaced by a newer item of its id"
+CLEARED_AT_A_TIME: Final = 200
+"""Memories that ``clear`` retracts in a transaction; others write in between."""
+
+_ACTIVE = frozenset({MemoryStatus.ACTIVE})
+
+
+class DatabaseBackend(Handle):
+    """The memory backend of one scope; what it answers is what ``InMemoryBackend`` answers.
+
+    Its items are the active facts and reflections of exactly that scope that the handle sees,
+    whether they were stored as items or not; turns are none. A change is a change of memories:
+    deleting, clearing and evicting retract, replacing supersedes, and all of it is journalled.
+
+    Args:
+        handle: of the orchestrator; its viewer and its actor count.
+        scope_id: of the task or the project; None for the global tier.
+
+    Raises:
+        AccessDenied: the handle's viewer was not granted that scope.
+    """
+
+    def __init__(self, handle: Handle, tier: Tier, scope_id: str | None = None) -> None:
+        super().__init__(handle._service, handle.name, viewer=handle.viewer, actor=handle.actor)
+        self.tier = tier
+        self.scope_id = scope_id
+        # What it stores it has to see, and no one else who would not see what it was made from.
+        self._sensitivity = min(
+            Sensitivity.INTERNAL, self.viewer.clearance, key=lambda each: each.level
+        )
+        self._agent_id = None if self.viewer.shared else self.viewer.agent_id
+        facts = ScopeFacts(tier.scope, scope_id, self._sensitivity, self._agent_id)
+        verdict = visible(self.viewer, facts)
+        if not verdict.allowed or (tier is Tier.GLOBAL) != (scope_id is None):
+            raise AccessDenied(
+                f"this {tier.value} is not open to the handle",
+                tier=tier.value,
+                reason=verdict.reason.value,
+            )
+
+    def add(self, item: ContextItem) -> None:
+        """Keep an item; one of its id that differs is superseded by it, see ``MemoryBackend``."""
+        self._add(item, None)
+
+    def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
+        """Keep an item and evict what is too many then, in one transaction."""
+        evicted((), max_items)
+        return self._add(item, max_items)
+
+    def trim(self, max_items: int) -> int:
+        """Evict what is over ``max_items``, with the reason ``evicted``; gives how many."""
+        evicted((), max_items)
+        with self._write() as (opened, transaction):
+            return len(self._evict(opened, transaction, max_items))
+
+    def query(
+        self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
+    ) -> list[ContextItem]:
+        """The items that pass a filter, see ``MemoryBackend``."""
+        terms, order, most = parse(filters), parse_order(order_by), parse_limit(limit)
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            found, rest = item_queries.select(
+                connection, self._place(opened), terms, order, limit=most
+            )
+            items = (each for each in map(item_of, found) if matches(each, rest))
+            return list(islice(items, most))
+
+    def get(self, item_id: str) -> ContextItem | None:
+        """The item of that id; of several memories that bear it the newest."""
+        if not item_queries.is_id(item_id):
+            return None
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            found = item_queries.find(connection, self._place(opened), item_id)
+        return item_of(found[0]) if found else None
+
+    def delete(self, item_id: str) -> bool:
+        """Retract an item with the reason ``deleted``; False: there is none of that id."""
+        if not item_queries.is_id(item_id):
+            return False
+        with self._write() as (opened, transaction):
+            found = item_queries.find(transaction.connection, self._place(opened), item_id)
+            self._retract(transaction, [each.memory_id for each in found], DELETED)
+        return bool(found)
+
+    def list_all(self) -> list[ContextItem]:
+        """Every item, the oldest first, ties by id."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            found, _ = item_queries.select(
+                connection, self._place(opened), (), parse_order(OLDEST_FIRST)
+            )
+            return [item_of(each) for each in found]
+
+    def clear(self, reason: str | None = None) -> int:
+        """Retract every item that is there when it begins; gives how many.
+
+        200 to a transaction: other writers have their turn in between, and what was cleared
+        before an error stays so; a repeated call does the rest.
+
+        Args:
+            reason: None: ``task_closed`` of a task, else ``cleared``.
+        """
+        because = reason or (TASK_CLOSED if self.tier is Tier.TASK else CLEARED)
+        because = validated(Change, {"actor": self.actor, "reason": because}).reason
+        with self._service.opened(self.name) as opened:
+            with opened.database.read() as connection:
+                through = item_queries.last_key(connection)
+            cleared = 0
+            while True:
+                with opened.transaction(self.actor) as transaction:
+                    some = item_queries.some(
+                        transaction.connection,
+                        self._place(opened),
+                        through=through,
+                        number=CLEARED_AT_A_TIME,
+                    )
+                    self._retract(transaction, some, because)
+                cleared += len(some)
+                if len(some) < CLEARED_AT_A_TIME:
+                    return cleared
+
+    def count(self) -> int:
+        """How many items there are."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return item_queries.count(connection, self._place(opened))
+
+    def _place(self, opened: Opened) -> Place:
+        return Place(
+            scope=self.tier.scope,
+            scope_id=self.scope_id,
+            source=source_of(self.tier.scope, self.scope_id),
+            view=View(self.viewer, statuses=_ACTIVE),
+            at=opened.clock.now_ms(),
+        )
+
+    def _add(self, item: ContextItem, max_items: int | None) -> Sequence[str]:
+        kept = checked(item)
+        given = memory_input_of(
+            kept,
+            self.tier,
+            self.scope_id,
+            sensitivity=self._sensitivity,
+            agent_id=self._agent_id,
+        )
+        with self._service.opened(self.name) as opened:
+            prepared = opened.writer.prepare(given)
+            with opened.transaction(self.actor) as transaction:
+                known = item_queries.find(
+                    transaction.connection, self._place(opened), kept.context_item_id
+                )
+                if len(known) != 1 or not equal(item_of(known[0]), kept):
+                    self._store(opened, transaction, prepared, known)
+                gone: Sequence[str] = ()
+                if max_items is not None:
+                    gone = self._evict(opened, transaction, max_items, new=kept.context_item_id)
+            self._embed_soon(opened)
+        return gone
+
+    def _store(
+        self,
+        opened: Opened,
+        transaction: Transaction,
+        prepared: Prepared,
+        known: Sequence[Memory],
+    ) -> None:
+        """Store an item in the place of those of its id, which is seen by whom they were seen."""
+        if known:
+            same = ("kind", "sensitivity", "agent_id")
+            inherited = {name: getattr(known[0], name) for name in same}
+            prepared = replace(prepared, given=prepared.given.model_copy(update=inherited))
+        links = [
+            EdgeInput(from_id="#new", to_id=each.memory_id, edge_type=EdgeType.UPDATES)
+            for each in known
+        ]
+        prepared = replace(prepared, given=prepared.given.model_copy(update={"key": "new"}))
+        # Before it is stored: of the same text, it would be taken for a repetition of the old one.
+        for each in known:
+            memories.set_status(
+                transaction.connection,
+                each.memory_id,
+                MemoryStatus.SUPERSEDED,
+                at=transaction.at,
+                actor=self.actor,
+                reason=REPLACED,
+            )
+        written = opened.writer.store(
+            transaction.connection,
+            [prepared],
+            links,
+            at=transaction.at,
+            actor=self.actor,
+            view=self._view,
+        )
+        if written.errors:
+            raise written.errors[0]
+        transaction.tell(written.entries)
+        by = {"by": written.ids_by_key["new"]}
+        transaction.tell([Entry("supersede", each.memory_id, by) for each in known])
+
+    def _evict(
+        self, opened: Opened, transaction: Transaction, max_items: int, new: str | None = None
+    ) -> Sequence[str]:
+        """As ``memgraph.policy.eviction`` has it; an item for which room is made stays."""
+        place = self._place(opened)
+        there = item_queries.count(transaction.connection, place)
+        if there <= max_items:
+            return ()
+        number = max(there - max_items, there // SHARE)
+        gone = item_queries.next_to_evict(transaction.connection, place, number, but=new)
+        self._retract(transaction, [each.memory_id for each in gone], EVICTED)
+        return tuple(each.item_id for each in gone)
+
+    def _retract(self, transaction: Transaction, memory_ids: Sequence[str], reason: str) -> None:
+        for each in memory_ids:
+            transaction.tell(
+                changes.retract(
+                    transaction.connection,
+                    each,
+                    reason=reason,
+                    at=transaction.at,
+                    actor=self.actor,
+                    view=self._view,
+                )
+            )
