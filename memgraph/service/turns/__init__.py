@@ -1,0 +1,1 @@
+"""The orchestrator's turn: what comes before a prompt, and what is written back after it."""

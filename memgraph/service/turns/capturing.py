@@ -1,0 +1,151 @@
+"""Messages on their way into the memory: in order, stored together, tried again while it is busy.
+
+Only a message whose transaction is committed is acknowledged. What cannot be stored now because
+somebody else holds the database, or the disk is full, waits here for its turn.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from itertools import islice
+
+from memgraph.errors import DatabaseBusy, DatabaseFull, DatabaseReplaced
+from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.service.turns.lanes import Lane, LaneClosed, LaneFull
+
+Turn = UserTurn | AgentTurn
+StoreTurns = Callable[[Sequence[Turn]], Sequence[str]]
+"""Stores turns in one transaction, in order, and gives their ids."""
+
+MAX_WAITING = 1_000
+TOGETHER = 32
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+# Others hold it, or there is no room: that passes. What else can be wrong needs a person.
+PASSING = (DatabaseBusy, DatabaseFull, DatabaseReplaced)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A message that waits; ``stored`` gives its id, or the error for which it never will be."""
+
+    turn: Turn
+    stored: Future[str] = field(default_factory=Future)
+
+
+class Captures:
+    """The queue of one orchestrator's messages. Safe from several threads.
+
+    Args:
+        store: writes some of them.
+        failed: told of an error for which captures wait or were given up; None: they go well.
+    """
+
+    def __init__(self, store: StoreTurns, failed: Callable[[Exception | None], None]) -> None:
+        self._store = store
+        self._failed = failed
+        self._lane = Lane("captures", threads=1, waiting=2, keeps=True)
+        self._lock = threading.Lock()
+        self._queue: deque[Capture] = deque()
+        self._draining = False
+        self._one_by_one = 0
+        self._closed = False
+        self._given_up = threading.Event()
+        # Why the first of them is not stored yet, where it was tried.
+        self.trouble: Exception | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many messages are not stored yet."""
+        return len(self._queue)
+
+    @property
+    def threads(self) -> int:
+        """How many threads it has now: one, or none."""
+        return self._lane.alive
+
+    def add(self, turn: Turn) -> Capture:
+        """Put a message in the queue.
+
+        Raises:
+            LaneFull: 1,000 wait already.
+            LaneClosed: it was closed.
+        """
+        capture = Capture(turn)
+        with self._lock:
+            if self._closed:
+                raise LaneClosed("these hooks were closed")
+            if len(self._queue) >= MAX_WAITING:
+                raise LaneFull("too many messages wait to be stored already")
+            self._queue.append(capture)
+            begins = not self._draining
+            self._draining = True
+            if begins:
+                self._lane.submit(self._drain)
+        return capture
+
+    def close(self, patience_s: float) -> int:
+        """Take no more; store what waits within a time; gives how many messages were lost."""
+        # Under the lock: nobody adds to a lane that is being closed.
+        with self._lock:
+            self._closed = True
+        self._lane.close(patience_s)
+        self._given_up.set()
+        with self._lock:
+            lost = list(self._queue)
+            self._queue.clear()
+            for each in lost:
+                each.stored.set_exception(LaneClosed("these hooks were closed"))
+        return len(lost)
+
+    def _drain(self) -> None:
+        pause = FIRST_PAUSE_S
+        while batch := self._next():
+            try:
+                ids = self._store([each.turn for each in batch])
+            except PASSING as error:
+                self.trouble = error
+                self._failed(error)
+                self._given_up.wait(pause)
+                pause = min(pause * 2, LONGEST_PAUSE_S)
+            except Exception as error:  # noqa: BLE001 - told to whoever waits for these messages
+                self._refuse(batch, error)
+            else:
+                pause = FIRST_PAUSE_S
+                self._acknowledge(batch, ids)
+
+    def _next(self) -> list[Capture]:
+        with self._lock:
+            most = 1 if self._one_by_one else TOGETHER
+            batch = [] if self._given_up.is_set() else list(islice(self._queue, most))
+            self._draining = bool(batch)
+            return batch
+
+    def _acknowledge(self, batch: Sequence[Capture], ids: Sequence[str]) -> None:
+        self.trouble = None
+        self._failed(None)
+        self._remove(batch)
+        for each, memory_id in zip(batch, ids, strict=True):
+            if not each.stored.done():
+                each.stored.set_result(memory_id)
+
+    def _refuse(self, batch: Sequence[Capture], error: Exception) -> None:
+        """One of them may be at fault: each is tried by itself, then it is given up."""
+        if len(batch) > 1:
+            self._one_by_one = len(batch)
+            return
+        self._failed(error)
+        self._remove(batch)
+        if not batch[0].stored.done():
+            batch[0].stored.set_exception(error)
+
+    def _remove(self, batch: Sequence[Capture]) -> None:
+        with self._lock:
+            # Whoever closed may have given them up meanwhile.
+            for _ in batch if self._queue and self._queue[0] is batch[0] else ():
+                self._queue.popleft()
+            self._one_by_one = max(self._one_by_one - 1, 0)

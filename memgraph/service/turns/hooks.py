@@ -1,0 +1,181 @@
+"""``MemoryHooks``: what an orchestrator calls around its turns. The memory never holds it up."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from memgraph.model.context import ContextRequest
+from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
+from memgraph.model.turns import StepContext, TurnContext, TurnWarning
+from memgraph.model.values import validated
+from memgraph.service.turns.base import Host
+from memgraph.service.turns.capturing import Capture, Turn
+from memgraph.service.turns.lanes import LaneError
+from memgraph.service.turns.places import Place, unfit
+from memgraph.service.turns.showing import Wanted
+from memgraph.service.turns.telling import once, warning_of
+
+
+class MemoryHooks(Host):
+    """The memory of one orchestrator, as its turns use it. Thread-safe.
+
+    Every hook returns within ``deadline_ms``, whatever the memory does: what it could not give is
+    told in ``warnings``. What a hook writes and could not finish in time is finished in the
+    background, in order. Use it as a context manager, or call ``close``.
+
+    Args:
+        service: not closed with the hooks.
+        name: of the orchestrator.
+        deadline_ms: how long a hook waits, 1 to 600,000; None: ``memory.context.deadline_ms``.
+        actor: whom the journal names.
+        clearance: the highest sensitivity that is shown.
+        profile: of the agent whose prompts these are.
+
+    Raises:
+        InvalidInput: a deadline out of its bounds, or no name for an actor.
+    """
+
+    def on_message(
+        self,
+        content: str,
+        *,
+        conversation_id: str,
+        speaker: str = "user",
+        turn_id: str | None = None,
+        task_id: str | None = None,
+        project_id: str | None = None,
+        orchestrator: str | None = None,
+        from_agent: bool = False,
+        sensitivity: Sensitivity = Sensitivity.INTERNAL,
+        event_time: Any = None,
+        request: ContextRequest | None = None,
+        deadline_ms: int | None = None,
+    ) -> TurnContext:
+        """A message came: keep it, and give what the selector's prompt is to hold before it.
+
+        The conversation itself is left out of the context: the reader has it before its eyes.
+
+        Args:
+            content: a message that cannot be stored (empty, over 32,000 characters, with a NUL)
+                is answered, with the warning ``capture.refused``.
+            speaker: who said it; ``from_agent``: an agent and no person.
+            turn_id: the host's own id; with it a message that is handed over twice is stored once.
+            project_id: the message is the project's, and is seen in it alone.
+            orchestrator: whom the caller takes these hooks for; another one is refused.
+            event_time: when it was said, where that was not now.
+            request: the budget and shares of the context; its query and ids are set here.
+
+        Raises:
+            InvalidInput: an id is empty or too long, a deadline is out of its bounds.
+        """
+        until = self._until(deadline_ms)
+        place = validated(
+            Place,
+            {
+                "conversation_id": conversation_id,
+                "task_id": task_id,
+                "project_id": project_id,
+                "orchestrator": orchestrator,
+            },
+        )
+        given = {
+            "session_id": conversation_id,
+            "source_role": speaker,
+            "turn_id": turn_id,
+            "sensitivity": sensitivity,
+            "event_time": event_time,
+            "source": place.source(SourceType.CHANNEL_TRANSCRIPT, CapturedBy.SYSTEM),
+            **place.scope,
+        }
+        reason = unfit(content)
+        given["content"] = content if reason is None else "-"
+        turn = validated(AgentTurn, given) if from_agent else validated(UserTurn, given)
+        denied = self._denied(place, "on_message", until)
+        if denied is not None:
+            return TurnContext(warnings=(denied,))
+        capture = self._capture(turn) if reason is None else _refused(reason)
+        asked = place.request(content, exclude_session_id=conversation_id)
+        pending = self._showing.begin(self._wanted(place, _over(request, asked), "on_message"))
+        shown = self._showing.finish(pending, until)
+        episode_id, told = self._captured(capture, until)
+        return TurnContext(
+            **shown.fields, episode_id=episode_id, warnings=once((*told, *shown.warnings))
+        )
+
+    def on_step(
+        self,
+        prompt: str,
+        *,
+        workflow_run_id: str,
+        step_id: str,
+        conversation_id: str | None = None,
+        task_id: str | None = None,
+        project_id: str | None = None,
+        orchestrator: str | None = None,
+        request: ContextRequest | None = None,
+        deadline_ms: int | None = None,
+    ) -> StepContext:
+        """A workflow's step is to be prompted: what its prompt is to hold before it.
+
+        Raises:
+            InvalidInput: as ``on_message``.
+        """
+        until = self._until(deadline_ms)
+        place = validated(
+            Place,
+            {
+                "workflow_run_id": workflow_run_id,
+                "step_id": step_id,
+                "conversation_id": conversation_id,
+                "task_id": task_id,
+                "project_id": project_id,
+                "orchestrator": orchestrator,
+            },
+        )
+        denied = self._denied(place, "on_step", until)
+        if denied is not None:
+            return StepContext(warnings=(denied,))
+        wanted = self._wanted(place, _over(request, place.request(prompt)), "on_step")
+        shown = self._showing.finish(self._showing.begin(wanted), until)
+        return StepContext(**shown.fields, warnings=once(shown.warnings))
+
+    def _wanted(self, place: Place, request: ContextRequest, purpose: str) -> Wanted:
+        return Wanted(place.viewer(self.clearance), place.task, request, purpose)
+
+    def _capture(self, turn: Turn) -> Capture | TurnWarning:
+        try:
+            return self._captures.add(turn)
+        except LaneError as error:
+            self._conditions.note("capture", error)
+            return TurnWarning(code="capture.refused", text=f"the message is not stored: {error}")
+
+    def _captured(
+        self, capture: Capture | TurnWarning, until: float
+    ) -> tuple[str | None, tuple[TurnWarning, ...]]:
+        """The id of the stored message, or why there is none."""
+        if isinstance(capture, TurnWarning):
+            return None, (capture,)
+        try:
+            return capture.stored.result(max(until - time.monotonic(), 0.0)), ()
+        except TimeoutError:
+            trouble = self._captures.trouble
+            late = TurnWarning(
+                code="capture.unacknowledged", text="the message is not stored yet; it may be later"
+            )
+            return None, (late, *((warning_of(trouble),) if trouble is not None else ()))
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            return None, (_refused("the memory did not take the message"), warning_of(error))
+
+
+def _refused(reason: str) -> TurnWarning:
+    return TurnWarning(code="capture.refused", text=reason)
+
+
+def _over(given: ContextRequest | None, asked: ContextRequest) -> ContextRequest:
+    """A request with the query and the ids of the turn."""
+    if given is None:
+        return asked
+    set_here = ("query", "conversation_id", "workflow_run_id", "step_id", "exclude_session_id")
+    return given.model_copy(update={name: getattr(asked, name) for name in set_here})

@@ -1,0 +1,191 @@
+"""Lanes: a few threads each, so that what hangs in one hinders nobody else and is left behind.
+
+Who hands work to a lane waits for it no longer than he likes. What nobody waits for any more and
+has not begun is dropped, unless it is to be done in any case.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any, ClassVar, Generic, TypeVar
+
+T = TypeVar("T")
+
+IDLE_S = 30.0
+
+
+class LaneError(Exception):
+    """Why a lane has no answer; never leaves the hooks, which make a warning of its ``code``."""
+
+    code: ClassVar[str] = "memory.failed"
+
+
+class LaneFull(LaneError):
+    """The lane takes no more work: told at once, for waiting would help nobody."""
+
+    code = "memory.full"
+
+
+class LaneClosed(LaneError):
+    code = "memory.closed"
+
+
+class TooLate(LaneError):
+    """The work was not done within the time that there was for it."""
+
+    code = "memory.slow"
+
+
+class Ticket(Generic[T]):
+    """Work that was handed to a lane."""
+
+    def __init__(self, work: Callable[[], T], *, keeps: bool) -> None:
+        self._work = work
+        self._keeps = keeps
+        self._future: Future[T] = Future()
+        # Nobody waits for it any more; read by the lane, which counts such threads as lost.
+        self.abandoned = False
+
+    def result(self, until: float) -> T:
+        """What came of the work.
+
+        Args:
+            until: when to stop waiting, of ``time.monotonic``.
+
+        Raises:
+            TooLate: it was not done until then.
+            LaneClosed: the lane was closed before it began.
+            Exception: whatever the work raised.
+        """
+        try:
+            return self._future.result(max(until - time.monotonic(), 0.0))
+        except TimeoutError:
+            if self._future.done():
+                # The work's own timeout, or it came to its end just now.
+                return self._future.result()
+            self.abandoned = not self._keeps
+            raise TooLate("the memory did not answer in time") from None
+        except CancelledError:
+            raise LaneClosed("these hooks were closed") from None
+
+    def run(self) -> None:
+        """Do the work, in a thread of the lane; what it raises is for whoever asks for it."""
+        if self.abandoned or not self._future.set_running_or_notify_cancel():
+            return
+        try:
+            value = self._work()
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            self._future.set_exception(error)
+        else:
+            self._future.set_result(value)
+
+    def cancel(self) -> None:
+        """Whoever waits is told that it will not be done."""
+        if self._future.cancel():
+            self._future.set_running_or_notify_cancel()
+
+
+class Lane:
+    """A bounded queue and the threads that serve it, made when there is work and ended without.
+
+    Args:
+        name: of its threads.
+        threads: at most so many; with one, work is done in the order in which it came.
+        waiting: at most so much work that has not begun.
+        keeps: work is done even when nobody waits for it any more.
+    """
+
+    def __init__(self, name: str, *, threads: int, waiting: int, keeps: bool = False) -> None:
+        self._name = name
+        self._threads = threads
+        self._waiting = waiting
+        self._keeps = keeps
+        self._queue: deque[Ticket[Any]] = deque()
+        self._changed = threading.Condition()
+        self._alive = 0
+        self._idle = 0
+        self._running: set[Ticket[Any]] = set()
+        self._closed = False
+
+    def submit(self, work: Callable[[], T]) -> Ticket[T]:
+        """Hand work over; it begins when a thread is free.
+
+        Raises:
+            LaneFull: too much waits, or every thread is at work that has been given up.
+            LaneClosed: the lane was closed.
+        """
+        ticket = Ticket(work, keeps=self._keeps)
+        with self._changed:
+            if self._closed:
+                raise LaneClosed("these hooks were closed")
+            if self._lost() or len(self._queue) >= self._waiting:
+                self._drop_abandoned()
+                if self._lost() or len(self._queue) >= self._waiting:
+                    raise LaneFull("too much waits for the memory already")
+            self._queue.append(ticket)
+            if len(self._queue) <= self._idle:
+                self._changed.notify_all()
+            elif self._alive < self._threads:
+                self._alive += 1
+                self._begin()
+        return ticket
+
+    @property
+    def alive(self) -> int:
+        """How many threads it has now."""
+        return self._alive
+
+    def close(self, patience_s: float) -> bool:
+        """Take nothing more, and wait for what is at work; gives whether all came to its end.
+
+        What has not begun is cancelled, unless the lane keeps its work.
+        """
+        until = time.monotonic() + patience_s
+        with self._changed:
+            self._closed = True
+            if not self._keeps:
+                self._cancel_all()
+            self._changed.notify_all()
+            done = self._changed.wait_for(
+                lambda: not self._queue and not self._running, max(until - time.monotonic(), 0.0)
+            )
+            self._cancel_all()
+        return done
+
+    def _cancel_all(self) -> None:
+        while self._queue:
+            self._queue.popleft().cancel()
+
+    def _lost(self) -> bool:
+        """Whether every thread there may be is at work that nobody waits for."""
+        return sum(each.abandoned for each in self._running) >= self._threads
+
+    def _drop_abandoned(self) -> None:
+        self._queue = deque(each for each in self._queue if not each.abandoned)
+
+    def _begin(self) -> None:
+        # A daemon: a model that hangs must not keep the process from ending.
+        threading.Thread(target=self._serve, name=f"memgraph-{self._name}", daemon=True).start()
+
+    def _serve(self) -> None:
+        while (ticket := self._next()) is not None:
+            ticket.run()
+            with self._changed:
+                self._running.discard(ticket)
+                self._changed.notify_all()
+
+    def _next(self) -> Ticket[Any] | None:
+        with self._changed:
+            self._idle += 1
+            found = self._changed.wait_for(lambda: self._queue or self._closed, IDLE_S)
+            self._idle -= 1
+            if not found or not self._queue:
+                self._alive -= 1
+                return None
+            ticket = self._queue.popleft()
+            self._running.add(ticket)
+            return ticket

@@ -1,0 +1,89 @@
+"""Where a turn belongs: the conversation, the run and its step, the task and the project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memgraph.errors import InvalidInput
+from memgraph.model.context import ContextRequest, Task
+from memgraph.model.enums import CapturedBy, Scope, Sensitivity, SourceType
+from memgraph.model.recall import MAX_QUERY_CHARS
+from memgraph.model.values import MAX_CONTENT_CHARS, Name, Source, Value
+from memgraph.policy.scope import Viewer
+
+_NOT_TEXT = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+class Place(Value):
+    """Ids of 1 to 512 characters; None: it belongs to none."""
+
+    conversation_id: Name | None = None
+    workflow_run_id: Name | None = None
+    step_id: Name | None = None
+    task_id: Name | None = None
+    project_id: Name | None = None
+    orchestrator: Name | None = None
+
+    @property
+    def task(self) -> Task | None:
+        """What contexts are built for. A conversation is a task where none is named."""
+        named = self.task_id or self.conversation_id or self.workflow_run_id
+        return None if named is None else Task(task_id=named, project_id=self.project_id)
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The scope of what is written: the project's where there is one, else everybody's."""
+        if self.project_id is None:
+            return {"scope": Scope.GLOBAL}
+        return {"scope": Scope.PROJECT, "scope_id": self.project_id}
+
+    def viewer(self, clearance: Sensitivity) -> Viewer:
+        """Who sees this task, this project and what belongs to neither."""
+        return Viewer(
+            clearance=clearance,
+            project_ids=frozenset(filter(None, [self.project_id])),
+            session_ids=frozenset(filter(None, [self.task_id])),
+        )
+
+    def source(self, source_type: SourceType, captured_by: CapturedBy, **fields: Any) -> Source:
+        """Where what is written here comes from."""
+        return Source(
+            source_type=source_type,
+            captured_by=captured_by,
+            conversation_id=self.conversation_id,
+            workflow_run_id=self.workflow_run_id,
+            step_id=self.step_id,
+            **fields,
+        )
+
+    def request(self, text: str, **fields: Any) -> ContextRequest:
+        """What a context is asked for: never an error for what the text holds."""
+        return ContextRequest(
+            query=storable(text)[:MAX_QUERY_CHARS],
+            conversation_id=self.conversation_id,
+            workflow_run_id=self.workflow_run_id,
+            step_id=self.step_id,
+            **fields,
+        )
+
+
+def storable(text: str) -> str:
+    """A text without NUL and lone surrogates, which no database takes."""
+    return text.translate(_NOT_TEXT)
+
+
+def unfit(content: str) -> str | None:
+    """Why a message cannot be stored as it is; None: it can.
+
+    Raises:
+        InvalidInput: it is no text.
+    """
+    if not isinstance(content, str):
+        raise InvalidInput("content: a message is text", field="content")
+    if not content.strip():
+        return "a message without words is not stored"
+    if len(content) > MAX_CONTENT_CHARS:
+        return f"a message of over {MAX_CONTENT_CHARS:,} characters is not stored"
+    if storable(content) != content:
+        return "a message with a NUL or a lone surrogate is not stored"
+    return None

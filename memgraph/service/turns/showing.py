@@ -1,0 +1,248 @@
+"""What comes before a prompt: the bulletin and the context, each as far as the memory gives it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memgraph.bulletin.board import EMPTY, STALE
+from memgraph.model.context import ContextPackage, ContextRequest, Task
+from memgraph.model.receipts import Receipt
+from memgraph.model.turns import TurnWarning
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.service.turns.lanes import Lane, LaneError, Ticket
+from memgraph.service.turns.storing import StoringHandle
+from memgraph.service.turns.telling import Conditions, warning_of
+
+if TYPE_CHECKING:
+    from memgraph.bulletin.board import Issued
+    from memgraph.bulletin.document import Bulletin
+    from memgraph.service.memory_service import MemoryService
+
+MAX_VIEWS = 64
+MAX_BULLETINS = 256
+MAX_CONTEXTS = 256
+CONTEXT_THREADS = 2
+
+BuildContext = Callable[[Task | None, ContextRequest], ContextPackage]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """For which prompt the memory is asked, and what is kept of that in the receipt."""
+
+    viewer: Viewer
+    task: Task | None
+    request: ContextRequest
+    purpose: str
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The prompt's text stands there as a digest alone."""
+        ids = self.request.model_dump(
+            include={"conversation_id", "workflow_run_id", "step_id"}, exclude_none=True
+        )
+        digest = hashlib.sha256(self.request.query.encode()).hexdigest()
+        return {**ids, "purpose": self.purpose, "sha256": digest}
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What was asked of the lanes, or why they took nothing."""
+
+    wanted: Wanted
+    bulletin: Ticket[Issued] | LaneError
+    context: Ticket[ContextPackage] | LaneError
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    bulletin: str
+    bulletin_warning: str | None
+    context: ContextPackage | None
+    receipt_id: str | None
+    warnings: tuple[TurnWarning, ...]
+
+    @property
+    def prompt(self) -> str:
+        """The bulletin and the context's block, ready to be put before a prompt."""
+        parts = (self.bulletin, "" if self.context is None else self.context.text)
+        return "\n".join(part for part in parts if part)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Those of ``StepContext``, but the warnings."""
+        names = ("bulletin", "bulletin_warning", "context", "prompt", "receipt_id")
+        return {name: getattr(self, name) for name in names}
+
+
+class Showing:
+    """Bulletins and contexts of one orchestrator. Safe from several threads.
+
+    Args:
+        build: assembles a context.
+        aside: the lane for receipts.
+        conditions: told how both fare.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        name: str,
+        *,
+        actor: str,
+        build: BuildContext,
+        aside: Lane,
+        conditions: Conditions,
+    ) -> None:
+        self._service = service
+        self._name = name
+        self._actor = actor
+        self._build = build
+        self._aside = aside
+        self._conditions = conditions
+        # A model that hangs holds contexts up, and nothing else.
+        self._bulletins = Lane("bulletins", threads=1, waiting=MAX_BULLETINS)
+        self._contexts = Lane("contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS)
+        self._lock = threading.Lock()
+        self._last_good: OrderedDict[Viewer, Bulletin] = OrderedDict()
+
+    @property
+    def threads(self) -> int:
+        """How many threads it has now."""
+        return self._bulletins.alive + self._contexts.alive
+
+    def begin(self, wanted: Wanted) -> Pending:
+        """Ask for both, side by side; returns at once."""
+        return Pending(
+            wanted,
+            _begun(self._bulletins, lambda: self._issue(wanted.viewer)),
+            _begun(self._contexts, lambda: self._build(wanted.task, wanted.request)),
+        )
+
+    def finish(self, pending: Pending, until: float) -> Shown:
+        """What there is when both are there, or at ``until``, of ``time.monotonic``."""
+        context, unbuilt = self._context(pending, until)
+        bulletin, warnings = self._bulletin(pending, until)
+        receipt_id = None
+        if bulletin is not None:
+            receipt_id, unnoted = self._note(pending.wanted, bulletin, context)
+            warnings += unnoted
+        stale = next((each.code for each in warnings if each.code in (STALE, EMPTY)), None)
+        return Shown(
+            bulletin="" if bulletin is None else bulletin.text,
+            bulletin_warning=stale,
+            context=context,
+            receipt_id=receipt_id,
+            warnings=(*warnings, *unbuilt),
+        )
+
+    def forget(self) -> None:
+        """Drop the bulletins that are kept for bad times; after an erasure."""
+        with self._lock:
+            self._last_good.clear()
+
+    def close(self, patience_s: float) -> bool:
+        """Take nothing more; gives whether nothing is at work any longer."""
+        return self._bulletins.close(patience_s) & self._contexts.close(patience_s)
+
+    def _issue(self, viewer: Viewer) -> Issued:
+        handle = self._service.orchestrator(self._name, viewer=viewer, actor=self._actor)
+        issued = handle.bulletin()
+        if issued.warning is None:
+            with self._lock:
+                self._last_good[viewer] = issued.bulletin
+                self._last_good.move_to_end(viewer)
+                while len(self._last_good) > MAX_VIEWS:
+                    self._last_good.popitem(last=False)
+        return issued
+
+    def _context(
+        self, pending: Pending, until: float
+    ) -> tuple[ContextPackage | None, tuple[TurnWarning, ...]]:
+        try:
+            package = _result(pending.context, until)
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            self._conditions.note("context", error)
+            return None, (warning_of(error),)
+        self._conditions.note("context", None)
+        return package, ()
+
+    def _bulletin(
+        self, pending: Pending, until: float
+    ) -> tuple[Bulletin | None, tuple[TurnWarning, ...]]:
+        """The bulletin of now, else the last good one, else none."""
+        try:
+            issued = _result(pending.bulletin, until)
+        except Exception as error:  # noqa: BLE001 - as above
+            return self._fallback(pending.wanted.viewer, None, warning_of(error))
+        if issued.warning is None:
+            self._conditions.note("bulletin", None)
+            return issued.bulletin, ()
+        cause = TurnWarning(code=issued.cause or "memory.failed", text="the bulletin is not of now")
+        found = issued.bulletin if issued.warning == STALE else None
+        return self._fallback(pending.wanted.viewer, found, cause)
+
+    def _fallback(
+        self, viewer: Viewer, found: Bulletin | None, cause: TurnWarning
+    ) -> tuple[Bulletin | None, tuple[TurnWarning, ...]]:
+        self._conditions.note("bulletin", cause)
+        with self._lock:
+            known = self._last_good.get(viewer)
+        at_hand = [one for one in (found, known) if one is not None]
+        best = max(at_hand, key=lambda one: one.change_seq, default=None)
+        if best is None:
+            told = TurnWarning(code=EMPTY, text="there is no bulletin to fall back to")
+        else:
+            told = TurnWarning(code=STALE, text="the last good bulletin, maybe of earlier")
+        return best, (told, cause)
+
+    def _note(
+        self, wanted: Wanted, bulletin: Bulletin, context: ContextPackage | None
+    ) -> tuple[str | None, tuple[TurnWarning, ...]]:
+        """A receipt of what is shown; it is written beside the turn, in batches."""
+        shown = {"change_seq": bulletin.change_seq, "memory_ids": list(bulletin.memory_ids)}
+        asked = {**wanted.asked, "bulletin": shown}
+        if context is not None:
+            asked["context"] = context.receipt_id
+        receipt = Receipt(
+            receipt_id=self._service.ids.new("rcl_"),
+            at=self._service.clock.now_ms(),
+            query="",
+            asked=asked,
+            items=(),
+            counts=False,
+        )
+        try:
+            self._aside.submit(lambda: self._keep(receipt))
+        except LaneError:
+            text = "what was shown could not be noted"
+            return None, (TurnWarning(code="receipt.missing", text=text),)
+        return receipt.receipt_id, ()
+
+    def _keep(self, receipt: Receipt) -> None:
+        try:
+            StoringHandle(self._service, self._name, viewer=DEFAULT_VIEWER, actor=self._actor).keep(
+                receipt
+            )
+        except Exception as error:  # noqa: BLE001 - nobody waits for it; it is told in the log
+            self._conditions.note("receipts", error)
+        else:
+            self._conditions.note("receipts", None)
+
+
+def _begun(lane: Lane, work: Callable[[], Any]) -> Any:
+    try:
+        return lane.submit(work)
+    except LaneError as error:
+        return error
+
+
+def _result(found: Any, until: float) -> Any:
+    if isinstance(found, LaneError):
+        raise found
+    return found.result(until)

@@ -1,0 +1,78 @@
+"""What a turn had to do without: said with every turn, written to the log when it changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from memgraph.errors import MemgraphError
+from memgraph.model.turns import TurnWarning
+from memgraph.service.turns.lanes import Lane, LaneError
+
+if TYPE_CHECKING:
+    from memgraph.log import EventLog
+
+
+def warning_of(error: BaseException) -> TurnWarning:
+    """An error as a warning; of one that is not ours the class alone is told."""
+    if isinstance(error, MemgraphError):
+        return TurnWarning(code=error.code, text=error.message)
+    if isinstance(error, LaneError):
+        return TurnWarning(code=error.code, text=str(error))
+    return TurnWarning(
+        code="memory.failed", text=f"a part of the memory failed: {type(error).__name__}"
+    )
+
+
+def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
+    """The first warning of each code, in order."""
+    first: dict[str, TurnWarning] = {}
+    for each in warnings:
+        first.setdefault(each.code, each)
+    return tuple(first.values())
+
+
+class Conditions:
+    """How each part of a turn fares; a change is logged, a repetition is not.
+
+    Args:
+        log: where changes are told.
+        lane: in which they are written, so that a disk that hangs holds nobody up.
+    """
+
+    def __init__(self, log: EventLog, lane: Lane) -> None:
+        self._log = log
+        self._lane = lane
+        self._lock = threading.Lock()
+        self._codes: dict[str, str] = {}
+
+    def note(self, part: str, error: BaseException | TurnWarning | None) -> None:
+        """A part failed for a reason, or works."""
+        found = error if isinstance(error, TurnWarning) or error is None else warning_of(error)
+        code = None if found is None else found.code
+        with self._lock:
+            before = self._codes.get(part)
+            if code == before:
+                return
+            try:
+                self._lane.submit(lambda: self._tell(part, code, before))
+            except LaneError:
+                # Not told, so not known either: the next turn tries again.
+                return
+            if code is None:
+                del self._codes[part]
+            else:
+                self._codes[part] = code
+
+    def tell(self, event: str, **fields: str) -> None:
+        """Something is written to the log each time it happens."""
+        with suppress(LaneError):
+            self._lane.submit(lambda: self._log.warning(event, **fields))
+
+    def _tell(self, part: str, code: str | None, before: str | None) -> None:
+        if code is None:
+            self._log.info("turn.recovered", part=part, after=before)
+        else:
+            self._log.warning("turn.degraded", part=part, code=code)
