@@ -49,16 +49,23 @@ def evicted(items: Iterable[Held], max_items: int, *, new: str | None = None) ->
     Raises:
         InvalidInput: ``max_items`` is below 1.
     """
-    if max_items < 1:
-        raise InvalidInput("max_items is 1 or more", field="max_items")
     there = list(items)
-    too_many = len(there) - max_items
-    if too_many <= 0:
-        return ()
-    number = max(too_many, len(there) // SHARE)
+    number = excess(len(there), max_items)
     there = [each for each in there if each.id != new]
     there.sort(key=lambda each: (each.kept, each.importance, each.at, each.id))
     return tuple(each.id for each in there[:number])
+
+
+def excess(count: int, max_items: int) -> int:
+    """How many of so many items have to go: 0, or a tenth and at least as many as are too many.
+
+    Raises:
+        InvalidInput: ``max_items`` is below 1.
+    """
+    if max_items < 1:
+        raise InvalidInput("max_items is 1 or more", field="max_items")
+    too_many = count - max_items
+    return max(too_many, count // SHARE) if too_many > 0 else 0
 
 
 def held(item: ContextItem) -> Held:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import AccessDenied
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.service.denials import tell_denial
 from memgraph.service.handle_writing import WritingHandle
@@ -126,6 +126,8 @@ class ContextHandle(WritingHandle):
         }
 
     def _require_open(self, opened: Opened, tier: Tier, scope_id: str | None) -> None:
+        if (tier is Tier.GLOBAL) != (scope_id is None) or not isinstance(scope_id, str | None):
+            raise InvalidInput("a task or a project has a name, global has none", field=tier.value)
         granted = scope_id is None or scope_id in self.viewer.scope_ids(tier.scope)
         if tier.scope in self.viewer.scopes and granted:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memgraph.service.handle_agents import AgentsHandle
 from memgraph.service.handle_consolidating import ConsolidatingHandle
+from memgraph.service.handle_context import ContextHandle
 from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_fading import FadingHandle
 from memgraph.service.handle_ingesting import IngestingHandle
@@ -16,6 +17,7 @@ from memgraph.service.handle_sessions import SessionsHandle
 
 class Orchestrator(
     AgentsHandle,
+    ContextHandle,
     SessionsHandle,
     FadingHandle,
     InjectingHandle,
