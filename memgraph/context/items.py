@@ -52,7 +52,7 @@ _MAX_REST_CHARS: Final = 8_000
 _TYPES = {each.value.lower(): each for each in MemoryType} | {
     "convention": MemoryType.PREFERENCE,
     "pattern": MemoryType.OBSERVATION,
-    "failure": MemoryType.EVENT,
+    "failure": MemoryType.OBSERVATION,
     "reasoning": MemoryType.OBSERVATION,
     "tool_output": MemoryType.OBSERVATION,
 }
@@ -110,7 +110,11 @@ def memory_input_of(
         "event_time": at,
         "tags": item.tags,
         "attributes": attributes | ({RECORD: record} if record else {}),
-        "source": Source(source_type=_source_type(tier), captured_by=CapturedBy.SYSTEM),
+        "source": Source(
+            source_type=_source_type(tier),
+            step_id=_step_of(item.source, tier, scope_id),
+            captured_by=CapturedBy.SYSTEM,
+        ),
     }
     return validated(MemoryInput, given | fields)
 
@@ -236,6 +240,12 @@ def _is_text(value: Any) -> bool:
     if not isinstance(value, str) or len(value) > MAX_CONTENT_CHARS:
         return False
     return bool(value.strip()) and "\x00" not in value
+
+
+def _step_of(source: str, tier: Tier, scope_id: str | None) -> str | None:
+    """The stage of a task that an item is from: ``plan`` of ``task/t1/plan``."""
+    task = f"{source_of(tier.scope, scope_id)}/"
+    return source[len(task) :] or None if tier is Tier.TASK and source.startswith(task) else None
 
 
 def _source_type(tier: Tier) -> SourceType:
