@@ -1,18 +1,28 @@
-"""The memory's own output, pasted whole into a turn: fences, bulletins, recalls as JSON or text."""
+"""The memory's own output, pasted whole into a turn: blocks of a prompt, bulletins, recalls."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
+from memgraph.policy.block_format import (
+    FENCE_INTRO,
+    LIST_INSIGHT,
+    LIST_TITLE,
+    SECTION_INSIGHT,
+    SECTION_TITLE,
+)
 from memgraph.policy.bulletin import Section
 from memgraph.policy.echo import MEMORY_ID
 
 # As prompts are fenced: ``<data-`` and the hex digits of a random word.
-_FENCE = re.compile(r"<(data)-([0-9a-f]{16})>")
+_FENCE = re.compile(rf"(?:{re.escape(FENCE_INTRO)}[ \t\r]*\n[ \t]*)?<(data)-([0-9a-f]{{16}})>")
 _SECTIONS = "|".join(Section)
 _TITLE = re.compile(rf"^#+ Memory bulletin$|^#+ (?:{_SECTIONS}) \(\d+ of \d+\)$")
+_SECTION_TITLES = frozenset((SECTION_TITLE, SECTION_INSIGHT))
+_LIST_TITLES = frozenset((LIST_TITLE, LIST_INSIGHT))
 _CITED_ITEM = re.compile(rf"^[-*•] .*\[{MEMORY_ID}\]$")
 _RECALLED = re.compile(rf"^\d+\. {MEMORY_ID}\s+[A-Z][a-z]+\b")
 _RECEIPT_ID = r"rcl_[0-9A-Z]{26}"
@@ -30,9 +40,9 @@ _MAX_DEPTH = 4
 def without_own_output(text: str) -> tuple[str, int]:
     """A text without what only this memory writes, and how many blocks that were.
 
-    Removed are fenced blocks, the headings of a bulletin and the cited items under them, entries
-    of a recall as the command line prints them, and JSON values with the id of a memory or a
-    receipt. Line ends stay, so that line numbers do.
+    Removed are fenced blocks, lists under their headings, the headings of a bulletin or of
+    sections and the cited items under them, entries of a recall as the command line prints them,
+    and JSON values with the id of a memory or a receipt. Line ends stay, so that line numbers do.
     """
     unfenced, fences = _without_fences(text)
     bare, values = _without_json(unfenced)
@@ -121,26 +131,49 @@ def _is_ours(value: Any, depth: int = 0) -> bool:
 
 
 def _without_listings(text: str) -> tuple[str, int]:
-    """Bulletins and printed recalls, line by line."""
+    """Bulletins, sections, lists and printed recalls, line by line."""
+    lines = text.split("\n")
     kept: list[str] = []
     blocks = 0
     state = ""
-    for line in text.split("\n"):
+    for place, line in enumerate(lines):
         bare = line.strip()
         kept.append("")
-        if _TITLE.match(bare):
-            blocks += state != "bulletin"
-            state = "bulletin"
-        elif _RECALLED.match(bare):
-            blocks += 1
-            state = "recall"
+        begun = _begun_by(bare, lines[place + 1 : place + 2])
+        if begun:
+            # A bulletin has several headings.
+            blocks += begun != "bulletin" or state != begun
+            state = begun
         elif state and not bare:
-            continue
-        elif not (
-            (state == "bulletin" and _CITED_ITEM.match(bare))
-            # Under its heading an entry stands three columns in.
-            or (state == "recall" and line.startswith("   "))
-        ):
+            # A list has no marks of its own: it ends where its lines do.
+            state = "" if state == "list" else state
+        elif not _belongs(line, bare, state):
             state = ""
             kept[-1] = line
     return ("\n".join(kept), blocks) if blocks else (text, 0)
+
+
+def _begun_by(bare: str, following: Sequence[str]) -> str:
+    """The listing that a line is the head of; empty: none. What a person may write as well is one
+    only with an item right behind it.
+    """
+    if _TITLE.match(bare):
+        return "bulletin"
+    if _RECALLED.match(bare):
+        return "recall"
+    if bare == FENCE_INTRO:
+        return "fence"
+    below = following[0].strip() if following else ""
+    if bare in _SECTION_TITLES and _CITED_ITEM.match(below):
+        return "sections"
+    return "list" if bare in _LIST_TITLES and below.startswith("- ") else ""
+
+
+def _belongs(line: str, bare: str, state: str) -> bool:
+    """Whether a line that is not blank goes on with a listing."""
+    if state in ("bulletin", "sections"):
+        return _CITED_ITEM.match(bare) is not None
+    if state == "list":
+        return bare.startswith("- ")
+    # Under its heading an entry stands three columns in.
+    return state == "recall" and line.startswith("   ")

@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memgraph.context.blocks import render
+from memgraph.model.context import BlockFormat, BlockLine
+from memgraph.model.enums import MemoryKind
 from memgraph.policy import bulletin
+from memgraph.policy.block_format import FENCE_INTRO
 from memgraph.policy.bulletin import Line, Section
 from memgraph.policy.echo_format import without_own_output
 
@@ -23,6 +27,15 @@ BULLETIN = bulletin.compose(
         Section.OPEN_TODOS: [Line("Water the plants.", (ID,))],
     }
 ).markdown
+LINES = [
+    BlockLine(
+        memory_id=ID, kind=MemoryKind.FACT, text=text, at=0, citation="manual", confidence=0.5
+    )
+    for text in ("Mira lives in Graz.", "# [x] the plants\n- live in Graz, too", "Graz\u200b")
+]
+BLOCKS = {
+    form: render(LINES, form, mark="0123456789abcdef", insight=LINES[0]) for form in BlockFormat
+}
 PRINTED = f"1. {ID}  Fact, 2026-01-05\n   Mira lives in Graz.\n   from manual\n"
 
 
@@ -40,6 +53,12 @@ PRINTED = f"1. {ID}  Fact, 2026-01-05\n   Mira lives in Graz.\n   from manual\n"
         json.dumps(RECALL)[:-3],
         FENCED,
         PRINTED,
+        *BLOCKS.values(),
+        *(block.rstrip() for block in BLOCKS.values()),
+        *(block.replace("\n", "\r\n") for block in BLOCKS.values()),
+        BLOCKS[BlockFormat.FENCED].rpartition("</data-")[0].rstrip(),
+        BLOCKS[BlockFormat.LIST].partition("\n\n")[0],
+        BLOCKS[BlockFormat.SECTIONS].partition("\n\n")[2],
     ],
 )
 def test_pasted_output_is_taken_out(output: str) -> None:
@@ -66,6 +85,16 @@ def test_pasted_output_is_taken_out(output: str) -> None:
         "<memory-0123456789abcdef>I live in Oslo now.</memory-0123456789abcdef>",
         "<b-tag>bold</b-tag>",
         "## open_todos, as we call them",
+        "## Relevant memory\nMira lives in Linz now.",
+        "## Relevant memory\n\n- Mira lives in Linz now.",
+        "## Weekly insight\n- We sold three pianos.",
+        f"## Weekly insights\n- We sold three pianos. [{ID}]",
+        "[Relevant Memory]",
+        "[Relevant Memory] is what the block was called.\n- Mira lives in Linz now.",
+        "[Relevant Memory]\nMira lives in Linz now.",
+        "[Weekly Insight]\n\n- We sold three pianos.",
+        f"They wrote: {FENCE_INTRO}",
+        "- Mira lives in Graz.\n- Mira likes plants.",
     ],
 )
 def test_other_text_stays(text: str) -> None:
@@ -75,6 +104,16 @@ def test_other_text_stays(text: str) -> None:
 def test_what_was_added_to_a_bulletin_stays() -> None:
     left, blocks = without_own_output(f"{BULLETIN}- Buy milk tomorrow.\n")
     assert (left.strip(), blocks) == ("- Buy milk tomorrow.", 1)
+
+
+@pytest.mark.parametrize("form", BlockFormat)
+def test_what_stands_behind_a_block_stays(form: BlockFormat) -> None:
+    asked = "[User Message]\nI moved to Linz.\n- Buy milk tomorrow.\n"
+    left, blocks = without_own_output(f"{BLOCKS[form]}\n{asked}")
+    assert left.lstrip("\n") == asked
+    assert blocks >= 1
+    if form is not BlockFormat.LIST:
+        assert without_own_output(BLOCKS[form] + "- Buy milk.")[0].strip() == "- Buy milk."
 
 
 def test_hostile_text_costs_little() -> None:
