@@ -30,7 +30,6 @@ from memgraph.service.context.namespace_items import (
 )
 from memgraph.service.context.namespace_writing import write_all
 from memgraph.service.handle import Handle
-from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 from memgraph.storage import memories, namespace_queries
@@ -43,7 +42,7 @@ _SOURCE = Source(source_type=SourceType.WORKFLOW_OUTPUT, captured_by=CapturedBy.
 _AT_A_TIME = 256
 
 
-class NamespaceHandle(ReadingHandle):
+class NamespaceHandle(Handle):
     """The items that a handle keeps in one scope. Thread-safe; several processes may share them.
 
     Args:
