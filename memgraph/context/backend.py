@@ -108,7 +108,7 @@ class InMemoryBackend:
         evicted((), max_items)
         with self._lock:
             self.add(item)
-            return self._evict(max_items)
+            return self._evict(max_items, new=item.context_item_id)
 
     def trim(self, max_items: int) -> int:
         with self._lock:
@@ -147,8 +147,8 @@ class InMemoryBackend:
         with self._lock:
             return len(self._items)
 
-    def _evict(self, max_items: int) -> Sequence[str]:
-        gone = evicted(map(held, self._items.values()), max_items)
+    def _evict(self, max_items: int, new: str | None = None) -> Sequence[str]:
+        gone = evicted(map(held, self._items.values()), max_items, new=new)
         for each in gone:
             del self._items[each]
         return gone
