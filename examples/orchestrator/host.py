@@ -1,0 +1,180 @@
+"""The orchestrator: a message in, a workflow picked and run, a reply out; memory at every step.
+
+Every call of ``self._hooks`` is a place where a host of your own would call its memory. None of
+them raises because the memory failed: what it had to do without stands in ``warnings``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from examples.orchestrator.channels import Message
+from examples.orchestrator.events import Show
+from examples.orchestrator.models import Model, ModelFailed
+from examples.orchestrator.workflows import Step, Workflow, picked, selector_instruction
+from memgraph import MemoryHooks
+from memgraph.model.turns import Evidence, TurnWarning, Written
+
+SORRY = "I cannot answer at the moment."
+NOTHING_KNOWN = "unknown"
+_DIAGNOSE = (
+    "Say in one or two sentences why, from the evidence alone, and put the ids of the memories it "
+    f"rests on in brackets. Answer with the one word {NOTHING_KNOWN} where it does not tell."
+)
+# @bakery When are the rolls ready?
+_ADDRESSED = re.compile(r"@(?P<name>[\w.-]+)\s+(?P<text>.+)")
+
+
+class Host:
+    """Answers messages, one after the other.
+
+    Args:
+        hooks: the memory.
+        model: what writes the answers.
+        show: is told of everything that happens.
+        task_id, project_id: what is being worked on.
+    """
+
+    def __init__(
+        self, hooks: MemoryHooks, model: Model, show: Show, *, task_id: str, project_id: str
+    ) -> None:
+        self._hooks = hooks
+        self._model = model
+        self._show = show
+        self._place = {"task_id": task_id, "project_id": project_id}
+        self._decided: list[str] = []
+        self.unanswered = 0
+
+    def answer(self, message: Message) -> str:
+        """The reply to a message."""
+        self._show("message", channel=message.channel, speaker=message.speaker, text=message.text)
+        command, _, rest = message.text.partition(" ")
+        try:
+            if command == "!why":
+                reply = self._diagnose(message, rest.strip())
+            elif command == "!done":
+                reply = self._finish()
+            else:
+                reply = self._turn(message)
+        except ModelFailed as error:
+            self._show("model_failed", text=str(error))
+            self.unanswered += 1
+            reply = SORRY
+        self._show("reply", channel=message.channel, text=reply)
+        self._keep_reply(message, reply)
+        return reply
+
+    def _turn(self, message: Message) -> str:
+        """The message is kept, a workflow picked with what is known, and run."""
+        addressed = _ADDRESSED.fullmatch(message.text)
+        turn = self._hooks.on_message(
+            message.text,
+            conversation_id=message.channel,
+            speaker=message.speaker,
+            turn_id=message.message_id,
+            orchestrator=addressed["name"] if addressed else None,
+            **self._place,
+        )
+        self._warn(turn.warnings)
+        if turn.acknowledged:
+            self._show("captured", memory_id=turn.episode_id, message_id=message.message_id)
+        system = f"{selector_instruction()}\n\n{turn.prompt}"
+        workflow = picked(self._model.ask("select", system, message.text))
+        seen = turn.context.memory_ids if turn.context else ()
+        self._show("selected", workflow=workflow.name, bulletin=bool(turn.bulletin), saw=list(seen))
+        return self._run(workflow, message)
+
+    def _run(self, workflow: Workflow, message: Message) -> str:
+        # One message, one run: a message that is answered again writes the same again.
+        run = f"run-{message.message_id}"
+        output = ""
+        for step in workflow.steps:
+            output = self._step(step, run, message, output)
+        return output
+
+    def _step(self, step: Step, run: str, message: Message, before: str) -> str:
+        """One step: its prompt gets what is known, and what it decided is remembered."""
+        known = self._hooks.on_step(
+            message.text,
+            workflow_run_id=run,
+            step_id=step.step_id,
+            conversation_id=message.channel,
+            **self._place,
+        )
+        self._warn(known.warnings)
+        system = "\n\n".join(filter(None, (step.instruction, known.prompt, before)))
+        output = self._model.ask(step.step_id, system, message.text)
+        recalled = known.context.memory_ids if known.context else ()
+        self._show("step", step=step.step_id, output=output, recalled=list(recalled))
+        if step.remembered:
+            written = self._hooks.on_step_output(
+                output,
+                workflow_run_id=run,
+                step_id=step.step_id,
+                conversation_id=message.channel,
+                **self._place,
+            )
+            self._tell(written)
+            self._decided += [each for each in written.memory_ids if each not in self._decided]
+        return output
+
+    def _diagnose(self, message: Message, question: str) -> str:
+        """Why something is as it is, from the graph of memories; what was found is remembered."""
+        evidence = self._hooks.on_diagnostics(question)
+        self._warn(evidence.warnings)
+        self._show("evidence", **_as_shown(evidence))
+        found = self._model.ask("diagnose", f"{_DIAGNOSE}\n\n{evidence.text}", question)
+        if found.strip(" .").casefold() == NOTHING_KNOWN:
+            return "Nothing in the memory tells why."
+        self._tell(
+            self._hooks.record_findings(
+                [found], evidence=evidence, workflow_run_id=f"run-{message.message_id}"
+            )
+        )
+        return found
+
+    def _finish(self) -> str:
+        """The task is over: its decisions go to the project, the rest of it is cleared."""
+        ended = self._hooks.end_task(self._place["task_id"], promote=self._decided)
+        self._warn(ended.warnings)
+        self._show("task_ended", promoted=ended.promoted, cleared=ended.cleared)
+        self._decided.clear()
+        return f"Done. {len(ended.promoted)} kept for the project, {ended.cleared} cleared."
+
+    def _keep_reply(self, message: Message, reply: str) -> None:
+        """What the orchestrator said belongs to the conversation as well."""
+        said = {
+            "content": reply,
+            "source_role": "assistant",
+            "turn_id": f"{message.message_id}-reply",
+        }
+        self._warn(self._hooks.on_transcript([said], conversation_id=message.channel).warnings)
+
+    def _tell(self, written: Written) -> None:
+        self._warn(written.warnings)
+        self._show(
+            "remembered",
+            memory_ids=list(written.memory_ids),
+            rejected=[each.model_dump() for each in written.rejected],
+        )
+
+    def _warn(self, warnings: Iterable[TurnWarning]) -> None:
+        for warning in warnings:
+            self._show("warning", code=warning.code, text=warning.text)
+
+
+def _as_shown(evidence: Evidence) -> dict[str, object]:
+    """Every memory of the evidence with where it comes from."""
+    items = [
+        {
+            "memory_id": item.memory.memory_id,
+            "content": item.memory.content,
+            "source_type": item.source.source_type,
+            "workflow_run_id": item.source.workflow_run_id,
+            "step_id": item.source.step_id,
+            "citation": item.citation,
+        }
+        for item in evidence.items
+    ]
+    return {"question": evidence.question, "items": items, "cut": evidence.cut}
