@@ -80,6 +80,16 @@ class Found(NamedTuple):
     memory_id: str
 
 
+class Placed(NamedTuple):
+    """Where a memory stands: what the vector index has to know of one that goes."""
+
+    pk: int
+    memory_id: str
+    scope: str
+    scope_id: str | None
+    sensitivity: str
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Whose items: one scope's that a reader sees, as they are at a time.
@@ -204,6 +214,16 @@ def next_to_evict(
         place.params | {"but": but},
     )
     return [Found(*row) for row in rows]
+
+
+def placed(connection: sa.Connection, memory_ids: Sequence[str]) -> list[Placed]:
+    """Where some memories stand, for ``decay_queries.retire``."""
+    rows = driver(connection).execute(
+        "SELECT pk, memory_id, scope, scope_id, sensitivity FROM memories"
+        " WHERE memory_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(memory_ids)),),
+    )
+    return [Placed(*row) for row in rows]
 
 
 def some(connection: sa.Connection, place: Place, *, through: int, number: int) -> list[str]:

@@ -14,11 +14,11 @@ from memgraph.errors import AccessDenied
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Change, EdgeInput, Memory, validated
-from memgraph.policy.endings import EVICTED, TASK_CLOSED
-from memgraph.policy.eviction import SHARE, evicted
+from memgraph.policy.endings import TASK_CLOSED
+from memgraph.policy.eviction import evicted
 from memgraph.policy.filters import matches, parse, parse_limit, parse_order
 from memgraph.policy.scope import ScopeFacts, visible
-from memgraph.service import changes
+from memgraph.service.context.evicting import evict, retract_all
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened, Transaction
 from memgraph.storage import item_queries, memories
@@ -111,7 +111,7 @@ class DatabaseBackend(Handle):
             return False
         with self._write() as (opened, transaction):
             found = item_queries.find(transaction.connection, self._place(opened), item_id)
-            self._retract(transaction, [each.memory_id for each in found], DELETED)
+            retract_all(transaction, [each.memory_id for each in found], DELETED)
         return bool(found)
 
     def list_all(self) -> list[ContextItem]:
@@ -145,7 +145,7 @@ class DatabaseBackend(Handle):
                         through=through,
                         number=CLEARED_AT_A_TIME,
                     )
-                    self._retract(transaction, some, because)
+                    retract_all(transaction, some, because)
                 cleared += len(some)
                 if len(some) < CLEARED_AT_A_TIME:
                     return cleared
@@ -231,25 +231,4 @@ class DatabaseBackend(Handle):
     def _evict(
         self, opened: Opened, transaction: Transaction, max_items: int, new: str | None = None
     ) -> Sequence[str]:
-        """As ``memgraph.policy.eviction`` has it; an item for which room is made stays."""
-        place = self._place(opened)
-        there = item_queries.count(transaction.connection, place)
-        if there <= max_items:
-            return ()
-        number = max(there - max_items, there // SHARE)
-        gone = item_queries.next_to_evict(transaction.connection, place, number, but=new)
-        self._retract(transaction, [each.memory_id for each in gone], EVICTED)
-        return tuple(each.item_id for each in gone)
-
-    def _retract(self, transaction: Transaction, memory_ids: Sequence[str], reason: str) -> None:
-        for each in memory_ids:
-            transaction.tell(
-                changes.retract(
-                    transaction.connection,
-                    each,
-                    reason=reason,
-                    at=transaction.at,
-                    actor=self.actor,
-                    view=self._view,
-                )
-            )
+        return evict(transaction, self._place(opened), max_items, new=new)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.context.confirming import ConfirmationCallback, confirmed
-from memgraph.context.items import RECORD, RESERVED
+from memgraph.context.items import RECORD, RESERVED, source_of
 from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
@@ -20,6 +20,7 @@ from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.service.context.evicting import evict
 from memgraph.service.opened import Opened, Transaction
 from memgraph.storage import graph_queries, memories, promotions
+from memgraph.storage.item_queries import Place
 from memgraph.storage.visibility import View
 
 if TYPE_CHECKING:
@@ -125,9 +126,16 @@ def _finished(
 ) -> str:
     told = {"from": memory.memory_id, "to": target.tier.value, "scope_id": target.scope_id}
     transaction.tell([Entry("promote", new_id, told | {"reason": reason})])
-    if target.scope_id is not None:
+    if target.tier is Tier.PROJECT:
+        place = Place(
+            scope=Scope.PROJECT,
+            scope_id=target.scope_id,
+            source=source_of(Scope.PROJECT, target.scope_id),
+            view=View(view.viewer, statuses=frozenset({MemoryStatus.ACTIVE})),
+            at=transaction.at,
+        )
         limit = opened.settings.memory.context.max_project_items
-        evict(transaction, target.scope_id, limit, view=view, new=new_id)
+        evict(transaction, place, limit, new=memory.memory_id)
     return new_id
 
 
