@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from memgraph.config import Settings
 from memgraph.errors import ProviderError
-from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.policy.scope import Viewer
 from memgraph.service.embedding import model_mismatch
 from memgraph.service.opened import Opened
+from memgraph.storage.narrowing import Narrowing
+from memgraph.storage.tier_queries import by_ids
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,6 +60,65 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
     from memgraph.service.reranking import answer_reranked
 
     return answer_reranked(opened, request, ask)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A snapshot, what a request may find in it, and what answers the request.
+
+    Attributes:
+        items: empty where the request has no query.
+        degraded: what the answer had to do without.
+    """
+
+    connection: sa.Connection
+    narrowing: Narrowing
+    items: tuple[RecallItem, ...]
+    degraded: tuple[Degraded, ...]
+
+
+@contextmanager
+def reading(
+    opened: Opened, viewer: Viewer, request: RecallRequest, now_ms: int
+) -> Iterator[Reading]:
+    """Answer a request and keep the snapshot open, for what else is to be read beside it.
+
+    A reranker is asked before the snapshot is opened; what was retracted since is left out.
+
+    Raises:
+        AccessDenied, StorageError: as ``answer``.
+    """
+    from memgraph.retrieval.asking import narrowed, prepared
+    from memgraph.retrieval.recall import recalled
+
+    narrowing = narrowed(request, viewer, now_ms)
+    if not request.query.strip():
+        with opened.database.read() as connection:
+            yield Reading(connection, narrowing, (), ())
+        return
+    if opened.reranker is not None:
+        bundle = answer(opened, viewer, request)
+        with opened.database.read() as connection:
+            there = {one.memory_id for one in by_ids(connection, narrowing, bundle.ids)}
+            items = tuple(each for each in bundle.items if each.memory.memory_id in there)
+            yield Reading(connection, narrowing, items, bundle.degraded)
+        return
+    asked = prepared(
+        request,
+        embed=None if opened.embedding is None else opened.embedding.embed,
+        name_keys=opened.naming.query_keys,
+    )
+    with opened.database.read() as connection:
+        items, degraded = recalled(
+            connection,
+            asked,
+            narrowing,
+            settings=opened.settings.memory,
+            now_ms=now_ms,
+            model_changed=lambda one: _model_changed(opened, one),
+            held=opened.held_vectors,
+        )
+        yield Reading(connection, narrowing, items, degraded)
 
 
 def _model_changed(opened: Opened, connection: sa.Connection) -> bool:

@@ -1,0 +1,105 @@
+"""What counts the tokens of a context: a model's own tokenizer where it is at hand, else a rule.
+
+A tokenizer comes with litellm, which takes seconds to load: it is loaded in a thread, and until it
+is there the estimate counts. Nothing is ever downloaded for the sake of counting.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import Final, Protocol
+
+from memgraph.model.recall import Degraded
+from memgraph.policy.budget import token_cost
+
+ESTIMATE: Final = "estimate"
+_KEPT_COUNTS = 8_192
+
+
+class TokenCounter(Protocol):
+    """Counts the tokens of a text.
+
+    Attributes:
+        name: ``litellm:<model>`` or ``estimate``.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, >= 0; the same for the same text."""
+        ...
+
+
+class Estimate:
+    """`memgraph.policy.budget.token_cost`; its docstring says how far off it is."""
+
+    name = ESTIMATE
+
+    def __init__(self) -> None:
+        self.count = lru_cache(maxsize=_KEPT_COUNTS)(token_cost)
+
+
+_UNKNOWN = Degraded(
+    code="tokenizer.unknown",
+    text="the tokenizer of this model is not at hand; tokens are estimated",
+)
+_LOADING = Degraded(
+    code="tokenizer.loading",
+    text="the tokenizer of this model is still being loaded; tokens are estimated",
+)
+
+
+class Counters:
+    """The counters of a process's models, each loaded once. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._estimate = Estimate()
+        self._lock = threading.Lock()
+        self._found: dict[str, TokenCounter | None] = {}
+        self._loading: dict[str, threading.Thread] = {}
+
+    def at_hand(self, model: str | None) -> tuple[TokenCounter, tuple[Degraded, ...]]:
+        """What counts for a model now, without waiting, and why it is not its own tokenizer.
+
+        One that is not loaded yet is loaded in a thread meanwhile.
+        """
+        if model is None:
+            return self._estimate, ()
+        if model not in self._found:
+            self._start(model)
+            return self._estimate, (_LOADING,)
+        found = self._found[model]
+        return (self._estimate, (_UNKNOWN,)) if found is None else (found, ())
+
+    def wait(self, model: str, timeout_s: float | None = None) -> bool:
+        """Wait until it is known what counts for a model; whether it is.
+
+        Args:
+            timeout_s: seconds; None: as long as it takes.
+        """
+        if model not in self._found:
+            self._start(model).join(timeout_s)
+        return model in self._found
+
+    def _start(self, model: str) -> threading.Thread:
+        with self._lock:
+            thread = self._loading.get(model)
+            if thread is None:
+                # A daemon: a program that ends does not wait for litellm.
+                thread = threading.Thread(
+                    target=self._load, args=(model,), name="memgraph-tokenizer", daemon=True
+                )
+                self._loading[model] = thread
+                thread.start()
+            return thread
+
+    def _load(self, model: str) -> None:
+        from memgraph.providers.litellm_counting import tokenizer_of
+
+        found = None
+        try:
+            found = tokenizer_of(model)
+        finally:
+            self._found[model] = found

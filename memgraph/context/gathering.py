@@ -1,0 +1,122 @@
+"""The candidates of a context, read in one snapshot: what is recalled, held and most important."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from memgraph.context.assembling import Candidate
+from memgraph.model.context import Shares, Tier
+from memgraph.model.enums import EdgeType
+from memgraph.model.recall import RecallItem
+from memgraph.model.values import Memory
+from memgraph.policy.decay import days_idle, effective_confidence
+from memgraph.retrieval.citation import citation
+from memgraph.storage import graph_queries, recall_graph, tier_queries
+from memgraph.storage.narrowing import Narrowing
+
+MAX_TASK_ITEMS = 200
+"""Of a task that holds more the first hundred and the last hundred are considered."""
+
+MAX_CONTRADICTIONS = 2_000
+_TIERS = {tier.scope: tier for tier in Tier}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Whose items are looked at.
+
+    Attributes:
+        task_id, project_id: None: there is none.
+        most: so many of a project's and of everybody's most important, each.
+        exponent: of the decay.
+    """
+
+    task_id: str | None
+    project_id: str | None
+    shares: Shares
+    most: int
+    exponent: float
+
+
+def gathered(
+    connection: sa.Connection,
+    narrowing: Narrowing,
+    wanted: Wanted,
+    recalled: Sequence[RecallItem],
+) -> list[Candidate]:
+    """The candidates, each memory once: what was recalled, what the task holds, the most important
+    of its project and of everybody, and the other sides of their open contradictions.
+    """
+    found = {item.memory.memory_id: item.memory for item in recalled}
+    for each in _held(connection, narrowing, wanted):
+        found.setdefault(each.memory_id, each)
+    against = _against(connection, narrowing, found)
+    sides = {
+        other: one for one, others in against.items() for other in others if other not in found
+    }
+    for each in tier_queries.by_ids(connection, narrowing, sorted(sides)):
+        found[each.memory_id] = each
+    ranks = {item.memory.memory_id: rank for rank, item in enumerate(recalled, start=1)}
+    brought = {item.memory.memory_id: item.brought_by for item in recalled}
+    confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
+    cited = _citations(connection, recalled, found.values())
+    return [
+        Candidate(
+            memory,
+            _TIERS[memory.scope],
+            cited(memory),
+            confidence.get(one) or _confidence(memory, narrowing.at, wanted.exponent),
+            None if brought.get(one) else ranks.get(one),
+            brought.get(one) or sides.get(one),
+            against.get(one, ()),
+        )
+        for one, memory in found.items()
+    ]
+
+
+def _held(connection: sa.Connection, narrowing: Narrowing, wanted: Wanted) -> Iterable[Memory]:
+    shares, most = wanted.shares, wanted.most
+    if wanted.task_id is not None and shares.task:
+        yield from tier_queries.first_and_last(
+            connection, narrowing, Tier.TASK.scope, wanted.task_id, MAX_TASK_ITEMS
+        )
+    if wanted.project_id is not None and shares.project:
+        yield from tier_queries.most_important(
+            connection, narrowing, Tier.PROJECT.scope, wanted.project_id, most
+        )
+    if shares.everywhere:
+        yield from tier_queries.most_important(connection, narrowing, Tier.GLOBAL.scope, None, most)
+
+
+def _against(
+    connection: sa.Connection, narrowing: Narrowing, found: Mapping[str, Memory]
+) -> dict[str, tuple[str, ...]]:
+    """What contradicts each candidate, unresolved; for the other sides as well."""
+    if EdgeType.CONTRADICTS not in recall_graph.ties(connection).edge_types:
+        return {}
+    pairs = recall_graph.open_contradictions(
+        connection, sorted(found), narrowing.view, MAX_CONTRADICTIONS
+    )
+    against: dict[str, set[str]] = {}
+    for one, other in pairs:
+        against.setdefault(one, set()).add(other)
+        against.setdefault(other, set()).add(one)
+    return {one: tuple(sorted(others)) for one, others in sorted(against.items())}
+
+
+def _citations(
+    connection: sa.Connection, recalled: Sequence[RecallItem], memories: Iterable[Memory]
+) -> Callable[[Memory], str]:
+    known = {item.source.source_id: item.source for item in recalled}
+    lacking = [each for each in memories if each.source_id not in known]
+    if lacking:
+        known |= {each.source_id: each for each in graph_queries.sources_of(connection, lacking)}
+    return lambda memory: citation(memory, known[memory.source_id])
+
+
+def _confidence(memory: Memory, at: int, exponent: float) -> float:
+    days = days_idle(at, memory.created_at, memory.last_accessed_at)
+    return effective_confidence(memory.confidence, memory.decay_rate, days, exponent)

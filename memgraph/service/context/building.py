@@ -1,0 +1,155 @@
+"""Building one context: its plan, one snapshot for all that is read, and its receipt."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memgraph.config.context import ContextSettings
+from memgraph.context.assembling import Assembled, Plan, assembled
+from memgraph.context.counting import TokenCounter
+from memgraph.context.gathering import Wanted, gathered
+from memgraph.model.context import (
+    AgentProfile,
+    BlockFormat,
+    ContextPackage,
+    ContextRequest,
+    Shares,
+    Task,
+)
+from memgraph.model.recall import Degraded, RecallItem, RecallRequest
+from memgraph.model.receipts import Receipt, ReceiptItem
+from memgraph.policy.scope import Viewer
+from memgraph.service.opened import Opened
+from memgraph.service.recalling import reading
+
+PURPOSE = "build_context"
+PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
+# No line of a block costs fewer tokens: more candidates than fit need not be looked at.
+_LEAST_LINE_TOKENS = 25
+_FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
+
+
+def plan_of(
+    asked: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
+) -> Plan:
+    """What the request says, else the profile, else the settings."""
+    shares = Shares.model_construct(
+        task=settings.task_share,
+        project=settings.project_share,
+        everywhere=settings.global_share,
+    )
+    return Plan(
+        budget_tokens=_first(asked.budget_tokens, profile.budget_tokens, settings.budget_tokens),
+        shares=_first(asked.shares, profile.shares, shares),
+        head_tail=_first(asked.head_tail, profile.head_tail, settings.head_tail),
+        format=_first(asked.format, profile.format, BlockFormat(settings.format)),
+        max_items=asked.max_items,
+        mark=mark,
+    )
+
+
+def built(
+    opened: Opened,
+    viewer: Viewer,
+    task: Task | None,
+    asked: ContextRequest,
+    plan: Plan,
+    counter: TokenCounter,
+    told: Sequence[Degraded] = (),
+) -> tuple[ContextPackage, Receipt]:
+    """The context and its receipt.
+
+    Args:
+        viewer: sees nothing but what the context may hold.
+        told: what the counting had to do without.
+    """
+    now = opened.clock.now_ms()
+    most = _candidates_of(plan)
+    wanted = Wanted(
+        task_id=None if task is None else task.task_id,
+        project_id=None if task is None else task.project,
+        shares=plan.shares,
+        most=most,
+        exponent=opened.settings.memory.decay.exponent,
+    )
+    with reading(opened, viewer, _recall_request(asked, most), now) as found:
+        candidates = gathered(found.connection, found.narrowing, wanted, found.items)
+    context = assembled(candidates, plan, counter)
+    # Built without validation, being made of our own.
+    package = ContextPackage.model_construct(
+        context_package_id=opened.ids.new(PACKAGE_PREFIX),
+        task_id=wanted.task_id,
+        at=now,
+        items=context.items,
+        text=context.text,
+        format=plan.format,
+        token_cost=context.token_cost,
+        budget_tokens=plan.budget_tokens,
+        counter=counter.name,
+        tiers=dict(context.tiers),
+        left_out=context.left_out,
+        left_out_count=context.left_out_count,
+        compression_ratio=context.compression_ratio,
+        receipt_id=opened.ids.new(RECEIPT_PREFIX),
+        degraded=(*told, *found.degraded),
+    )
+    recalled = {item.memory.memory_id: item for item in found.items}
+    return package, _receipt(package, asked, wanted, context, recalled)
+
+
+def _candidates_of(plan: Plan) -> int:
+    fitting = _FEWEST_CANDIDATES + plan.budget_tokens // _LEAST_LINE_TOKENS
+    return min(plan.max_items, fitting, _MOST_CANDIDATES)
+
+
+def _recall_request(asked: ContextRequest, most: int) -> RecallRequest:
+    # All of it was validated in the request for the context.
+    return RecallRequest.model_construct(
+        query=asked.query,
+        top_n=most,
+        kinds=asked.kinds,
+        types=asked.types,
+        tags=asked.tags,
+        exclude_session_id=asked.exclude_session_id,
+    )
+
+
+def _receipt(
+    package: ContextPackage,
+    asked: ContextRequest,
+    wanted: Wanted,
+    context: Assembled,
+    recalled: Mapping[str, RecallItem],
+) -> Receipt:
+    """Names exactly what is in the package; what was not recalled scores 0."""
+    for_whom = {
+        "purpose": PURPOSE,
+        "context_package_id": package.context_package_id,
+        "task_id": wanted.task_id,
+        "project_id": wanted.project_id,
+        "format": package.format.value,
+        "budget_tokens": package.budget_tokens,
+        "counter": package.counter,
+        "sha256": hashlib.sha256(package.text.encode()).hexdigest(),
+    }
+    request = asked.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
+    return Receipt(
+        receipt_id=package.receipt_id,
+        at=package.at,
+        query=asked.query,
+        asked=request | {name: value for name, value in for_whom.items() if value is not None},
+        items=tuple(_receipt_item(each.memory_id, recalled) for each in context.items),
+    )
+
+
+def _receipt_item(memory_id: str, recalled: Mapping[str, RecallItem]) -> ReceiptItem:
+    item = recalled.get(memory_id)
+    if item is None:
+        return ReceiptItem(memory_id, 0.0)
+    return ReceiptItem(memory_id, item.score, item.legs, item.modifiers)
+
+
+def _first(*values: Any) -> Any:
+    return next(each for each in values if each is not None)

@@ -1,0 +1,120 @@
+"""What a task, a project and everybody hold, read along indexes. Turns of talk are no items.
+
+The conditions repeat those of the partial indexes in ``memgraph.model.tables`` word for word, else
+SQLite does not use them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+
+from memgraph.model.enums import MemoryType, Scope
+from memgraph.model.values import Memory
+from memgraph.storage.narrowing import Narrowing
+from memgraph.storage.recall_queries import plain_rows
+from memgraph.storage.rows import memory_from_row
+
+_AT = "coalesce(m.event_time, m.created_at)"
+_OF_A_SCOPE = (
+    "m.scope = :tier_scope AND m.scope_id = :tier_scope_id AND m.status = 'active'"
+    " AND m.scope <> 'global' AND m.kind <> 'episode'"
+)
+_BY_IMPORTANCE = "m.importance DESC, m.created_at DESC, m.pk DESC"
+# Two indexes hold all types between them: one of four, and one by type.
+_KNOWLEDGE = "'Fact', 'Identity', 'Observation', 'Event'"
+_OTHERS = tuple(each for each in MemoryType if f"'{each.value}'" not in _KNOWLEDGE)
+
+
+def first_and_last(
+    connection: sa.Connection, narrowing: Narrowing, scope: Scope, scope_id: str, limit: int
+) -> list[Memory]:
+    """What a task or project holds, in time order; of more the first half and the last half.
+
+    Args:
+        limit: memories at most, >= 2.
+    """
+    condition = f"{_OF_A_SCOPE} AND {narrowing.where('m')}"
+    ends = " UNION ".join(
+        f"SELECT pk FROM (SELECT m.pk FROM memories m WHERE {condition}"
+        f" ORDER BY {_AT} {way}, m.pk {way} LIMIT :half)"
+        for way in ("ASC", "DESC")
+    )
+    return _memories(
+        connection,
+        narrowing,
+        f"SELECT {_columns(narrowing)} FROM memories m WHERE m.pk IN ({ends}) ORDER BY {_AT}, m.pk",
+        {**_of_scope(scope, scope_id), "half": limit // 2},
+    )
+
+
+def most_important(
+    connection: sa.Connection,
+    narrowing: Narrowing,
+    scope: Scope,
+    scope_id: str | None,
+    limit: int,
+) -> list[Memory]:
+    """What a scope holds, the most important first, then the newest."""
+    where = narrowing.where("m")
+    if scope is Scope.GLOBAL:
+        return _of_everybody(connection, narrowing, where, limit)
+    return _memories(
+        connection,
+        narrowing,
+        f"SELECT {_columns(narrowing)} FROM memories m WHERE {_OF_A_SCOPE} AND {where}"
+        f" ORDER BY {_BY_IMPORTANCE} LIMIT :tier_limit",
+        {**_of_scope(scope, scope_id), "tier_limit": limit},
+    )
+
+
+def by_ids(
+    connection: sa.Connection, narrowing: Narrowing, memory_ids: Collection[str]
+) -> list[Memory]:
+    """Those of ``memory_ids`` that pass, in their order."""
+    if not memory_ids:
+        return []
+    return _memories(
+        connection,
+        narrowing,
+        f"SELECT {_columns(narrowing)} FROM json_each(:tier_ids) f"
+        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {narrowing.where('m')}",
+        {"tier_ids": json.dumps(list(memory_ids))},
+    )
+
+
+def _of_everybody(
+    connection: sa.Connection, narrowing: Narrowing, where: str, limit: int
+) -> list[Memory]:
+    active = f"m.status = 'active' AND m.kind <> 'episode' AND m.scope = 'global' AND {where}"
+    types = [f"m.type IN ({_KNOWLEDGE})", *(f"m.type = '{each.value}'" for each in _OTHERS)]
+    legs = " UNION ALL ".join(
+        f"SELECT * FROM (SELECT m.pk FROM memories m WHERE {each} AND {active}"
+        f" ORDER BY {_BY_IMPORTANCE} LIMIT :tier_limit)"
+        for each in types
+    )
+    return _memories(
+        connection,
+        narrowing,
+        f"SELECT {_columns(narrowing)} FROM memories m WHERE m.pk IN ({legs})"
+        f" ORDER BY {_BY_IMPORTANCE} LIMIT :tier_limit",
+        {"tier_limit": limit},
+    )
+
+
+def _of_scope(scope: Scope, scope_id: str | None) -> dict[str, Any]:
+    return {"tier_scope": scope.value, "tier_scope_id": scope_id}
+
+
+def _columns(narrowing: Narrowing) -> str:
+    return narrowing.view.memory_columns("m")
+
+
+def _memories(
+    connection: sa.Connection, narrowing: Narrowing, statement: str, values: dict[str, Any]
+) -> list[Memory]:
+    rows = plain_rows(connection, statement, narrowing.params | values)
+    return [memory_from_row(row) for row in rows]
