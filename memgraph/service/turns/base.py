@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from memgraph.errors import InvalidInput, OrchestratorMissing
 from memgraph.log import open_log
-from memgraph.model.context import AgentProfile, BlockFormat, ContextPackage, ContextRequest, Task
-from memgraph.model.enums import MemoryKind, Sensitivity
-from memgraph.model.recall import RecallRequest
+from memgraph.model.context import AgentProfile, ContextPackage, ContextRequest, Task
+from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import TurnWarning
 from memgraph.model.values import Change, validated
 from memgraph.policy.scope import Viewer
-from memgraph.service.context.injecting import context_for
 from memgraph.service.denials import tell_denial
 from memgraph.service.turns.capturing import Captures, Turn
 from memgraph.service.turns.lanes import Lane
@@ -25,6 +24,7 @@ from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import Conditions
 
 if TYPE_CHECKING:
+    from memgraph.service.context.assembler import ContextAssembler
     from memgraph.service.memory_service import MemoryService
 
 MAX_DEADLINE_MS = 600_000
@@ -133,35 +133,21 @@ class Host:
             # Nobody there to be told; it stands in this orchestrator's own log.
             return
 
+    @cached_property
+    def _assembler(self) -> ContextAssembler:
+        # Made where it is needed, not by the constructor: the orchestrator may come later.
+        from memgraph.service.context.assembler import ContextAssembler
+
+        return ContextAssembler(
+            self._service,
+            self.name,
+            clearance=self.clearance,
+            profile=self.profile,
+            actor=self.actor,
+        )
+
     def _build(self, task: Task | None, request: ContextRequest) -> ContextPackage:
-        granted = frozenset(filter(None, [task.project if task else None]))
-        viewer = Viewer(clearance=self.clearance, project_ids=granted)
-        asked = RecallRequest(
-            query=request.query,
-            kinds=request.kinds or (MemoryKind.FACT,),
-            exclude_session_id=request.exclude_session_id,
-        )
-        with self._service.opened(self.name) as opened:
-            block, receipt = context_for(
-                opened, viewer, asked, format=BlockFormat.FENCED, include_insight=False
-            )
-            opened.receipts.add(receipt)
-        return ContextPackage(
-            context_package_id=receipt.receipt_id,
-            task_id=None if task is None else task.task_id,
-            at=receipt.at,
-            items=(),
-            text=block.text,
-            format=block.format,
-            token_cost=block.token_cost,
-            budget_tokens=block.token_cost,
-            counter="estimate",
-            tiers={},
-            left_out=(),
-            left_out_count=0,
-            compression_ratio=1.0,
-            receipt_id=receipt.receipt_id,
-        )
+        return self._assembler.build_context(task, request)
 
     def _store_turns(self, turns: Sequence[Turn]) -> Sequence[str]:
         # All that is ours is seen, so that a message handed over twice is known again.
