@@ -92,6 +92,18 @@ class ReadingHandle(Handle):
             self._write_receipts(opened, enough=opened.receipts.add(Receipt.of(request, bundle)))
             return bundle
 
+    def receipt(self, receipt_id: str) -> Receipt:
+        """What somebody was given, and why: of a recall, a context or a turn.
+
+        ``asked`` says for whom: ``purpose``, ``conversation_id``, ``workflow_run_id``, ``step_id``
+        and, of a turn, ``bulletin`` with the memories in it and ``context`` with the other receipt.
+
+        Raises:
+            NotFound: there is none, or it names a memory that this handle may not see.
+        """
+        with self._service.opened(self.name) as opened:
+            return reading.receipt(opened, self._view, receipt_id)
+
     def subgraph(
         self,
         ids: Sequence[str],

@@ -10,10 +10,11 @@ import sqlalchemy as sa
 
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.receipts import Receipt
 from memgraph.model.values import Memory
 from memgraph.policy.scope import Viewer
 from memgraph.service.opened import Opened
-from memgraph.storage import edges, embeddings, entities, ingest_files, journal, memories
+from memgraph.storage import edges, embeddings, entities, ingest_files, journal, memories, receipts
 from memgraph.storage.memories import Filter
 from memgraph.storage.visibility import View
 
@@ -29,6 +30,19 @@ def get(opened: Opened, viewer: Viewer, memory_id: str) -> Memory:
     if not found:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
     return found[0]
+
+
+def receipt(opened: Opened, view: View, receipt_id: str) -> Receipt:
+    """Those that wait are written first. Raises NotFound, as ``get`` does."""
+    opened.receipts.flush()
+    with opened.database.read() as connection:
+        found = receipts.read(connection, receipt_id)
+        if found is not None:
+            named = [item.memory_id for item in found.items]
+            named += found.asked.get("bulletin", {}).get("memory_ids", ())
+            if receipts.all_visible(connection, view, named):
+                return found
+    raise NotFound(f"no receipt {receipt_id[:80]!r}", receipt_id=receipt_id[:80])
 
 
 def listing(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from memgraph.model.receipts import Receipt
+from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.storage.encoding import json_text
+from memgraph.storage.visibility import View
 
 MAX_KEPT_QUERY_CHARS = 2_000
 
@@ -16,6 +18,10 @@ _HEAD = "INSERT OR IGNORE INTO recalls (recall_id, created_at, query, request) V
 _ITEM = (
     "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
     " SELECT ?1, ?2, memory_id, ?3, ?4 FROM memories WHERE memory_id = ?5"
+)
+_READ_HEAD = "SELECT created_at, query, request FROM recalls WHERE recall_id = ?"
+_READ_ITEMS = (
+    "SELECT memory_id, score, explanation FROM recall_items WHERE recall_id = ? ORDER BY rank"
 )
 _COUNT = (
     "UPDATE memories SET access_count = access_count + ?1,"
@@ -39,6 +45,29 @@ def write(connection: sa.Connection, given: Sequence[Receipt]) -> None:
     driver.executemany(
         _COUNT, [(len(times), max(times), memory_id) for memory_id, times in accesses.items()]
     )
+
+
+def read(connection: sa.Connection, receipt_id: str) -> Receipt | None:
+    """A stored receipt; None: there is none. ``counts`` is not kept and is True."""
+    driver: Any = connection.connection.driver_connection
+    head = driver.execute(_READ_HEAD, (receipt_id,)).fetchone()
+    if head is None:
+        return None
+    at, query, asked = head
+    found = driver.execute(_READ_ITEMS, (receipt_id,))
+    items = tuple(ReceiptItem(one, score, **json.loads(why)) for one, score, why in found)
+    return Receipt(receipt_id, at, query, json.loads(asked), items)
+
+
+def all_visible(connection: sa.Connection, view: View, memory_ids: Iterable[str]) -> bool:
+    """Whether every one of these memories that is still there is one that the view shows."""
+    driver: Any = connection.connection.driver_connection
+    hidden = (
+        "SELECT 1 FROM memories m WHERE m.memory_id IN (SELECT value FROM json_each(:ids))"
+        f" AND ({view.where('m')}) IS NOT TRUE LIMIT 1"
+    )
+    values = {**view.params, "ids": json.dumps(list(memory_ids))}
+    return driver.execute(hidden, values).fetchone() is None
 
 
 def _write_head(driver: Any, given: Receipt) -> bool:
