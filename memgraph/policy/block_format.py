@@ -31,7 +31,9 @@ _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 # Signs that compatibility forms make one of these: [ ] < > ` \
-_LOOKALIKES = re.compile("[\ufe47\ufe48\ufe64\ufe65\ufe68\uff1c\uff1e\uff3b\uff3c\uff3d\uff40]")
+_LOOKALIKES = re.compile(
+    "[\u1fef\ufe47\ufe48\ufe64\ufe65\ufe68\uff1c\uff1e\uff3b\uff3c\uff3d\uff40]"
+)
 
 
 def cleaned(text: str) -> str:
