@@ -25,6 +25,7 @@ from memgraph.model.values import (
     validated,
 )
 from memgraph.policy.budget import token_cost
+from memgraph.policy.filters import same
 
 RECORD: Final = "context_item"
 """The attribute that keeps what a memory has no column for."""
@@ -45,6 +46,9 @@ TEXT_KEYS: Final = (
     "output",
 )
 """Where a payload's text is looked for, in this order; without one, all of it is the text."""
+
+MAX_DEPTH: Final = 100
+"""How deep lists and objects of a payload may be nested; SQLite's own limit is 1,000."""
 
 _NEUTRAL_IMPORTANCE: Final = 50
 # With what ``context_item`` may hold it stays within ``MAX_ATTRIBUTES_CHARS``.
@@ -146,18 +150,20 @@ def checked(item: ContextItem) -> ContextItem:
     """The item as a backend keeps it: a copy that is valid and can be stored.
 
     Raises:
-        InvalidInput: no item, or see ``memory_input_of``.
+        InvalidInput: no item, a payload nested over 100 deep, or see ``memory_input_of``.
     """
     if not isinstance(item, ContextItem):
         raise InvalidInput("a backend takes a ContextItem", field="item")
-    copy = validated(ContextItem, item.model_dump())
+    if _is_deep(item.payload, MAX_DEPTH):
+        raise InvalidInput(f"payload: nested over {MAX_DEPTH} deep", field="payload")
+    copy = validated(ContextItem, item.model_dump(warnings=False))
     memory_input_of(copy, Tier.GLOBAL, None)
     return copy
 
 
 def equal(left: ContextItem, right: ContextItem) -> bool:
     """Whether two items are one and the same, their payloads as JSON: true is not 1."""
-    return left == right and _json(left.payload) == _json(right.payload)
+    return left == right and same(left.payload, right.payload)
 
 
 def _stored_payload(payload: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -246,6 +252,14 @@ def _step_of(source: str, tier: Tier, scope_id: str | None) -> str | None:
     """The stage of a task that an item is from: ``plan`` of ``task/t1/plan``."""
     task = f"{source_of(tier.scope, scope_id)}/"
     return source[len(task) :] or None if tier is Tier.TASK and source.startswith(task) else None
+
+
+def _is_deep(value: Any, levels: int) -> bool:
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return False
+    return levels == 0 or any(_is_deep(each, levels - 1) for each in value)
 
 
 def _source_type(tier: Tier) -> SourceType:
