@@ -140,4 +140,5 @@ class GlobalMemoryStore(Store):
 
     def _new(self, prefix: str, text: str, *, kind: str, group: str, **fields: Any) -> ContextItem:
         tags = ["global", kind, group]
-        return self._item(prefix, text, kind=kind, source=SOURCE, tags=tags, **fields)
+        said = self._statement(text)
+        return self._item(prefix, said, kind=kind, source=SOURCE, tags=tags, **fields)

@@ -98,8 +98,9 @@ class ProjectMemoryStore(Store):
         return f"project/{self.project_id}"
 
     def _add(self, text: str, *, kind: str, tags: list[str], **fields: Any) -> ContextItem:
+        said = self._statement(text)
         item = self._item(
-            kind, text, kind=kind, source=self._source, tags=["project", kind, *tags], **fields
+            kind, said, kind=kind, source=self._source, tags=["project", kind, *tags], **fields
         )
         add_bounded(self.backend, item, self.max_items)
         return item

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from memgraph.clock import Clock, SystemClock, iso
+from memgraph.errors import InvalidInput
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.context import ContextItem
 from memgraph.model.values import validated
@@ -63,6 +64,13 @@ class Store:
             "payload": payload,
         }
         return validated(ContextItem, fields)
+
+    @staticmethod
+    def _statement(text: str) -> str:
+        """The text, which says something. Raises InvalidInput: it does not."""
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidInput("a text that says something is needed", field="text")
+        return text
 
     def _all(self, filters: Mapping[str, Any]) -> list[ContextItem]:
         """Whatever passes the filters, newest first."""

@@ -46,7 +46,7 @@ class TaskMemoryStore(Store):
         """
         return self._add(
             f"reasoning-{stage_id}",
-            text,
+            self._statement(text),
             kind="reasoning",
             stage_id=stage_id,
             tags=("task", stage_id),

@@ -1,0 +1,53 @@
+"""Only a clear yes is consent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memgraph.context.confirming import confirmed
+from memgraph.errors import AccessDenied, ConfirmationMissing
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_clear_answer_is_taken(answer: bool) -> None:
+    asked: list[str] = []
+
+    def callback(question: str) -> bool:
+        asked.append(question)
+        return answer
+
+    assert confirmed(callback, "Sure?") is answer
+    assert asked == ["Sure?"]
+
+
+@pytest.mark.parametrize("answer", [None, 1, 0, "yes", "", [True], object()])
+def test_any_other_answer_is_nobodys(answer: Any) -> None:
+    with pytest.raises(ConfirmationMissing) as raised:
+        confirmed(lambda _: answer, "Sure?")
+    assert isinstance(raised.value, AccessDenied)
+    assert raised.value.details == {"given": type(answer).__name__}
+
+
+def test_without_anybody_to_ask_it_is_refused() -> None:
+    with pytest.raises(ConfirmationMissing):
+        confirmed(None, "Sure?")
+
+
+def test_a_callback_that_fails_consents_to_nothing_and_its_text_stays_out() -> None:
+    def callback(question: str) -> bool:
+        raise ConnectionError("token=abc")
+
+    with pytest.raises(ConfirmationMissing) as raised:
+        confirmed(callback, "Sure?")
+    assert raised.value.details == {"error": "ConnectionError"}
+    assert "token" not in str(raised.value.as_dict())
+
+
+def test_who_interrupts_a_question_is_not_held() -> None:
+    def callback(question: str) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        confirmed(callback, "Sure?")
