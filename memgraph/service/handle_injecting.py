@@ -23,7 +23,7 @@ class InjectingHandle(ReadingHandle):
         format: BlockFormat | str | None = None,  # noqa: A002  the word that settings have for it
         exclude_session_id: str | None = None,
         include_insight: bool = True,
-        kinds: Sequence[MemoryKind] = (MemoryKind.FACT,),
+        kinds: Sequence[MemoryKind | str] = (MemoryKind.FACT,),
     ) -> ContextBlock:
         """The block of memories to put before a message, and what stands in it.
 

@@ -1,0 +1,254 @@
+"""What is put before a message: what fits it, the week's reflection, and a receipt of just that."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import MemoryKind, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
+from memgraph.clock import FixedClock
+from memgraph.consolidation.echo_filter import Remainder
+from memgraph.errors import InvalidInput
+from memgraph.ids import CountingIds, UlidSource
+from memgraph.model.context import BlockFormat, ContextBlock
+from memgraph.model.conversation import UserTurn
+from memgraph.policy.reflection import WEEKLY
+from memgraph.service.life.echoes import echo_filter
+
+ASKED = "When does the harbour close?"
+
+
+def harbour(orc: Orchestrator, number: int = 1, **fields: Any) -> list[str]:
+    return [
+        orc.remember(f"The harbour closes at {place + 1}.", **fields) for place in range(number)
+    ]
+
+
+def reflect(orc: Orchestrator, text: str = "A week of boats.", **fields: Any) -> str:
+    return orc.remember(text, kind=MemoryKind.REFLECTION, tags=[WEEKLY], **fields)
+
+
+def records(block: ContextBlock) -> list[dict[str, Any]]:
+    assert block.format is BlockFormat.FENCED
+    return [json.loads(each) for each in block.text.splitlines()[2:-1]]
+
+
+def test_facts_that_fit_and_the_last_reflection_come_with_one_receipt(orc: Orchestrator) -> None:
+    [fact] = harbour(orc, session_id="s", source={"conversation_id": "c-1"})
+    orc.remember("Bread costs two coins.")
+    reflect(orc, "The week before was quiet.")
+    reflection = reflect(orc)
+    block = orc.get_context(ASKED)
+    assert block.memory_ids == (fact, reflection)
+    assert records(block) == [
+        {
+            "id": fact,
+            "date": "2026-01-01",
+            "source": "manual, conversation c-1, session s",
+            "confidence": 1.0,
+            "text": "The harbour closes at 1.",
+        },
+        {
+            "id": reflection,
+            "date": "2026-01-01",
+            "source": "manual",
+            "confidence": 1.0,
+            "text": "A week of boats.",
+        },
+    ]
+    receipt = orc.receipt(block.receipt_id)
+    assert tuple(each.memory_id for each in receipt.items) == block.memory_ids
+    assert receipt.query == ASKED
+    told = {name: receipt.asked[name] for name in ("purpose", "format", "sha256")}
+    assert told == {
+        "purpose": "get_context",
+        "format": "fenced",
+        "sha256": hashlib.sha256(block.text.encode()).hexdigest(),
+    }
+
+
+def test_there_is_one_receipt_for_a_block(service: MemoryService, orc: Orchestrator) -> None:
+    harbour(orc)
+    reflect(orc)
+    orc.get_context(ASKED)
+    with service.opened(orc.name) as opened:
+        assert opened.receipts.flush() == 1
+
+
+@pytest.mark.parametrize("form", BlockFormat)
+def test_every_id_in_the_text_is_in_the_receipt(orc: Orchestrator, form: BlockFormat) -> None:
+    harbour(orc, 3)
+    reflect(orc)
+    block = orc.get_context(ASKED, format=form.value)
+    named = re.findall(r"(?:fact|ref)_[0-9A-Z]{26}", block.text)
+    assert named == ([] if form is BlockFormat.LIST else list(block.memory_ids))
+    assert len(re.findall(r"^(?:- |\{)", block.text, re.MULTILINE)) == len(block.memory_ids) == 4
+    assert [each.memory_id for each in orc.receipt(block.receipt_id).items] == [*block.memory_ids]
+
+
+def test_what_was_said_in_this_conversation_is_left_out(orc: Orchestrator) -> None:
+    here = harbour(orc, session_id="now")
+    there = orc.remember("The harbour closes at noon on Sundays.", session_id="before")
+    assert set(orc.get_context(ASKED).memory_ids) == {*here, there}
+    assert orc.get_context(ASKED, exclude_session_id="now").memory_ids == (there,)
+
+
+def test_settings_say_how_many_and_how(tmp_path: Path) -> None:
+    chosen = {"memory.context.facts": 2, "memory.context.format": "list"}
+    with MemoryService(
+        tmp_path, config=chosen, ids=CountingIds(), environ={}, background=False
+    ) as service:
+        orc = service.orchestrator("o", create=True)
+        harbour(orc, 8)
+        block = orc.get_context(ASKED)
+        assert (len(block.memory_ids), block.format) == (2, BlockFormat.LIST)
+        assert len(orc.get_context(ASKED, limit=7).memory_ids) == 7
+
+
+def test_five_facts_are_the_default(orc: Orchestrator) -> None:
+    harbour(orc, 8)
+    reflect(orc)
+    block = orc.get_context(ASKED)
+    assert [each["id"][:4] for each in records(block)] == ["fact"] * 5 + ["ref_"]
+
+
+def test_nothing_gives_nothing_and_still_a_receipt(orc: Orchestrator) -> None:
+    for form in BlockFormat:
+        block = orc.get_context(ASKED, format=form)
+        assert (block.text, block.memory_ids, block.token_cost) == ("", (), 0)
+        assert orc.receipt(block.receipt_id).items == ()
+
+
+def test_an_empty_message_gets_the_most_important(orc: Orchestrator) -> None:
+    harbour(orc, 6)
+    key = orc.remember("The key hangs by the door.", importance=90)
+    assert orc.get_context("", limit=1).memory_ids == (key,)
+
+
+def test_kinds_widen_and_no_memory_comes_twice(orc: Orchestrator) -> None:
+    turn = orc.save_episode("The harbour closes early today.", session_id="s", source_role="user")
+    reflection = reflect(orc, "The harbour closes ever later.")
+    assert orc.get_context(ASKED).memory_ids == (reflection,)
+    assert orc.get_context(ASKED, include_insight=False).memory_ids == ()
+    wide = orc.get_context(ASKED, kinds=tuple(MemoryKind))
+    assert wide.memory_ids == (turn, reflection)
+    alone = orc.get_context(ASKED, kinds=["reflection"], include_insight=False)
+    assert alone.memory_ids == (reflection,)
+
+
+def test_what_the_viewer_may_not_see_is_in_no_block(service: MemoryService) -> None:
+    orc = service.orchestrator("o", create=True)
+    hidden: list[dict[str, Any]] = [
+        {"sensitivity": Sensitivity.CONFIDENTIAL},
+        {"scope": Scope.PROJECT, "scope_id": "p"},
+        {"scope": Scope.SESSION, "scope_id": "s"},
+        {"agent_id": "b"},
+    ]
+    for place, fields in enumerate(hidden):
+        orc.remember(f"The harbour closes by canary {place}.", **fields)
+        reflect(orc, f"A week of canaries {place}.", **fields)
+    seer = service.orchestrator("o", viewer=Viewer(agent_id="a"))
+    for form in BlockFormat:
+        block = seer.get_context(ASKED, format=form, limit=50, kinds=())
+        assert (block.text, block.memory_ids) == ("", ())
+    granted = Viewer(agent_id="a", project_ids=frozenset({"p"}))
+    text = service.orchestrator("o", viewer=granted).get_context(ASKED).text
+    assert set(re.findall(r"canar\w+ \d", text)) == {"canary 1", "canaries 1"}
+
+
+def test_a_retracted_reflection_is_gone_from_the_next_block(orc: Orchestrator) -> None:
+    reflection = reflect(orc)
+    assert orc.get_context(ASKED).memory_ids == (reflection,)
+    orc.retract(reflection, reason="wrong")
+    assert orc.get_context(ASKED).memory_ids == ()
+
+
+def test_confidence_is_told_as_it_has_faded(orc: Orchestrator, clock: FixedClock) -> None:
+    harbour(orc)
+    clock.advance(days=10)
+    assert [each["confidence"] for each in records(orc.get_context(ASKED))] == [0.37]
+
+
+def test_the_date_is_that_of_the_event(orc: Orchestrator) -> None:
+    harbour(orc, event_time="2024-02-29T23:59:59Z")
+    assert [each["date"] for each in records(orc.get_context(ASKED))] == ["2024-02-29"]
+
+
+def test_the_mark_comes_from_the_id_source_and_is_new_each_time(tmp_path: Path) -> None:
+    seen = []
+    for name in ("one", "other"):
+        with MemoryService(
+            tmp_path / name, clock=FixedClock(), ids=CountingIds(), environ={}, background=False
+        ) as service:
+            orc = service.orchestrator("o", create=True)
+            harbour(orc)
+            seen.append([orc.get_context(ASKED).text for _ in range(3)])
+    marks = [re.findall(r"<data-([0-9a-f]{16})>", text)[0] for text in seen[0]]
+    assert seen[0] == seen[1]
+    assert len(set(marks)) == 3
+
+
+def test_nobody_can_know_a_mark_before(service: MemoryService) -> None:
+    """With the id source of every day: 80 bits of chance in each id."""
+    from memgraph.service.context.injecting import new_mark
+
+    marks = {new_mark(UlidSource(FixedClock())) for _ in range(100)}
+    assert len(marks) == 100
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"limit": 0},
+        {"limit": 1_001},
+        {"format": "html"},
+        {"kinds": ("opinion",)},
+        {"exclude_session_id": ""},
+        {"prompt": "\ud800"},
+        {"prompt": "a\x00b"},
+        {"prompt": 7},
+    ],
+)
+def test_what_is_out_of_range_is_refused(orc: Orchestrator, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        orc.get_context(**({"prompt": ASKED} | wrong))
+
+
+@pytest.mark.parametrize("form", BlockFormat)
+def test_an_agent_that_says_a_block_again_adds_nothing(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock, form: BlockFormat
+) -> None:
+    orc.remember("The harbour closes at nine.\n- It opens at dawn for the fishing boats")
+    reflect(orc, "A week of boats. The fog came twice.")
+    block = orc.get_context(ASKED, format=form)
+    clock.advance(ms=60_000)
+
+    def remainder(text: str) -> Remainder:
+        with service.opened(orc.name) as opened:
+            filtered = echo_filter(opened)
+            return filtered.without_echo(text, source_role="assistant", at_ms=clock.now_ms())
+
+    assert remainder(f"{block.text}").text == ""
+    # Without its frame as well, line by line.
+    bare = "\n".join(line for line in block.text.splitlines() if line.startswith("- "))
+    assert remainder(bare).text == ""
+    new = "Mira paints the lighthouse on Friday."
+    assert remainder(f"{block.text}\n{new}").text.strip() == new
+
+
+def test_a_prompt_with_its_block_is_a_turn_of_the_message_alone(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    """A host that captures what it sent, not what was said."""
+    harbour(orc)
+    prompt = orc.get_context(ASKED).text + "I moved to Linz in May."
+    turn = orc.publish(UserTurn(content=prompt, session_id="s", source_role="user"))
+    with service.opened(orc.name) as opened:
+        text = orc.get(turn).content
+        left = echo_filter(opened).without_echo(text, source_role="user", at_ms=0)
+    assert left.text.strip() == "I moved to Linz in May."
