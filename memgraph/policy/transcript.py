@@ -1,0 +1,112 @@
+"""How an entry of a conversation becomes episodes and comes back as it was.
+
+What was said is the content of episodes, cut where it is too long for one. All else of the entry,
+its record, is JSON in their attributes, cut as well: it is neither searched nor read for facts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final
+
+from memgraph.errors import InvalidInput
+from memgraph.model.transcript import Entry
+from memgraph.model.values import MAX_CONTENT_CHARS
+
+ATTRIBUTE: Final = "entry"
+CHUNK_CHARS: Final = 7_000
+"""As a text within the JSON of attributes it has twice its length at most: below their limit."""
+
+MAX_LABEL_CHARS: Final = 200
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the episodes that hold an entry.
+
+    Attributes:
+        said: whether the content is what was said; else it is the label.
+        attributes: what the episode is stored with.
+    """
+
+    content: str
+    said: bool
+    attributes: dict[str, Any]
+
+
+def parts_of(entry: Entry) -> list[Part]:
+    """The episodes that hold an entry, in order; at least one.
+
+    Raises:
+        InvalidInput: the record is no JSON, or nobody said the text.
+    """
+    if entry.text and entry.speaker is None:
+        raise InvalidInput("a text has a speaker", field="speaker")
+    exact = _cut(entry.text)
+    if not entry.text or (not _UNSTORABLE.search(entry.text) and all(map(str.strip, exact))):
+        kept = [entry.record]
+    else:
+        # An episode cannot hold this text as it is: it holds what is readable of it.
+        kept = [entry.record, entry.text]
+        exact = _cut(" ".join(_UNSTORABLE.sub(" ", entry.text).split()))
+    chunks = _chunks(_json(kept))
+    count = max(len(chunks), len(exact))
+    label = " ".join(_UNSTORABLE.sub(" ", entry.label).split())[:MAX_LABEL_CHARS] or "entry"
+    return [
+        Part(
+            content=said or (label if count == 1 else f"{label} ({place + 1} of {count})"),
+            said=bool(said),
+            attributes={
+                ATTRIBUTE: {"part": place, "of": count, "said": bool(said), "record": chunk or ""}
+            },
+        )
+        for place, (said, chunk) in enumerate(zip_longest(exact, chunks))
+    ]
+
+
+def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Which part of how many an episode holds; None: it holds no part of an entry."""
+    kept = attributes.get(ATTRIBUTE)
+    return (kept["part"], kept["of"]) if isinstance(kept, dict) else None
+
+
+def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
+    """The entry that these episodes hold: content and attributes of all of them, in order."""
+    kept = [(content, attributes[ATTRIBUTE]) for content, attributes in parts]
+    record, *text = json.loads("".join(each["record"] for _, each in kept))
+    said = "".join(content for content, each in kept if each["said"])
+    return Entry(record, text[0] if text else said)
+
+
+def _json(value: Any) -> str:
+    try:
+        # Plain ASCII: what no column can hold (NUL, half a pair) is written with a backslash.
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput("an entry of a conversation is plain JSON", field="record") from error
+
+
+def _chunks(text: str) -> list[str]:
+    return [text[at : at + CHUNK_CHARS] for at in range(0, len(text), CHUNK_CHARS)]
+
+
+def _cut(text: str) -> list[str]:
+    """Pieces that an episode can hold, cut behind white space where there is some."""
+    return list(_pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = 0
+    while len(text) - start > MAX_CONTENT_CHARS:
+        end = start + MAX_CONTENT_CHARS
+        found = max(text.rfind(mark, start, end) for mark in (" ", "\n"))
+        end = found + 1 if found > start else end
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]

@@ -1,0 +1,232 @@
+"""One conversation as its framework keeps it: what goes in comes back as it was, in order.
+
+The entries are episodes of the session. What persons and agents said can be recalled and becomes
+facts; everything else is kept in silent episodes, of which consolidation makes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NoReturn
+
+import sqlalchemy as sa
+
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.enums import (
+    CapturedBy,
+    MemoryKind,
+    MemoryStatus,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
+from memgraph.model.transcript import Entry
+from memgraph.model.values import EpisodeInput, Memory, Source, validated
+from memgraph.policy.scope import Reason, ScopeFacts, visible
+from memgraph.policy.transcript import entry_of, part_place, parts_of
+from memgraph.service import changes
+from memgraph.service.handle import Handle
+from memgraph.service.opened import Opened, Transaction
+from memgraph.storage import memories
+from memgraph.storage.memories import Filter
+
+SILENT_ROLE: Final = "tool"
+_PAGE: Final = 1_000
+_SHOWN: Final = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An entry with the episodes that hold it, first to last."""
+
+    entry: Entry
+    memory_ids: tuple[str, ...]
+
+
+class Transcript(Handle):
+    """The entries of one session. Thread-safe; several processes may share a session.
+
+    Turns of the session that were stored otherwise are not among the entries, and an entry of
+    which somebody retracted a part is not given back.
+
+    Args:
+        handle: whose memory it is; its viewer and actor are those of the transcript.
+        session_id: the conversation.
+        person, agent: what the speakers are called: the ``source_role`` of their turns.
+        scope, scope_id, sensitivity: of the episodes.
+
+    Raises:
+        InvalidInput: naming the argument that cannot be.
+        AccessDenied: the handle would not see what it stores.
+    """
+
+    def __init__(
+        self,
+        handle: Handle,
+        session_id: str,
+        *,
+        person: str = "user",
+        agent: str = "assistant",
+        scope: Scope | str = Scope.GLOBAL,
+        scope_id: str | None = None,
+        sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
+    ) -> None:
+        super().__init__(handle._service, handle.name, viewer=handle.viewer, actor=handle.actor)
+        self._person, self._agent = person, agent
+        self._fields: dict[str, Any] = {
+            "session_id": session_id,
+            "scope": scope,
+            "scope_id": scope_id,
+            "sensitivity": sensitivity,
+            "agent_id": self.viewer.agent_id,
+        }
+        for role in (person, agent):
+            given = self._episode(EpisodeInput, content="-", source_role=role)
+        facts = ScopeFacts(given.scope, given.scope_id, given.sensitivity, given.agent_id)
+        verdict = visible(self.viewer, facts)
+        if not verdict.allowed:
+            self._deny(verdict.reason)
+        self.session_id = given.session_id
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Store entries behind all others, all of them or none.
+
+        Raises:
+            InvalidInput: a record is no JSON, or a text has no speaker.
+        """
+        if not entries:
+            return
+        with self._service.opened(self.name) as opened:
+            given = [one for each in entries for one in self._episodes(opened, each)]
+            self._store(opened, given)
+            self._embed_soon(opened)
+
+    def entries(self, limit: int | None = None) -> list[Entry]:
+        """The last entries, oldest first; None: all of them.
+
+        Raises:
+            InvalidInput: a limit below 0.
+        """
+        if limit is not None and limit < 0:
+            raise InvalidInput("limit: 0 or more, or none", field="limit")
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return [held.entry for held in self._newest(connection, limit)][::-1]
+
+    def pop(self, *, reason: str = "popped") -> Entry | None:
+        """Retract the last entry and give it; None: there is none."""
+        with self._write() as (_, transaction):
+            for held in self._newest(transaction.connection, 1):
+                self._retract(transaction, held.memory_ids, reason)
+                return held.entry
+        return None
+
+    def clear(self, *, reason: str = "cleared") -> int:
+        """Retract all entries; gives how many episodes those were. They stay in the history."""
+        with self._write() as (_, transaction):
+            found = [one.memory_id for one in self._parts(transaction.connection)]
+            self._retract(transaction, found, reason)
+        return len(found)
+
+    def _episodes(self, opened: Opened, entry: Entry) -> Iterator[EpisodeInput]:
+        """The episodes of an entry, under one id: parts of two are never mixed up."""
+        item_id = opened.ids.new("entry_")
+        for part in parts_of(entry):
+            kind, role, by = EpisodeInput, SILENT_ROLE, CapturedBy.SYSTEM
+            if part.said and entry.speaker == "person":
+                kind, role, by = UserTurn, self._person, CapturedBy.USER
+            elif part.said:
+                kind, role = AgentTurn, self._agent
+            yield self._episode(
+                kind,
+                content=part.content,
+                source_role=role,
+                item_id=item_id,
+                attributes=part.attributes,
+                captured_by=by,
+            )
+
+    def _episode(
+        self,
+        kind: type[EpisodeInput],
+        *,
+        captured_by: CapturedBy = CapturedBy.SYSTEM,
+        **fields: Any,
+    ) -> EpisodeInput:
+        source = Source.model_construct(
+            source_type=SourceType.CHANNEL_TRANSCRIPT,
+            conversation_id=self._fields["session_id"],
+            captured_by=captured_by,
+        )
+        return validated(kind, {**self._fields, **fields, "source": source})
+
+    def _store(self, opened: Opened, given: Sequence[EpisodeInput]) -> None:
+        prepared = [opened.writer.prepare(each) for each in given]
+        with opened.transaction(self.actor) as transaction:
+            written = opened.writer.store(
+                transaction.connection,
+                prepared,
+                [],
+                at=transaction.at,
+                actor=self.actor,
+                view=self._view,
+                live=True,
+            )
+            transaction.tell(written.entries)
+
+    def _retract(self, transaction: Transaction, ids: Sequence[str], reason: str) -> None:
+        for memory_id in ids:
+            transaction.tell(
+                changes.retract(
+                    transaction.connection,
+                    memory_id,
+                    reason=reason,
+                    at=transaction.at,
+                    actor=self.actor,
+                    view=self._view,
+                )
+            )
+
+    def _newest(self, connection: sa.Connection, limit: int | None) -> Iterator[Held]:
+        """Entries that are whole, the last one first."""
+        found: list[Memory] = []
+        left = limit
+        if left == 0:
+            return
+        for part in self._parts(connection, _PAGE if limit is None else limit):
+            if found and found[-1].item_id != part.item_id:
+                found.clear()
+            found.append(part)
+            place, count = part_place(part.attributes) or (0, 0)
+            if place > 0:
+                continue
+            if len(found) == count:
+                yield _held(found[::-1])
+                left = None if left is None else left - 1
+            found = []
+            if left == 0:
+                return
+
+    def _parts(self, connection: sa.Connection, at_once: int = _PAGE) -> Iterator[Memory]:
+        """Episodes of entries that stand, the last one first."""
+        view = replace(self._view, statuses=_SHOWN)
+        before: str | None = None
+        size = min(max(at_once, 1), _PAGE)
+        while True:
+            chosen = Filter(kinds=(MemoryKind.EPISODE,), session_id=self.session_id, before=before)
+            page = memories.select(connection, view, chosen, limit=size)
+            yield from (one for one in page if part_place(one.attributes) is not None)
+            if len(page) < size:
+                return
+            before, size = page[-1].memory_id, _PAGE
+
+    def _deny(self, reason: Reason) -> NoReturn:
+        with self._service.opened(self.name) as opened:
+            opened.log.warning(AccessDenied.code, actor=self.actor, reason=reason.value)
+        raise AccessDenied("the handle would not see what it stores", reason=reason.value)
+
+
+def _held(parts: Sequence[Memory]) -> Held:
+    entry = entry_of([(one.content, one.attributes) for one in parts])
+    return Held(entry, tuple(one.memory_id for one in parts))

@@ -1,0 +1,92 @@
+"""Items of the OpenAI Agents SDK as entries of a transcript, and back. Needs no SDK.
+
+An item is the input or output of a model in the form of OpenAI's Responses interface. The words of
+users and assistants become the entry's text; messages of others, calls of tools, their outputs,
+handoffs and reasoning have none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from memgraph.errors import InvalidInput
+from memgraph.model.speaking import ToldAs
+from memgraph.model.transcript import Entry
+
+_SPEAKERS: Final[Mapping[str, ToldAs]] = {"user": "person", "assistant": "agent"}
+_TEXT_OF: Final = {
+    "input_text": "text",
+    "output_text": "text",
+    "text": "text",
+    "refusal": "refusal",
+}
+_BETWEEN: Final = "\n"
+
+
+def entry_of(item: Any) -> Entry:
+    """An item as an entry.
+
+    Raises:
+        InvalidInput: it is no JSON object.
+    """
+    try:
+        # A copy, and what will come back: tuples are lists, keys are texts.
+        shape = json.loads(json.dumps(item, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput("an item is a plain JSON object", field="items") from error
+    if not isinstance(shape, dict):
+        raise InvalidInput("an item is a plain JSON object", field="items")
+    texts = []
+    for holder, key in _slots(shape):
+        texts.append(holder[key])
+        holder[key] = ""
+    said = _BETWEEN.join(texts)
+    if not said:
+        return Entry([shape, [0] * len(texts)], label=_label(shape))
+    return Entry(
+        [shape, [len(text) for text in texts]],
+        text=said,
+        speaker=_SPEAKERS[shape["role"]],
+        label=_label(shape),
+    )
+
+
+def item_of(entry: Entry) -> dict[str, Any]:
+    """The item that an entry was made of."""
+    shape: dict[str, Any]
+    shape, lengths = entry.record
+    start = 0
+    for (holder, key), length in zip(_slots(shape), lengths, strict=True):
+        holder[key] = entry.text[start : start + length]
+        start += length + len(_BETWEEN)
+    return shape
+
+
+def text_of(item: Mapping[str, Any]) -> str:
+    """What a user or an assistant says in an item; of any other item nothing."""
+    return _BETWEEN.join(holder[key] for holder, key in _slots(item))
+
+
+def _slots(item: Mapping[str, Any]) -> list[tuple[Any, str]]:
+    """Where the words of a message stand: an object and the key of the text in it."""
+    if item.get("type", "message") != "message" or item.get("role") not in _SPEAKERS:
+        return []
+    content = item.get("content")
+    if isinstance(content, str):
+        return [(item, "content")]
+    parts = content if isinstance(content, list) else []
+    found = ((part, _TEXT_OF.get(str(part.get("type")))) for part in parts if _is_object(part))
+    return [(part, key) for part, key in found if key and isinstance(part.get(key), str)]
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _label(item: Mapping[str, Any]) -> str:
+    """A line for people: what kind of item it is, and the name of the tool where it has one."""
+    kind = item.get("type") or f"message of {item.get('role')}"
+    name = item.get("name")
+    return f"{kind}: {name}" if isinstance(name, str) else str(kind)
