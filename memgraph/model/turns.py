@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -173,7 +173,6 @@ class Finding(Value):
     confidence: Unit | None = None
     caused_by: Annotated[tuple[Name, ...], Field(max_length=MAX_REFERENCES)] | None = None
     tags: Annotated[tuple[Name, ...], Field(max_length=MAX_REFERENCES)] = ()
-    attributes: dict[str, Any] = Field(default_factory=dict)
 
 
 class TaskEnded(Value):

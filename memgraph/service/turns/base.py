@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from functools import cached_property
@@ -13,15 +14,15 @@ from memgraph.log import open_log
 from memgraph.model.context import AgentProfile, ContextPackage, ContextRequest, Task
 from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import TurnWarning
-from memgraph.model.values import Change, validated
+from memgraph.model.values import Change, Outcome, validated
 from memgraph.policy.scope import Viewer
 from memgraph.service.denials import tell_denial
-from memgraph.service.turns.capturing import Captures, Turn
-from memgraph.service.turns.lanes import Lane
+from memgraph.service.turns.capturing import Capture, Captures, Turn
+from memgraph.service.turns.lanes import Lane, LaneError
 from memgraph.service.turns.places import Place
 from memgraph.service.turns.showing import Showing
 from memgraph.service.turns.storing import StoringHandle
-from memgraph.service.turns.telling import Conditions
+from memgraph.service.turns.telling import Conditions, refused, unacknowledged, warning_of
 
 if TYPE_CHECKING:
     from memgraph.service.context.assembler import ContextAssembler
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 MAX_DEADLINE_MS = 600_000
 MAX_ASIDE = 2_000
 MAX_WRITES = 200
+MAX_CONTEXTS = 256
+CONTEXT_THREADS = 2
 PATIENCE_S = 5.0
 
 
@@ -63,7 +66,9 @@ class Host:
             orchestrator=name,
         )
         self._aside = Lane("aside", threads=1, waiting=MAX_ASIDE, keeps=True)
+        self._contexts = Lane("contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS)
         self._writes = Lane("writes", threads=1, waiting=MAX_WRITES, keeps=True)
+        self._ending = threading.Event()
         self._conditions = Conditions(log, self._aside)
         self._captures = Captures(
             self._store_turns, lambda error: self._conditions.note("capture", error)
@@ -73,6 +78,7 @@ class Host:
             name,
             actor=actor,
             build=self._build,
+            contexts=self._contexts,
             aside=self._aside,
             conditions=self._conditions,
         )
@@ -90,9 +96,9 @@ class Host:
         """
         until = time.monotonic() + patience_s
         lost = self._captures.close(patience_s)
-        self._showing.close(max(until - time.monotonic(), 0.0))
-        self._writes.close(max(until - time.monotonic(), 0.0))
-        self._aside.close(max(until - time.monotonic(), 0.0))
+        self._ending.set()
+        for lane in (self._writes, self._contexts, self._showing, self._aside):
+            lane.close(max(until - time.monotonic(), 0.0))
         return lost
 
     def __enter__(self) -> Self:
@@ -149,14 +155,34 @@ class Host:
     def _build(self, task: Task | None, request: ContextRequest) -> ContextPackage:
         return self._assembler.build_context(task, request)
 
-    def _store_turns(self, turns: Sequence[Turn]) -> Sequence[str]:
+    def _capture(self, turn: Turn) -> Capture | TurnWarning:
+        try:
+            return self._captures.add(turn)
+        except LaneError as error:
+            self._conditions.note("capture", error)
+            return refused(f"the message is not stored: {error}")
+
+    def _captured(
+        self, capture: Capture | TurnWarning, until: float
+    ) -> tuple[Outcome | None, tuple[TurnWarning, ...]]:
+        """What became of a message, or why nobody knows."""
+        if isinstance(capture, TurnWarning):
+            return None, (capture,)
+        try:
+            outcome = capture.stored.result(max(until - time.monotonic(), 0.0))
+        except TimeoutError:
+            trouble = self._captures.trouble
+            late = unacknowledged("the message is")
+            return None, (late, *((warning_of(trouble),) if trouble is not None else ()))
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            return None, (refused("the memory did not take the message"), warning_of(error))
+        return outcome, ()
+
+    def _store_turns(self, turns: Sequence[Turn]) -> Sequence[Outcome]:
         # All that is ours is seen, so that a message handed over twice is known again.
         projects = frozenset(each.scope_id for each in turns if each.scope_id is not None)
         viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=projects)
-        written = self._handle(viewer).store(turns, live=True)
-        if written.errors:
-            raise written.errors[0]
-        return [each.memory_id or "" for each in written.memories]
+        return self._handle(viewer).store(turns, live=True).memories
 
     def _handle(self, viewer: Viewer) -> StoringHandle:
         return StoringHandle(self._service, self.name, viewer=viewer, actor=self.actor)

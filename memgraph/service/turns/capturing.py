@@ -15,11 +15,12 @@ from itertools import islice
 
 from memgraph.errors import DatabaseBusy, DatabaseFull, DatabaseReplaced
 from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.values import Outcome
 from memgraph.service.turns.lanes import Lane, LaneClosed, LaneFull
 
 Turn = UserTurn | AgentTurn
-StoreTurns = Callable[[Sequence[Turn]], Sequence[str]]
-"""Stores turns in one transaction, in order, and gives their ids."""
+StoreTurns = Callable[[Sequence[Turn]], Sequence[Outcome]]
+"""Stores turns in one transaction, in order; one outcome for each."""
 
 MAX_WAITING = 1_000
 TOGETHER = 32
@@ -31,10 +32,10 @@ PASSING = (DatabaseBusy, DatabaseFull, DatabaseReplaced)
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A message that waits; ``stored`` gives its id, or the error for which it never will be."""
+    """A message that waits; ``stored`` gives what became of it, or why it never will be stored."""
 
     turn: Turn
-    stored: Future[str] = field(default_factory=Future)
+    stored: Future[Outcome] = field(default_factory=Future)
 
 
 class Captures:
@@ -62,11 +63,6 @@ class Captures:
     def waiting(self) -> int:
         """How many messages are not stored yet."""
         return len(self._queue)
-
-    @property
-    def threads(self) -> int:
-        """How many threads it has now: one, or none."""
-        return self._lane.alive
 
     def add(self, turn: Turn) -> Capture:
         """Put a message in the queue.
@@ -106,7 +102,7 @@ class Captures:
         pause = FIRST_PAUSE_S
         while batch := self._next():
             try:
-                ids = self._store([each.turn for each in batch])
+                outcomes = self._store([each.turn for each in batch])
             except PASSING as error:
                 self.trouble = error
                 self._failed(error)
@@ -116,7 +112,7 @@ class Captures:
                 self._refuse(batch, error)
             else:
                 pause = FIRST_PAUSE_S
-                self._acknowledge(batch, ids)
+                self._acknowledge(batch, outcomes)
 
     def _next(self) -> list[Capture]:
         with self._lock:
@@ -125,13 +121,13 @@ class Captures:
             self._draining = bool(batch)
             return batch
 
-    def _acknowledge(self, batch: Sequence[Capture], ids: Sequence[str]) -> None:
+    def _acknowledge(self, batch: Sequence[Capture], outcomes: Sequence[Outcome]) -> None:
         self.trouble = None
         self._failed(None)
         self._remove(batch)
-        for each, memory_id in zip(batch, ids, strict=True):
+        for each, outcome in zip(batch, outcomes, strict=True):
             if not each.stored.done():
-                each.stored.set_result(memory_id)
+                each.stored.set_result(outcome)
 
     def _refuse(self, batch: Sequence[Capture], error: Exception) -> None:
         """One of them may be at fault: each is tried by itself, then it is given up."""

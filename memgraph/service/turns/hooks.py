@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from memgraph.model.context import ContextRequest
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
-from memgraph.model.turns import StepContext, TurnContext, TurnWarning
+from memgraph.model.turns import StepContext, TurnContext
 from memgraph.model.values import validated
 from memgraph.service.turns.base import Host
-from memgraph.service.turns.capturing import Capture, Turn
-from memgraph.service.turns.lanes import LaneError
+from memgraph.service.turns.diagnosing import Diagnosing
 from memgraph.service.turns.places import Place, unfit
 from memgraph.service.turns.showing import Wanted
-from memgraph.service.turns.telling import once, warning_of
+from memgraph.service.turns.telling import once, refused
+from memgraph.service.turns.writing_back import WritingBack
 
 
-class MemoryHooks(Host):
+class MemoryHooks(Diagnosing, WritingBack, Host):
     """The memory of one orchestrator, as its turns use it. Thread-safe.
 
     Every hook returns within ``deadline_ms``, whatever the memory does: what it could not give is
@@ -95,13 +94,15 @@ class MemoryHooks(Host):
         denied = self._denied(place, "on_message", until)
         if denied is not None:
             return TurnContext(warnings=(denied,))
-        capture = self._capture(turn) if reason is None else _refused(reason)
+        capture = self._capture(turn) if reason is None else refused(reason)
         asked = place.request(content, exclude_session_id=conversation_id)
         pending = self._showing.begin(self._wanted(place, _over(request, asked), "on_message"))
         shown = self._showing.finish(pending, until)
-        episode_id, told = self._captured(capture, until)
+        outcome, told = self._captured(capture, until)
         return TurnContext(
-            **shown.fields, episode_id=episode_id, warnings=once((*told, *shown.warnings))
+            **shown.fields,
+            episode_id=None if outcome is None else outcome.memory_id,
+            warnings=once((*told, *shown.warnings)),
         )
 
     def on_step(
@@ -143,34 +144,6 @@ class MemoryHooks(Host):
 
     def _wanted(self, place: Place, request: ContextRequest, purpose: str) -> Wanted:
         return Wanted(place.viewer(self.clearance), place.task, request, purpose)
-
-    def _capture(self, turn: Turn) -> Capture | TurnWarning:
-        try:
-            return self._captures.add(turn)
-        except LaneError as error:
-            self._conditions.note("capture", error)
-            return TurnWarning(code="capture.refused", text=f"the message is not stored: {error}")
-
-    def _captured(
-        self, capture: Capture | TurnWarning, until: float
-    ) -> tuple[str | None, tuple[TurnWarning, ...]]:
-        """The id of the stored message, or why there is none."""
-        if isinstance(capture, TurnWarning):
-            return None, (capture,)
-        try:
-            return capture.stored.result(max(until - time.monotonic(), 0.0)), ()
-        except TimeoutError:
-            trouble = self._captures.trouble
-            late = TurnWarning(
-                code="capture.unacknowledged", text="the message is not stored yet; it may be later"
-            )
-            return None, (late, *((warning_of(trouble),) if trouble is not None else ()))
-        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            return None, (_refused("the memory did not take the message"), warning_of(error))
-
-
-def _refused(reason: str) -> TurnWarning:
-    return TurnWarning(code="capture.refused", text=reason)
 
 
 def _over(given: ContextRequest | None, asked: ContextRequest) -> ContextRequest:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 MAX_VIEWS = 64
 MAX_BULLETINS = 256
-MAX_CONTEXTS = 256
-CONTEXT_THREADS = 2
 
 BuildContext = Callable[[Task | None, ContextRequest], ContextPackage]
 
@@ -85,7 +83,7 @@ class Showing:
 
     Args:
         build: assembles a context.
-        aside: the lane for receipts.
+        contexts: the lane for what may ask a model; aside: for receipts.
         conditions: told how both fare.
     """
 
@@ -96,6 +94,7 @@ class Showing:
         *,
         actor: str,
         build: BuildContext,
+        contexts: Lane,
         aside: Lane,
         conditions: Conditions,
     ) -> None:
@@ -107,14 +106,9 @@ class Showing:
         self._conditions = conditions
         # A model that hangs holds contexts up, and nothing else.
         self._bulletins = Lane("bulletins", threads=1, waiting=MAX_BULLETINS)
-        self._contexts = Lane("contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS)
+        self._contexts = contexts
         self._lock = threading.Lock()
         self._last_good: OrderedDict[Viewer, Bulletin] = OrderedDict()
-
-    @property
-    def threads(self) -> int:
-        """How many threads it has now."""
-        return self._bulletins.alive + self._contexts.alive
 
     def begin(self, wanted: Wanted) -> Pending:
         """Ask for both, side by side; returns at once."""
@@ -148,7 +142,7 @@ class Showing:
 
     def close(self, patience_s: float) -> bool:
         """Take nothing more; gives whether nothing is at work any longer."""
-        return self._bulletins.close(patience_s) & self._contexts.close(patience_s)
+        return self._bulletins.close(patience_s)
 
     def _issue(self, viewer: Viewer) -> Issued:
         handle = self._service.orchestrator(self._name, viewer=viewer, actor=self._actor)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import EdgeInput, MemoryInput
 from memgraph.service.handle import Handle
 from memgraph.service.joining import Written
 from memgraph.service.provenance import with_canonical_source
+from memgraph.storage.graph_queries import visible_memories
 
 
 class StoringHandle(Handle):
@@ -42,8 +43,17 @@ class StoringHandle(Handle):
                     live=live,
                 )
                 transaction.tell(written.entries)
-            self._embed_soon(opened)
+            try:
+                self._embed_soon(opened)
+            except RuntimeError as error:
+                # No thread to be had: what is stored is stored, and the next write wakes one.
+                opened.log.failure("background.wake", error)
         return written
+
+    def visible(self, ids: Collection[str]) -> frozenset[str]:
+        """Those of ``ids`` that are there, as far as this handle may see."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return frozenset(visible_memories(connection, ids, self._view))
 
     def keep(self, receipt: Receipt) -> None:
         """Keep a receipt, to be written with others."""

@@ -26,6 +26,18 @@ def warning_of(error: BaseException) -> TurnWarning:
     )
 
 
+def refused(reason: str) -> TurnWarning:
+    """What was to be stored is not, and will not be."""
+    return TurnWarning(code="capture.refused", text=reason)
+
+
+def unacknowledged(what: str) -> TurnWarning:
+    """Nobody knows yet; it goes on in the background."""
+    return TurnWarning(
+        code="capture.unacknowledged", text=f"{what} not stored yet; it may be later"
+    )
+
+
 def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
     """The first warning of each code, in order."""
     first: dict[str, TurnWarning] = {}

@@ -1,0 +1,360 @@
+"""What a turn leaves in the memory: outputs of steps, transcripts, and the end of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from memgraph.errors import InvalidInput, MemgraphError
+from memgraph.model.context import Tier
+from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.enums import CapturedBy, EdgeType, Scope, Sensitivity, SourceType
+from memgraph.model.turns import Rejected, TaskEnded, TurnWarning, Written
+from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
+from memgraph.policy.workflow_candidates import Candidate
+from memgraph.policy.workflow_output import parse
+from memgraph.service.turns.base import Host
+from memgraph.service.turns.capturing import PASSING
+from memgraph.service.turns.lanes import LaneError, TooLate
+from memgraph.service.turns.places import Place, unfit
+from memgraph.service.turns.storing import StoringHandle
+from memgraph.service.turns.telling import once, refused, unacknowledged, warning_of
+from memgraph.storage import promotions
+
+T = TypeVar("T")
+Turn = UserTurn | AgentTurn
+
+PERSONS = frozenset({"user", "human"})
+MAX_TURNS = 1_000
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+
+
+class WritingBack(Host):
+    """The part of ``MemoryHooks`` that writes."""
+
+    def on_step_output(
+        self,
+        output: str | Mapping[str, Any] | Sequence[Any],
+        *,
+        workflow_run_id: str,
+        step_id: str,
+        conversation_id: str | None = None,
+        task_id: str | None = None,
+        project_id: str | None = None,
+        orchestrator: str | None = None,
+        tier: Tier | str | None = None,
+        reasoning: str | None = None,
+        tool_outputs: Mapping[str, Any] | None = None,
+        deadline_ms: int | None = None,
+    ) -> Written:
+        """Remember what a step decided, plans and states; see ``memgraph.policy.workflow_output``.
+
+        What is there already in the same place is a duplicate. A statement is a memory with the
+        source ``workflow_output``, its run, step, conversation and place in the output.
+
+        Args:
+            tier: where it belongs; None: to the project where there is one, else to everybody.
+                ``task``: to the task, until it is promoted or the task ends.
+            reasoning, tool_outputs: kept as the task's own items, by tool.
+
+        Raises:
+            InvalidInput: an id is empty or too long; a tier, reasoning or tool outputs without the
+                id that they belong to.
+        """
+        until = self._until(deadline_ms)
+        place = validated(
+            Place,
+            {
+                "workflow_run_id": workflow_run_id,
+                "step_id": step_id,
+                "conversation_id": conversation_id,
+                "task_id": task_id,
+                "project_id": project_id,
+                "orchestrator": orchestrator,
+            },
+        )
+        scope = scope_of(place, tier)
+        if (reasoning is not None or tool_outputs) and task_id is None:
+            raise InvalidInput("task_id: reasoning and tool outputs are a task's", field="task_id")
+        denied = self._denied(place, "on_step_output", until)
+        if denied is not None:
+            return Written(warnings=(denied,), acknowledged=False)
+        parsed = parse(output)
+        given = [_remembered(each, place, scope) for each in parsed.candidates]
+        links = [link for each in parsed.candidates for link in _links(each)]
+        rejected = [Rejected(locator=each.locator, code=each.code) for each in parsed.rejections]
+        handle = self._writer_for(place)
+
+        def work() -> Written:
+            self._keep_for_task(place, reasoning, tool_outputs or {})
+            return stored(handle, given, links)
+
+        return self._written(work, until, rejected)
+
+    def on_transcript(
+        self,
+        turns: Iterable[UserTurn | AgentTurn | Mapping[str, Any]],
+        *,
+        conversation_id: str,
+        project_id: str | None = None,
+        orchestrator: str | None = None,
+        deadline_ms: int | None = None,
+    ) -> Written:
+        """Keep what was said in a conversation, by persons and agents, in order.
+
+        They go the way of ``on_message``: after what came before, and with a ``turn_id`` once.
+
+        Args:
+            turns: 1,000 at most. A mapping has ``content``, ``source_role`` (or ``speaker``,
+                ``role``) and fields of ``EpisodeInput``; ``from_agent`` says who is no person
+                where the role (``user``, ``human``) does not.
+
+        Raises:
+            InvalidInput: a turn is none, or there are too many.
+        """
+        until = self._until(deadline_ms)
+        place = validated(
+            Place,
+            {
+                "conversation_id": conversation_id,
+                "project_id": project_id,
+                "orchestrator": orchestrator,
+            },
+        )
+        given = list(turns)
+        if len(given) > MAX_TURNS:
+            raise InvalidInput(f"turns: {MAX_TURNS:,} at most", field="turns")
+        read = [_turn(each, place) for each in given]
+        denied = self._denied(place, "on_transcript", until)
+        if denied is not None:
+            return Written(warnings=(denied,), acknowledged=False)
+        captures = [
+            refused(each) if isinstance(each, str) else self._capture(each) for each in read
+        ]
+        outcomes: list[Outcome] = []
+        warnings: list[TurnWarning] = []
+        rejected: list[Rejected] = []
+        for number, capture in enumerate(captures):
+            outcome, told = self._captured(capture, until)
+            warnings += told
+            if outcome is not None:
+                outcomes.append(outcome)
+            elif told[0].code == "capture.refused":
+                rejected.append(Rejected(locator=f"/{number}", code=told[-1].code))
+        return Written(
+            memory_ids=_ids(outcomes),
+            outcomes=tuple(outcomes),
+            rejected=tuple(rejected),
+            warnings=once(warnings),
+            acknowledged=len(outcomes) == len(captures),
+        )
+
+    def end_task(
+        self,
+        task_id: str,
+        promote: Iterable[str] = (),
+        *,
+        project_id: str | None = None,
+        reason: str = "",
+        orchestrator: str | None = None,
+        deadline_ms: int | None = None,
+    ) -> TaskEnded:
+        """A task is done: promote what is worth it to its project, then give up the rest.
+
+        What is the project's already stays there. Where one of them cannot be promoted, nothing is
+        given up. Done twice it changes nothing.
+
+        Raises:
+            InvalidInput: something is to be promoted, and no project is named.
+        """
+        until = self._until(deadline_ms)
+        place = validated(
+            Place, {"task_id": task_id, "project_id": project_id, "orchestrator": orchestrator}
+        )
+        wanted = tuple(dict.fromkeys(promote))
+        if wanted and project_id is None:
+            raise InvalidInput("project_id: where it is to be promoted", field="project_id")
+        denied = self._denied(place, "end_task", until)
+        if denied is not None:
+            return TaskEnded(task_id=task_id, warnings=(denied,), acknowledged=False)
+        try:
+            return self._write(lambda: self._ended(place, wanted, reason), until)
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            return TaskEnded(task_id=task_id, warnings=_unwritten(error), acknowledged=False)
+
+    def _ended(self, place: Place, wanted: Sequence[str], reason: str) -> TaskEnded:
+        promoted: dict[str, str] = {}
+        rejected: list[Rejected] = []
+        for memory_id in wanted:
+            try:
+                found = self._promoted(place, memory_id, reason)
+            except PASSING:
+                raise
+            except MemgraphError as error:
+                rejected.append(Rejected(locator=memory_id[:MAX_NAME_CHARS], code=error.code))
+            else:
+                promoted[memory_id] = found
+        task_id = place.task_id or ""
+        cleared = 0 if rejected else self._assembler.cleanup_task(task_id)
+        return TaskEnded(
+            task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
+        )
+
+    def _promoted(self, place: Place, memory_id: str, reason: str) -> str:
+        """The id in the project: of before, its own where it is there, or of now."""
+        viewer = place.viewer(self.clearance)
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            before = promotions.of(connection, memory_id, Scope.PROJECT, place.project_id)
+        if before:
+            return before[0][0]
+        handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
+        memory = handle.get(memory_id)
+        if (memory.scope, memory.scope_id) == (Scope.PROJECT, place.project_id):
+            return memory_id
+        return handle.promote(memory_id, Tier.PROJECT, place.project_id, reason=reason) or memory_id
+
+    def _writer_for(self, place: Place) -> StoringHandle:
+        """Sees where it writes whatever its sensitivity, so that what is there is known again."""
+        viewer = place.viewer(Sensitivity.RESTRICTED)
+        return StoringHandle(self._service, self.name, viewer=viewer, actor=self.actor)
+
+    def _keep_for_task(
+        self, place: Place, reasoning: str | None, tool_outputs: Mapping[str, Any]
+    ) -> None:
+        if reasoning is None and not tool_outputs:
+            return
+        store = self._assembler.task_store(place.task_id or "")
+        if reasoning is not None:
+            store.add_reasoning(reasoning, place.step_id or "")
+        for tool_id, output in tool_outputs.items():
+            store.add_tool_output(tool_id, output, place.step_id)
+
+    def _written(
+        self, work: Callable[[], Written], until: float, rejected: Sequence[Rejected]
+    ) -> Written:
+        try:
+            written = self._write(work, until)
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            return Written(rejected=tuple(rejected), warnings=_unwritten(error), acknowledged=False)
+        return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
+
+    def _write(self, work: Callable[[], T], until: float) -> T:
+        """Do a write in its lane, in order, and wait for it until then; it is done in any case."""
+        try:
+            ticket = self._writes.submit(lambda: self._trying(work))
+            value = ticket.result(until)
+        except TooLate as error:
+            self._conditions.note("writes", error)
+            raise
+        except Exception as error:
+            self._conditions.note("writes", error)
+            raise
+        self._conditions.note("writes", None)
+        return value
+
+    def _trying(self, work: Callable[[], T]) -> T:
+        """Again and again while somebody else holds the database, until the hooks are closed."""
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                return work()
+            except PASSING as error:
+                self._conditions.note("writes", error)
+                if self._ending.wait(pause):
+                    raise
+                pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+def stored(
+    handle: StoringHandle, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
+) -> Written:
+    """Store memories and the edges among them; each that cannot be is rejected by itself."""
+    if not given:
+        return Written()
+    written = handle.store(given, links)
+    return Written(
+        memory_ids=_ids(written.memories),
+        outcomes=tuple(written.memories),
+        edges=tuple(written.edges),
+        rejected=tuple(
+            Rejected(locator=each.source.locator or f"/{number}", code=outcome.code or "")
+            for number, (each, outcome) in enumerate(zip(given, written.memories, strict=True))
+            if outcome.outcome == "rejected"
+        ),
+    )
+
+
+def scope_of(place: Place, given: Tier | str | None) -> dict[str, Any]:
+    """Scope and scope_id of what is written.
+
+    Raises:
+        InvalidInput: there is no such tier, or the id that it needs is not there.
+    """
+    if given is None:
+        return place.scope
+    try:
+        tier = Tier(given)
+    except ValueError:
+        raise InvalidInput(f"tier: one of {', '.join(Tier)}", field="tier") from None
+    scope_id = {Tier.TASK: place.task_id, Tier.PROJECT: place.project_id}.get(tier)
+    if scope_id is None and tier is not Tier.GLOBAL:
+        raise InvalidInput(f"{tier}_id: the {tier} that it belongs to", field=f"{tier}_id")
+    return {"scope": tier.scope, "scope_id": scope_id}
+
+
+def _remembered(one: Candidate, place: Place, scope: Mapping[str, Any]) -> MemoryInput:
+    source = place.source(
+        SourceType.WORKFLOW_OUTPUT,
+        CapturedBy.EXTRACTOR,
+        locator=one.locator[:MAX_NAME_CHARS] or None,
+    )
+    return MemoryInput(
+        key=one.key,
+        content=one.content,
+        type=one.type,
+        importance=one.importance,
+        confidence=one.confidence,
+        tags=one.tags,
+        source=source,
+        **scope,
+    )
+
+
+def _links(one: Candidate) -> list[EdgeInput]:
+    joins = ((EdgeType.CAUSED_BY, one.caused_by), (EdgeType.PART_OF, one.part_of))
+    return [
+        EdgeInput(from_id=f"#{one.key}", to_id=to_id, edge_type=edge_type)
+        for edge_type, ends in joins
+        for to_id in ends
+    ]
+
+
+def _turn(given: Turn | Mapping[str, Any], place: Place) -> Turn | str:
+    """A turn of this conversation; or why it cannot be stored."""
+    if isinstance(given, UserTurn | AgentTurn):
+        return given.model_copy(update={"session_id": place.conversation_id})
+    if not isinstance(given, Mapping):
+        raise InvalidInput("a turn: a UserTurn, an AgentTurn or a mapping", field="turns")
+    fields = {name: value for name, value in given.items() if name not in ("speaker", "role")}
+    role = given.get("source_role", given.get("speaker", given.get("role", "user")))
+    by_agent = fields.pop("from_agent", str(role).casefold() not in PERSONS)
+    reason = unfit(given.get("content", ""))
+    if reason is not None:
+        return reason
+    source = place.source(SourceType.CHANNEL_TRANSCRIPT, CapturedBy.SYSTEM)
+    own = {"session_id": place.conversation_id, "source_role": role, **place.scope}
+    whole = {"source": source} | fields | own
+    return validated(AgentTurn, whole) if by_agent else validated(UserTurn, whole)
+
+
+def _unwritten(error: Exception) -> tuple[TurnWarning, ...]:
+    """Why a write is not acknowledged."""
+    if isinstance(error, TooLate):
+        return (unacknowledged("what was to be written is"), warning_of(error))
+    what = str(error) if isinstance(error, LaneError) else "the memory did not take it"
+    return (refused(what), warning_of(error))
+
+
+def _ids(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.memory_id for each in outcomes if each.memory_id))
