@@ -26,6 +26,7 @@ from memgraph.model.values import Memory
 from memgraph.policy.allocation import allocated, divided
 from memgraph.policy.budget import select_within, token_cost
 from memgraph.policy.ranking import reciprocal_rank_fusion
+from memgraph.storage.rows import built
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"
 # One item takes half of its tier's share at most, where that leaves it room for some words.
@@ -242,13 +243,16 @@ def _reasons(each: Candidate) -> tuple[str, ...]:
 
 
 def _line_of(each: Candidate, text: str) -> BlockLine:
-    return BlockLine.model_construct(
-        memory_id=each.memory.memory_id,
-        kind=each.memory.kind,
-        text=text,
-        at=each.at,
-        citation=each.citation,
-        confidence=each.confidence,
+    return built(
+        BlockLine,
+        {
+            "memory_id": each.memory.memory_id,
+            "kind": each.memory.kind,
+            "text": text,
+            "at": each.at,
+            "citation": each.citation,
+            "confidence": each.confidence,
+        },
     )
 
 
@@ -293,19 +297,22 @@ def _in_order(chosen: Sequence[_Line]) -> list[_Line]:
 
 def _packed(line: _Line) -> PackedItem:
     each = line.candidate
-    return PackedItem.model_construct(
-        item=item_of(each.memory),
-        tier=each.tier,
-        memory_id=line.memory_id,
-        kind=each.memory.kind,
-        type=each.memory.type,
-        text=line.line.text,
-        shortened=line.line.text != each.memory.content,
-        token_cost=line.cost,
-        reasons=line.reasons,
-        citation=each.citation,
-        at=each.at,
-        confidence=each.confidence,
+    return built(
+        PackedItem,
+        {
+            "item": item_of(each.memory),
+            "tier": each.tier,
+            "memory_id": line.memory_id,
+            "kind": each.memory.kind,
+            "type": each.memory.type,
+            "text": line.line.text,
+            "shortened": line.line.text != each.memory.content,
+            "token_cost": line.cost,
+            "reasons": line.reasons,
+            "citation": each.citation,
+            "at": each.at,
+            "confidence": each.confidence,
+        },
     )
 
 
@@ -316,31 +323,40 @@ def _reason(line: _Line, room: int, beyond: Collection[str]) -> str:
 
 
 def _left(line: _Line, reason: str) -> tuple[int, LeftOut]:
-    left = LeftOut.model_construct(
-        memory_id=line.memory_id,
-        tier=line.candidate.tier,
-        reason=reason,
-        token_cost=line.cost,
+    left = built(
+        LeftOut,
+        {
+            "memory_id": line.memory_id,
+            "tier": line.candidate.tier,
+            "reason": reason,
+            "token_cost": line.cost,
+        },
     )
     return line.place, left
 
 
 def _repeat(each: Candidate) -> LeftOut:
-    return LeftOut.model_construct(
-        memory_id=each.memory.memory_id,
-        tier=each.tier,
-        reason=DUPLICATE,
-        token_cost=each.memory.token_cost,
+    return built(
+        LeftOut,
+        {
+            "memory_id": each.memory.memory_id,
+            "tier": each.tier,
+            "reason": DUPLICATE,
+            "token_cost": each.memory.token_cost,
+        },
     )
 
 
 def _use(tier: Tier, share: int, chosen: Sequence[_Line], given: Sequence[Candidate]) -> TierUse:
     own = [line for line in chosen if line.candidate.tier is tier]
-    return TierUse.model_construct(
-        share_tokens=share,
-        spent=sum(line.cost for line in own),
-        offered=sum(each.tier is tier for each in given),
-        chosen=len(own),
+    return built(
+        TierUse,
+        {
+            "share_tokens": share,
+            "spent": sum(line.cost for line in own),
+            "offered": sum(each.tier is tier for each in given),
+            "chosen": len(own),
+        },
     )
 
 

@@ -20,6 +20,7 @@ from memgraph.storage.narrowing import Narrowing
 MAX_TASK_ITEMS = 200
 """Of a task that holds more the first hundred and the last hundred are considered."""
 
+MOST_BESIDE_RECALL = 10
 MAX_CONTRADICTIONS = 2_000
 _TIERS = {tier.scope: tier for tier in Tier}
 
@@ -30,7 +31,7 @@ class Wanted:
 
     Attributes:
         task_id, project_id: None: there is none.
-        most: so many of a project's and of everybody's most important, each.
+        most: so many memories may be of use; recall was asked for as many.
         exponent: of the decay.
     """
 
@@ -51,7 +52,9 @@ def gathered(
     of its project and of everybody, and the other sides of their open contradictions.
     """
     found = {item.memory.memory_id: item.memory for item in recalled}
-    for each in _held(connection, narrowing, wanted):
+    # Where recall has found enough, only a few may be more important than relevant.
+    most = wanted.most if len(recalled) < wanted.most else min(MOST_BESIDE_RECALL, wanted.most)
+    for each in _held(connection, narrowing, wanted, most):
         found.setdefault(each.memory_id, each)
     against = _against(connection, narrowing, found)
     sides = {
@@ -77,8 +80,10 @@ def gathered(
     ]
 
 
-def _held(connection: sa.Connection, narrowing: Narrowing, wanted: Wanted) -> Iterable[Memory]:
-    shares, most = wanted.shares, wanted.most
+def _held(
+    connection: sa.Connection, narrowing: Narrowing, wanted: Wanted, most: int
+) -> Iterable[Memory]:
+    shares = wanted.shares
     if wanted.task_id is not None and shares.task:
         yield from tier_queries.first_and_last(
             connection, narrowing, Tier.TASK.scope, wanted.task_id, MAX_TASK_ITEMS

@@ -119,7 +119,7 @@ class _Choice:
     together: Mates
 
     def cost(self, ids: Iterable[str]) -> int:
-        return sum(self.costs[one] for one in ids)
+        return sum(map(self.costs.__getitem__, ids))
 
     def fitting(self, wanted: Sequence[str], room: int, taken: Collection[str]) -> set[str]:
         """What is newly taken of some ids, best first, within some tokens."""
@@ -130,14 +130,19 @@ class _Choice:
             group = self.group(one, held)
             cost = self.cost(group)
             if cost <= room:
-                held |= group
+                held.update(group)
                 room -= cost
         return held.difference(taken)
 
-    def group(self, one: str, held: Collection[str]) -> set[str]:
-        mates = self.together.get(one, ())
+    def any_fits(self, wanted: Sequence[str], room: int, taken: Collection[str]) -> bool:
+        return any(self.cost(self.group(one, taken)) <= room for one in wanted if one not in taken)
+
+    def group(self, one: str, held: Collection[str]) -> Collection[str]:
+        mates = self.together.get(one)
+        if not mates:
+            return (one,)
         group = {one} | {each for each in mates if each in self.costs and each not in held}
-        return group if self.cost(group) <= self.budget else {one}
+        return group if self.cost(group) <= self.budget else (one,)
 
 
 def _handed_on(
@@ -149,7 +154,7 @@ def _handed_on(
 ) -> set[str]:
     """What is taken of what is left, in one round; empty: nothing fits any more."""
     rest = budget - choice.cost(taken)
-    hungry = {tier: weights[tier] for tier in Tier if choice.fitting(wanted[tier], rest, taken)}
+    hungry = {tier: weights[tier] for tier in Tier if choice.any_fits(wanted[tier], rest, taken)}
     found: set[str] = set()
     for tier, room in divided(rest, hungry).items():
         # Seen by itself again, so that the order of the tiers decides nothing.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from memgraph.errors import DatabaseCorrupt
@@ -69,7 +70,7 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
         fields["attributes"] = {} if attributes == "{}" else json.loads(attributes)
     except (KeyError, ValueError, TypeError) as error:
         raise _unreadable("memory", row[0]) from error
-    return _built(Memory, fields)
+    return built(Memory, fields)
 
 
 def edge_from_row(row: Sequence[Any]) -> Edge:
@@ -105,7 +106,7 @@ def edge_from_row(row: Sequence[Any]) -> Edge:
         }
     except (KeyError, ValueError, TypeError) as error:
         raise _unreadable("edge", edge_id) from error
-    return _built(Edge, fields)
+    return built(Edge, fields)
 
 
 def source_from_row(row: Sequence[Any]) -> StoredSource:
@@ -120,7 +121,7 @@ def source_from_row(row: Sequence[Any]) -> StoredSource:
         fields["captured_by"] = _CAPTURERS[fields["captured_by"]]
     except KeyError as error:
         raise _unreadable("source", fields["source_id"]) from error
-    return _built(StoredSource, fields)
+    return built(StoredSource, fields)
 
 
 def status_from_row(row: Sequence[Any]) -> StatusPeriod:
@@ -134,7 +135,7 @@ def status_from_row(row: Sequence[Any]) -> StatusPeriod:
         fields["status"] = _STATUSES[fields["status"]]
     except KeyError as error:
         raise _unreadable("status", None) from error
-    return _built(StatusPeriod, fields)
+    return built(StatusPeriod, fields)
 
 
 def _by_value(enum: type[EnumT]) -> Mapping[str, EnumT]:
@@ -152,18 +153,22 @@ _SOURCE_TYPES = _by_value(SourceType)
 _CAPTURERS = _by_value(CapturedBy)
 
 
-# Shared by all values of a class: they are frozen, and copying one copies its set.
-_FIELDS_SET: dict[type[Value], set[str]] = {
-    kind: set(kind.model_fields) for kind in (Memory, Edge, StoredSource, StatusPeriod)
-}
+@lru_cache(maxsize=64)
+def _fields_set(kind: type[Value]) -> set[str]:
+    # Shared by all values of a class: they are frozen, and copying one copies its set.
+    return set(kind.model_fields)
 
 
-def _built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
-    """What ``model_construct`` makes of the complete fields, without its walk over them."""
+def built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
+    """What ``model_construct`` makes of the complete fields, without its walk over them.
+
+    Args:
+        fields: every field of the class, valid; the value keeps this very dictionary.
+    """
     value = kind.__new__(kind)
     put = object.__setattr__  # the model's own refuses: values are frozen
     put(value, "__dict__", fields)
-    put(value, "__pydantic_fields_set__", _FIELDS_SET[kind])
+    put(value, "__pydantic_fields_set__", _fields_set(kind))
     put(value, "__pydantic_extra__", None)
     put(value, "__pydantic_private__", None)
     return value

@@ -26,8 +26,8 @@ from memgraph.service.recalling import reading
 
 PURPOSE = "build_context"
 PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
-# No line of a block costs fewer tokens: more candidates than fit need not be looked at.
-_LEAST_LINE_TOKENS = 25
+# Hardly a line of a block costs fewer tokens: many more candidates than fit are not looked at.
+_LEAST_LINE_TOKENS = {BlockFormat.FENCED: 50, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
 _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 
 
@@ -100,7 +100,7 @@ def built(
 
 
 def _candidates_of(plan: Plan) -> int:
-    fitting = _FEWEST_CANDIDATES + plan.budget_tokens // _LEAST_LINE_TOKENS
+    fitting = _FEWEST_CANDIDATES + plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
     return min(plan.max_items, fitting, _MOST_CANDIDATES)
 
 
