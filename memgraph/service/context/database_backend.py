@@ -83,7 +83,7 @@ class DatabaseBackend(Handle):
         """Evict what is over ``max_items``, with the reason ``evicted``; gives how many."""
         evicted((), max_items)
         with self._write() as (opened, transaction):
-            return len(self._evict(opened, transaction, max_items))
+            return len(evict(transaction, self._place(opened), max_items))
 
     def query(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
@@ -183,7 +183,9 @@ class DatabaseBackend(Handle):
                     self._store(opened, transaction, prepared, known)
                 gone: Sequence[str] = ()
                 if max_items is not None:
-                    gone = self._evict(opened, transaction, max_items, new=kept.context_item_id)
+                    gone = evict(
+                        transaction, self._place(opened), max_items, new=kept.context_item_id
+                    )
             self._embed_soon(opened)
         return gone
 
@@ -227,8 +229,3 @@ class DatabaseBackend(Handle):
         transaction.tell(written.entries)
         by = {"by": written.ids_by_key["new"]}
         transaction.tell([Entry("supersede", each.memory_id, by) for each in known])
-
-    def _evict(
-        self, opened: Opened, transaction: Transaction, max_items: int, new: str | None = None
-    ) -> Sequence[str]:
-        return evict(transaction, self._place(opened), max_items, new=new)

@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import item_workers
+import pytest
+import sqlalchemy as sa
+from item_workers import GRANTED
+from item_worlds import item
+from working import NAME
+
+from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph.context.items import item_of, memory_input_of
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.context import Tier
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
+from memgraph.model.values import Memory
+from memgraph.service.context import database_backend
+from memgraph.service.context.database_backend import DatabaseBackend
+from memgraph.service.context.evicting import retract_all
+from memgraph.service.opened import Transaction
+
+EVERYTHING = Viewer(
+    clearance=Sensitivity.RESTRICTED,
+    project_ids=frozenset({"web", "ops"}),
+    session_ids=frozenset({"t-1"}),
+)
+
+
+@pytest.fixture
+def orc(service: MemoryService) -> Orchestrator:
+    service.orchestrator(NAME, create=True)
+    return service.orchestrator(NAME, viewer=GRANTED, actor="planner")
+
+
+@pytest.fixture
+def web(orc: Orchestrator) -> DatabaseBackend:
+    return DatabaseBackend(orc, Tier.PROJECT, "web")
+
+
+def seen_by(service: MemoryService, **viewer: Any) -> DatabaseBackend:
+    granted = Viewer(**{"project_ids": frozenset({"web"}), **viewer})
+    return DatabaseBackend(service.orchestrator(NAME, viewer=granted), Tier.PROJECT, "web")
+
+
+def journal(service: MemoryService) -> list[tuple[str, str]]:
+    with service.opened(NAME) as opened, opened.database.read() as connection:
+        rows = connection.execute(sa.text("SELECT action, actor FROM audit_log ORDER BY seq"))
+        return [(action, actor) for action, actor in rows]
+
+
+def stored(orc: Orchestrator, *statuses: MemoryStatus) -> Sequence[Memory]:
+    return orc.list_memories(statuses=statuses or tuple(MemoryStatus))
+
+
+def test_an_item_is_a_memory_of_its_scope(orc: Orchestrator, web: DatabaseBackend) -> None:
+    web.add(item(payload={"decision": "We deploy on Tuesdays"}))
+
+    [memory] = stored(orc)
+
+    assert (memory.kind, memory.type) == (MemoryKind.FACT, MemoryType.DECISION)
+    assert (memory.scope, memory.scope_id, memory.item_id) == (Scope.PROJECT, "web", "i-1")
+    assert memory.content == "We deploy on Tuesdays"
+    assert [each.memory.memory_id for each in orc.recall("Tuesdays").items] == [memory.memory_id]
+
+
+def test_every_change_is_journalled(service: MemoryService, web: DatabaseBackend) -> None:
+    web.add(item("a"))
+    web.add(item("a"))
+    web.add(item("a", importance=1.0))
+    web.delete("a")
+    web.add_bounded(item("b"), 1)
+    web.add_bounded(item("c"), 1)
+    web.clear()
+
+    assert [action for action, actor in journal(service) if actor == "planner"] == [
+        "remember",
+        *("remember", "relate", "supersede"),
+        "retract",
+        "remember",
+        *("remember", "retract"),
+        "retract",
+    ]
+    assert service.orchestrator(NAME).verify().findings == []
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        (lambda backend: backend.delete("a"), "deleted"),
+        (lambda backend: backend.clear(), "cleared"),
+        (lambda backend: backend.clear("moved"), "moved"),
+        (lambda backend: backend.add_bounded(item("b"), 1), "evicted"),
+    ],
+)
+def test_the_history_tells_why_an_item_went(
+    orc: Orchestrator, web: DatabaseBackend, end: Callable[[DatabaseBackend], Any], reason: str
+) -> None:
+    web.add(item("a"))
+    [memory] = stored(orc)
+
+    end(web)
+
+    last = orc.trace(memory.memory_id).status_history[-1]
+    assert (last.status, last.reason, last.actor) == (MemoryStatus.RETRACTED, reason, "planner")
+
+
+def test_a_task_that_is_cleared_was_closed(service: MemoryService) -> None:
+    service.orchestrator(NAME, create=True)
+    orc = service.orchestrator(NAME, viewer=EVERYTHING)
+    task = DatabaseBackend(orc, Tier.TASK, "t-1")
+    task.add(item())
+    [memory] = stored(orc)
+
+    assert task.clear() == 1
+    assert orc.trace(memory.memory_id).status_history[-1].reason == "task_closed"
+
+
+def test_what_is_replaced_is_superseded(orc: Orchestrator, web: DatabaseBackend) -> None:
+    web.add(item(payload={"decision": "We deploy on Tuesdays"}))
+    web.add(item(payload={"decision": "We deploy on Mondays"}))
+
+    [new] = stored(orc, MemoryStatus.ACTIVE)
+    [old] = stored(orc, MemoryStatus.SUPERSEDED)
+
+    assert new.content == "We deploy on Mondays"
+    edges = orc.subgraph([new.memory_id]).edges
+    assert [(edge.from_id, edge.edge_type, edge.to_id) for edge in edges] == [
+        (new.memory_id, "Updates", old.memory_id)
+    ]
+
+
+def test_the_same_item_again_changes_nothing(service: MemoryService, web: DatabaseBackend) -> None:
+    web.add(item())
+    before = journal(service)
+
+    web.add(item())
+
+    assert journal(service) == before
+
+
+def test_what_is_restored_is_an_item_again(orc: Orchestrator, web: DatabaseBackend) -> None:
+    web.add(item())
+    [memory] = stored(orc)
+    web.delete("i-1")
+
+    orc.restore(memory.memory_id, reason="a mistake")
+
+    assert web.list_all() == [item()]
+
+
+def test_of_two_memories_of_an_id_the_newest_is_the_item(
+    orc: Orchestrator, web: DatabaseBackend
+) -> None:
+    web.add(item(importance=0.1))
+    [memory] = stored(orc)
+    web.delete("i-1")
+    web.add(item(importance=0.2))
+    orc.restore(memory.memory_id, reason="a mistake")
+
+    assert web.get("i-1") == item(importance=0.2)
+    assert web.count() == 2
+    web.add(item(importance=0.3))
+    assert web.list_all() == [item(importance=0.3)]
+
+
+def test_memories_of_the_scope_are_items_and_turns_are_not(
+    orc: Orchestrator, web: DatabaseBackend
+) -> None:
+    place = {"scope": "project", "scope_id": "web"}
+    known = orc.remember("Ann reviews", type="Identity", **place)
+    thought = orc.remember("A quiet week", kind="reflection", **place)
+    orc.save_episode("Hello", session_id="s", source_role="user", **place)
+    orc.remember("Elsewhere")
+    orc.remember("Over", valid_until="2020-01-01", **place)
+
+    assert {each.context_item_id for each in web.list_all()} == {known, thought}
+    assert web.get(known) == item_of(orc.get(known))
+    assert [each.context_item_id for each in web.query({"kind": "identity"})] == [known]
+
+
+def test_a_memory_is_corrected_by_the_item_it_reads_as(
+    orc: Orchestrator, web: DatabaseBackend
+) -> None:
+    place = {"scope": "project", "scope_id": "web"}
+    memory_id = orc.remember("A quiet week", kind="reflection", **place)
+    found = web.get(memory_id)
+    assert found is not None
+    web.add(found)
+    assert [each.memory_id for each in stored(orc)] == [memory_id]
+
+    web.add(found.model_copy(update={"payload": {"text": "A loud week"}}))
+
+    [new] = stored(orc, MemoryStatus.ACTIVE)
+    assert (new.content, new.item_id, new.kind) == (
+        "A loud week",
+        memory_id,
+        MemoryKind.REFLECTION,
+    )
+    assert orc.get(memory_id).status is MemoryStatus.SUPERSEDED
+    assert [each.context_item_id for each in web.list_all()] == [memory_id]
+
+
+@pytest.mark.parametrize(
+    ("tier", "scope_id"),
+    [
+        (Tier.PROJECT, "ops"),
+        (Tier.PROJECT, ""),
+        (Tier.PROJECT, None),
+        (Tier.TASK, "web"),
+        (Tier.GLOBAL, "web"),
+    ],
+)
+def test_a_scope_that_was_not_granted_is_denied(
+    orc: Orchestrator, tier: Tier, scope_id: str | None
+) -> None:
+    with pytest.raises(AccessDenied, match="not open"):
+        DatabaseBackend(orc, tier, scope_id)
+
+
+def test_no_scope_sees_another(service: MemoryService) -> None:
+    service.orchestrator(NAME, create=True)
+    orc = service.orchestrator(NAME, viewer=EVERYTHING)
+    places = [(Tier.PROJECT, "web"), (Tier.PROJECT, "ops"), (Tier.TASK, "t-1"), (Tier.GLOBAL, None)]
+    backends = [DatabaseBackend(orc, *place) for place in places]
+    for number, each in enumerate(backends):
+        each.add(item("canary", payload={"text": f"canary {number}"}))
+
+    assert [each.list_all() for each in backends] == [
+        [item("canary", payload={"text": f"canary {number}"})] for number in range(4)
+    ]
+    assert backends[0].clear() == 1
+    assert [each.count() for each in backends] == [0, 1, 1, 1]
+
+
+def test_what_a_reader_may_not_see_is_not_there(service: MemoryService, orc: Orchestrator) -> None:
+    secret = service.orchestrator(NAME, viewer=EVERYTHING)
+    place = {"scope": "project", "scope_id": "web"}
+    secret.remember("The code is 4711", item_id="i-1", sensitivity="Restricted", **place)
+    web = DatabaseBackend(orc, Tier.PROJECT, "web")
+    assert (web.get("i-1"), web.count(), web.delete("i-1"), web.clear()) == (None, 0, False, 0)
+
+    web.add(item(payload={"text": "mine"}))
+
+    assert web.count() == 1
+    assert DatabaseBackend(secret, Tier.PROJECT, "web").count() == 2
+
+
+def test_what_replaces_a_secret_stays_one(service: MemoryService, orc: Orchestrator) -> None:
+    secret = service.orchestrator(NAME, viewer=EVERYTHING)
+    place = {"scope": "project", "scope_id": "web"}
+    secret.remember("The code is 4711", item_id="i-1", sensitivity="Restricted", **place)
+
+    DatabaseBackend(secret, Tier.PROJECT, "web").add(item(payload={"text": "The code is 4712"}))
+
+    assert DatabaseBackend(orc, Tier.PROJECT, "web").list_all() == []
+    [new] = stored(secret, MemoryStatus.ACTIVE)
+    assert (new.content, new.sensitivity) == ("The code is 4712", Sensitivity.RESTRICTED)
+
+
+def test_a_writer_sees_what_it_wrote(service: MemoryService, orc: Orchestrator) -> None:
+    public = seen_by(service, clearance=Sensitivity.PUBLIC)
+    alone = seen_by(service, agent_id="ann", shared=False)
+    public.add(item("public"))
+    alone.add(item("ann's"))
+
+    assert [each.context_item_id for each in public.list_all()] == ["public"]
+    assert [each.context_item_id for each in alone.list_all()] == ["ann's"]
+    assert seen_by(service).count() == 2
+    assert seen_by(service, agent_id="bob", shared=False).count() == 0
+
+
+def test_items_outlive_the_process(tmp_path: Path) -> None:
+    for number in range(3):
+        with MemoryService(tmp_path, environ={}, background=False) as service:
+            service.orchestrator(NAME, create=not number)
+            web = seen_by(service)
+            assert web.count() == number
+            web.add(item(f"i-{number}", importance=0.555))
+            assert web.get("i-0") == item("i-0", importance=0.555)
+
+
+def test_processes_add_at_once(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        service.orchestrator(NAME, create=True)
+    running = [item_workers.started(tmp_path, who) for who in ("one", "two")]
+
+    assert [each.wait(timeout=60) for each in running] == [0, 0]
+
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        web = seen_by(service)
+        ids = [each.context_item_id for each in web.list_all()]
+        assert len(ids) == len(set(ids)) == web.count() == item_workers.MAX_ITEMS
+        shared = web.get("shared")
+        assert shared is None or "wrote the 7th" in shared.payload["text"]
+        orc = service.orchestrator(NAME)
+        assert orc.verify().findings == []
+        # Not one write was lost.
+        total = 2 * 2 * item_workers.ROUNDS
+        assert orc.stats()["memories"]["kind"] == {"fact": total}
+
+
+def test_an_export_takes_the_items_along(
+    service: MemoryService, orc: Orchestrator, tmp_path: Path
+) -> None:
+    web = DatabaseBackend(orc, Tier.PROJECT, "web")
+    web.add(item("a", timestamp="2026-01-01T01:00:00+01:00", importance=0.555))
+    web.add(item("b", payload={"n": [1, {"m": 10**25}]}))
+    web.add(item("gone"))
+    web.delete("gone")
+    file = tmp_path / "orc.jsonl"
+    orc.export(file)
+
+    with file.open("rb") as source:
+        service.import_lines("orc-2", source)
+
+    copy = DatabaseBackend(service.orchestrator("orc-2", viewer=GRANTED), Tier.PROJECT, "web")
+    assert copy.list_all() == web.list_all()
+    assert copy.get("a") == item("a", timestamp="2026-01-01T01:00:00+01:00", importance=0.555)
+
+
+def test_clearing_gives_others_their_turn(service: MemoryService, web: DatabaseBackend) -> None:
+    for number in range(5):
+        web.add(item(f"i-{number}"))
+    other = seen_by(service)
+    turns: list[int] = []
+
+    def interrupted(transaction: Transaction, ids: Sequence[str], reason: str) -> None:
+        turns.append(len(ids))
+        retract_all(transaction, ids, reason)
+        if len(turns) == 3:
+            raise InvalidInput("the third step failed")
+
+    with (
+        patch.object(database_backend, "CLEARED_AT_A_TIME", 2),
+        patch.object(database_backend, "retract_all", interrupted),
+        pytest.raises(InvalidInput),
+    ):
+        web.clear()
+
+    assert turns == [2, 2, 1]
+    assert other.count() == 1
+    assert web.clear() == 1
+
+
+def test_what_comes_while_a_place_is_cleared_stays(
+    service: MemoryService, web: DatabaseBackend
+) -> None:
+    for number in range(3):
+        web.add(item(f"i-{number}"))
+    late = iter([item("late")])
+
+    def and_then(transaction: Transaction, ids: Sequence[str], reason: str) -> None:
+        retract_all(transaction, ids, reason)
+        with service.opened(NAME) as opened:
+            for each in late:
+                prepared = opened.writer.prepare(memory_input_of(each, Tier.PROJECT, "web"))
+                opened.writer.store(
+                    transaction.connection, [prepared], [], at=transaction.at, actor="late"
+                )
+
+    with (
+        patch.object(database_backend, "CLEARED_AT_A_TIME", 2),
+        patch.object(database_backend, "retract_all", and_then),
+    ):
+        assert web.clear() == 3
+
+    assert [each.context_item_id for each in web.list_all()] == ["late"]
+
+
+def test_a_write_that_fails_leaves_everything_as_it_was(web: DatabaseBackend) -> None:
+    web.add(item("a"))
+
+    with (
+        patch.object(database_backend, "evict", side_effect=InvalidInput("no")),
+        pytest.raises(InvalidInput, match="no"),
+    ):
+        web.add_bounded(item("a", importance=1.0), 5)
+
+    assert web.list_all() == [item("a")]
