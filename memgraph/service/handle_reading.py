@@ -18,6 +18,7 @@ from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import Memory, validated
 from memgraph.service import reading
+from memgraph.service.denials import tell_denial
 from memgraph.service.handle import Handle
 from memgraph.service.recalling import answer
 
@@ -87,7 +88,7 @@ class ReadingHandle(Handle):
             try:
                 bundle = answer(opened, self.viewer, request)
             except AccessDenied as error:
-                opened.log.warning("access.denied", actor=self.actor, **error.details)
+                tell_denial(opened, actor=self.actor, field=error.details["field"])
                 raise
             self._write_receipts(opened, enough=opened.receipts.add(Receipt.of(request, bundle)))
             return bundle

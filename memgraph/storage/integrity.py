@@ -163,7 +163,8 @@ UNTOLD_STATUSES = """
                   WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
     AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject = s.memory_id AND a.at = s.since
                     AND a.action <> 'remember')
-    AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject IS NULL AND a.at = s.since)
+    AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject IS NULL AND a.at = s.since
+                    AND a.action <> 'deny')
     AND NOT EXISTS (
         SELECT 1 FROM memory_edges e JOIN audit_log a
         ON a.subject = CASE WHEN e.from_memory_id = s.memory_id

@@ -1,0 +1,490 @@
+"""Promotion: by hand only, a step at a time, once, and for nobody who did not see it before."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import EdgeType, MemoryService, MemoryStatus, Orchestrator, Sensitivity, Viewer
+from memgraph.clock import FixedClock
+from memgraph.errors import (
+    AccessDenied,
+    ConfirmationMissing,
+    Conflict,
+    InvalidInput,
+    NotFound,
+)
+from memgraph.model.values import Memory
+
+VIEWER = Viewer(session_ids=frozenset({"t1", "t2"}), project_ids=frozenset({"p1", "p2"}))
+KEPT = (
+    "content", "summary", "kind", "type", "importance", "confidence", "sensitivity", "agent_id",
+    "event_time", "decay_rate", "tags", "source_id", "session_id", "source_role",
+)  # fmt: skip
+OLD = "a thought of the task about the parser"
+
+
+@pytest.fixture
+def orc(service: MemoryService) -> Iterator[Orchestrator]:
+    made = service.orchestrator("orc-1", create=True, viewer=VIEWER, actor="tester")
+    yield made
+    assert made.verify().findings == []
+
+
+def task_memory(orc: Orchestrator, content: str = OLD, **fields: Any) -> str:
+    return orc.remember(content, scope="session", scope_id="t1", **fields)
+
+
+def project_memory(
+    orc: Orchestrator, content: str = "a lesson of the project", **fields: Any
+) -> str:
+    return orc.remember(content, scope="project", scope_id="p1", **fields)
+
+
+def journal(service: MemoryService, action: str) -> list[tuple[str, str | None, dict[str, Any]]]:
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT actor, subject, details FROM audit_log WHERE action = ? ORDER BY seq", (action,)
+        ).all()
+    return [(actor, subject, json.loads(details)) for actor, subject, details in rows]
+
+
+def everything(service: MemoryService) -> list[Memory]:
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        ids = connection.exec_driver_sql("SELECT memory_id FROM memories").scalars().all()
+    return [
+        service.orchestrator(
+            "orc-1",
+            viewer=Viewer(
+                clearance=Sensitivity.RESTRICTED,
+                session_ids=VIEWER.session_ids,
+                project_ids=VIEWER.project_ids,
+            ),
+        ).get(one)
+        for one in ids
+    ]
+
+
+def test_a_tasks_memory_becomes_its_projects(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    source = {"source_type": "workflow_output", "workflow_run_id": "r1", "step_id": "plan"}
+    old_id = task_memory(
+        orc,
+        type="Todo",
+        importance=71,
+        confidence=0.8,
+        tags=["parser"],
+        attributes={"due": "friday", "done": False},
+        source=source,
+        event_time="2026-01-01T10:00:00Z",
+    )
+    clock.advance(days=1)
+    new_id = orc.promote(old_id, "project", "p1", reason="it holds for all of them")
+    assert new_id is not None
+    old, new = orc.get(old_id), orc.get(new_id)
+    assert new_id != old_id
+    assert [getattr(new, name) for name in KEPT] == [getattr(old, name) for name in KEPT]
+    assert (new.scope.value, new.scope_id) == ("project", "p1")
+    assert new.attributes == old.attributes
+    assert (old.status, old.scope.value, old.scope_id) == (MemoryStatus.ACTIVE, "session", "t1")
+    trace = orc.trace(new_id)
+    assert [(link.memory_id, link.edge_type) for link in trace.grounds] == [(old_id, None)]
+    assert trace.source.workflow_run_id == "r1"
+    told = {"from": old_id, "to": "project", "scope_id": "p1", "reason": "it holds for all of them"}
+    assert journal(service, "promote") == [("tester", new_id, told)]
+
+
+def test_a_projects_memory_becomes_everybodys_in_a_second_step(orc: Orchestrator) -> None:
+    old = task_memory(orc)
+    middle = orc.promote(old, "project", "p1")
+    assert middle is not None
+    new = orc.promote(middle, "global")
+    assert new is not None
+    assert orc.get(new).scope_id is None
+    assert {link.memory_id: link.distance for link in orc.trace(new).grounds} == {middle: 1, old: 2}
+
+
+def test_an_item_is_an_item_of_the_wider_tier(orc: Orchestrator) -> None:
+    task, project = orc.task("t1"), orc.project("p1")
+    thought = task.add_reasoning("The parser drops the last line.", "plan")
+    [memory] = orc.list_memories()
+    orc.promote(memory.memory_id, "project", "p1")
+    [item] = project.backend.list_all()
+    assert item.source == "project/p1"
+    same = ("kind", "tags", "importance", "payload", "token_cost", "timestamp")
+    assert [getattr(item, name) for name in same] == [getattr(thought, name) for name in same]
+    decision = orc.remember("Use one parser.", type="Decision", scope="session", scope_id="t1")
+    orc.promote(decision, "project", "p1")
+    assert [each.payload["text"] for each in project.query_decisions()] == ["Use one parser."]
+
+
+def test_promoting_twice_is_promoting_once(service: MemoryService, orc: Orchestrator) -> None:
+    old = task_memory(orc)
+    assert orc.promote(old, "project", "p1") == orc.promote(old, "project", "p1")
+    assert orc.promote(old, "project", "p2") != orc.promote(old, "project", "p1")
+    assert len(journal(service, "promote")) == 2
+    assert len(orc.list_memories()) == 3
+
+
+def test_the_same_words_that_were_there_before_are_somebody_elses(orc: Orchestrator) -> None:
+    there = project_memory(orc, OLD)
+    new = orc.promote(task_memory(orc), "project", "p1")
+    assert new is not None
+    assert new != there
+    assert orc.trace(there).grounds == ()
+
+
+_PROMOTE = """
+import sys
+from memgraph import MemoryService, Viewer
+root, *ids = sys.argv[1:]
+viewer = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1"}))
+with MemoryService(root, environ={}, background=False) as service:
+    orc = service.orchestrator("orc-1", viewer=viewer)
+    sys.stdin.read(1)
+    print(*(orc.promote(one, "project", "p1") for one in ids))
+"""
+
+
+def test_two_processes_at_once_promote_once(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
+        ids = [task_memory(orc, f"thought {number}") for number in range(8)]
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", _PROMOTE, str(tmp_path), *ids],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(2)
+        ]
+        told = [each.communicate("g", timeout=60)[0].split() for each in running]
+        assert [each.returncode for each in running] == [0, 0]
+        assert told[0] == told[1]
+        assert len(set(told[0])) == len(ids)
+        assert len(orc.list_memories()) == 2 * len(ids)
+        assert len(journal(service, "promote")) == len(ids)
+        assert orc.verify().findings == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "scope_id", "to", "target"),
+    [
+        ("session", "t1", "global", None),
+        ("project", "p1", "project", "p2"),
+        ("project", "p1", "project", "p1"),
+        ("global", None, "project", "p1"),
+        ("global", None, "global", None),
+    ],
+)
+def test_no_step_is_skipped_or_taken_back(
+    orc: Orchestrator, scope: str, scope_id: str | None, to: str, target: str | None
+) -> None:
+    old = orc.remember("a fact", scope=scope, scope_id=scope_id)
+    with pytest.raises(Conflict):
+        orc.promote(old, to, target)
+    assert len(orc.list_memories()) == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "scope_id"),
+    [("task", "t2"), ("session", "t2"), ("", None), ("project", None), ("global", "p1"),
+     ("project", "")],
+)  # fmt: skip
+def test_there_is_no_such_target(orc: Orchestrator, to: str, scope_id: str | None) -> None:
+    with pytest.raises((InvalidInput, AccessDenied)):
+        orc.promote(task_memory(orc), to, scope_id)
+
+
+def test_only_facts_are_promoted(orc: Orchestrator) -> None:
+    turn = task_memory(orc, kind="episode", session_id="s")
+    thought = task_memory(orc, kind="reflection")
+    for each in (turn, thought):
+        with pytest.raises(InvalidInput):
+            orc.promote(each, "project", "p1")
+
+
+def test_what_is_gone_is_not_promoted(orc: Orchestrator) -> None:
+    old = task_memory(orc)
+    orc.retract(old, reason="wrong")
+    with pytest.raises(Conflict):
+        orc.promote(old, "project", "p1")
+    other = task_memory(orc, "another thought")
+    orc.correct(other, "a better thought", reason="better")
+    with pytest.raises(Conflict):
+        orc.promote(other, "project", "p1")
+
+
+def test_what_was_replaced_in_the_wider_scope_is_not_promoted_again(orc: Orchestrator) -> None:
+    old = task_memory(orc)
+    new = orc.promote(old, "project", "p1")
+    assert new is not None
+    orc.correct(new, "a corrected thought", reason="wrong")
+    with pytest.raises(Conflict):
+        orc.promote(old, "project", "p1")
+
+
+def test_what_was_taken_back_in_the_wider_scope_may_be_promoted_anew(orc: Orchestrator) -> None:
+    old = task_memory(orc)
+    new = orc.promote(old, "project", "p1")
+    assert new is not None
+    orc.retract(new, reason="too early")
+    again = orc.promote(old, "project", "p1")
+    assert again not in (None, new)
+    assert orc.promote(old, "project", "p1") == again
+
+
+def test_whoever_does_not_see_it_cannot_promote_it(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    hidden = [task_memory(orc, "for other eyes", sensitivity="Confidential")]
+    sees_all = Viewer(
+        clearance=Sensitivity.RESTRICTED, session_ids=frozenset({"t1"}), agent_id="ann"
+    )
+    boss = service.orchestrator("orc-1", viewer=sees_all)
+    assert boss.get(hidden[0])
+    hidden.append(task_memory(orc, "of another agent", agent_id="bob"))
+    stranger = service.orchestrator(
+        "orc-1",
+        viewer=Viewer(project_ids=frozenset({"p1"}), session_ids=frozenset({"t1"}), agent_id="ann"),
+    )
+    other_task = service.orchestrator(
+        "orc-1", viewer=Viewer(project_ids=frozenset({"p1"}), session_ids=frozenset({"t2"}))
+    )
+    for each in hidden:
+        for reader in (stranger, other_task):
+            with pytest.raises(NotFound):
+                reader.promote(each, "project", "p1")
+    assert not [each for each in everything(service) if each.scope_id == "p1"]
+
+
+def test_sensitivity_and_agent_stay(service: MemoryService, orc: Orchestrator) -> None:
+    seeing = Viewer(
+        clearance=Sensitivity.CONFIDENTIAL,
+        session_ids=frozenset({"t1"}),
+        project_ids=frozenset({"p1"}),
+    )
+    boss = service.orchestrator("orc-1", viewer=seeing)
+    secret = task_memory(boss, "the secret thought", sensitivity="Confidential", agent_id="ann")
+    new = boss.promote(secret, "project", "p1")
+    assert new is not None
+    assert boss.get(new).sensitivity is Sensitivity.CONFIDENTIAL
+    assert boss.get(new).agent_id == "ann"
+    with pytest.raises(NotFound):
+        orc.get(new)
+    assert orc.recall("secret thought").ids == ()
+    assert orc.project("p1").backend.count() == 0
+
+
+def test_a_target_that_is_not_open_is_refused_logged_and_journalled(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    old = task_memory(orc)
+    stranger = service.orchestrator(
+        "orc-1",
+        viewer=Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p2"})),
+        actor="stranger",
+    )
+    with pytest.raises(AccessDenied):
+        stranger.promote(old, "project", "p1")
+    [(actor, subject, told)] = journal(service, "deny")
+    assert (actor, subject) == ("stranger", None)
+    assert told.keys() == {"field", "code", "asked_sha256"}
+    assert (told["field"], told["code"]) == ("project", "access.denied")
+    lines = service.paths("orc-1").log_file.read_text(encoding="utf-8").splitlines()
+    [line] = [each for each in map(json.loads, lines) if each["event"] == "access.denied"]
+    assert (line["actor"], line["field"]) == ("stranger", "project")
+    assert len(everything(service)) == 1
+
+
+@pytest.mark.parametrize("kind", ["Preference", "Identity"])
+def test_what_a_person_is_takes_the_persons_consent(orc: Orchestrator, kind: str) -> None:
+    old = project_memory(orc, "prefers short answers", type=kind)
+    for callback in (None, lambda _: None, lambda _: "yes", lambda _: 1 / 0):
+        with pytest.raises(ConfirmationMissing):
+            orc.promote(old, "global", confirmation_callback=callback)  # type: ignore[arg-type]
+    assert orc.promote(old, "global", confirmation_callback=lambda _: False) is None
+    assert len(orc.list_memories()) == 1
+    asked: list[str] = []
+
+    def yes(question: str) -> bool:
+        asked.append(question)
+        return True
+
+    new = orc.promote(old, "global", confirmation_callback=yes)
+    assert new is not None
+    assert orc.get(new).type.value == kind
+    assert "prefers short answers" in asked[0]
+    # Nobody is asked for what is done.
+    assert orc.promote(old, "global") == new
+
+
+@pytest.mark.parametrize("kind", ["Fact", "Decision", "Observation", "Goal", "Todo", "Event"])
+def test_of_everything_else_nobody_is_asked(orc: Orchestrator, kind: str) -> None:
+    assert orc.promote(project_memory(orc, type=kind), "global") is not None
+
+
+def test_a_preference_becomes_its_projects_without_a_question(orc: Orchestrator) -> None:
+    assert orc.promote(task_memory(orc, type="Preference"), "project", "p1") is not None
+
+
+def test_while_a_person_is_asked_others_write(orc: Orchestrator) -> None:
+    old = project_memory(orc, type="Preference")
+
+    def slow(_: str) -> bool:
+        orc.remember("written meanwhile")
+        return True
+
+    assert orc.promote(old, "global", confirmation_callback=slow) is not None
+
+
+def test_what_is_taken_back_while_a_person_is_asked_is_not_promoted(orc: Orchestrator) -> None:
+    old = project_memory(orc, type="Preference")
+
+    def slow(_: str) -> bool:
+        orc.retract(old, reason="wrong")
+        return True
+
+    with pytest.raises(Conflict):
+        orc.promote(old, "global", confirmation_callback=slow)
+    assert orc.list_memories() == []
+
+
+def standing(orc: Orchestrator, query: str) -> dict[str, float]:
+    found = orc.recall(query).items
+    return {item.memory.memory_id: item.modifiers["stale_basis"] for item in found}
+
+
+def test_closing_a_task_refutes_nothing(orc: Orchestrator, clock: FixedClock) -> None:
+    old = task_memory(orc)
+    new = orc.promote(old, "project", "p1")
+    assert new is not None
+    clock.advance(ms=1)
+    orc.task("t1").clear()
+    assert orc.trace(old).status_history[-1].reason == "task_closed"
+    assert standing(orc, OLD) == {new: 1.0}
+    assert orc.trace(new).stale_grounds == ()
+    assert orc.trace(old).stale_dependents == ()
+
+
+def test_what_is_taken_back_refutes_what_was_promoted_from_it(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    old = task_memory(orc)
+    new = orc.promote(old, "project", "p1")
+    assert new is not None
+    clock.advance(ms=1)
+    before = clock.now_ms()
+    clock.advance(ms=1)
+    orc.retract(old, reason="it was wrong")
+    assert standing(orc, OLD) == {new: 0.95}
+    assert orc.trace(new).stale_grounds == (old,)
+    then = orc.recall(OLD, as_of=before)
+    assert {item.modifiers["stale_basis"] for item in then.items} == {1.0}
+
+
+def test_a_lost_contradiction_refutes_although_the_task_was_closed(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    old = task_memory(orc)
+    new = orc.promote(old, "project", "p1")
+    against = project_memory(orc, "the parser is fine")
+    edge = orc.relate(against, EdgeType.CONTRADICTS, old)
+    assert new is not None
+    clock.advance(ms=1)
+    orc.task("t1").clear()
+    assert orc.trace(new).stale_grounds == ()
+    clock.advance(ms=1)
+    before = clock.now_ms()
+    clock.advance(ms=1)
+    orc.resolve(edge, winner=against, reason="it was looked at")
+    assert orc.trace(new).stale_grounds == (old,)
+    assert standing(orc, OLD)[new] == 0.95
+    then = orc.recall(OLD, as_of=before)
+    assert {item.memory.memory_id: item.modifiers["stale_basis"] for item in then.items}[new] == 1.0
+
+
+def test_what_was_decayed_or_evicted_refutes_nothing(tmp_path: Path, clock: FixedClock) -> None:
+    config = {"memory.context.max_project_items": 3}
+    with MemoryService(
+        tmp_path, clock=clock, environ={}, background=False, config=config
+    ) as service:
+        orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
+        faded = project_memory(orc, "a fact that fades", importance=0)
+        kept = orc.promote(faded, "global")
+        assert kept is not None
+        orc.confirm(kept)
+        clock.advance(days=200)
+        orc.run("decay")
+        assert orc.trace(faded).status_history[-1].reason == "decayed"
+        assert orc.trace(kept).stale_grounds == ()
+        pushed = project_memory(orc, "a fact that is pushed out", importance=0)
+        wide = orc.promote(pushed, "global")
+        project = orc.project("p1")
+        for number in range(3):
+            project.add_convention(f"Convention {number}.", "x")
+        assert wide is not None
+        assert orc.trace(pushed).status_history[-1].reason == "evicted"
+        assert orc.trace(wide).stale_grounds == ()
+        assert standing(orc, "pushed out")[wide] == 1.0
+
+
+def test_a_full_project_makes_room_for_what_is_promoted(tmp_path: Path, clock: FixedClock) -> None:
+    config = {"memory.context.max_project_items": 3}
+    with MemoryService(
+        tmp_path, clock=clock, environ={}, background=False, config=config
+    ) as service:
+        orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
+        project = orc.project("p1")
+        first = project.add_convention("The first.", "x")
+        for number in range(2):
+            clock.advance(ms=1)
+            project.add_convention(f"Convention {number}.", "x")
+        new = orc.promote(task_memory(orc, importance=0), "project", "p1")
+        assert new is not None
+        assert orc.get(new).status is MemoryStatus.ACTIVE
+        assert project.backend.count() == 3
+        assert project.backend.get(first.context_item_id) is None
+        assert orc.verify().findings == []
+
+
+def test_nothing_is_ever_promoted_by_itself(tmp_path: Path, clock: FixedClock) -> None:
+    with MemoryService(tmp_path, clock=clock, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
+        orc.task("t1").add_reasoning("Zarquon prefers the green parser.", "plan")
+        orc.task("t1").add_tool_output("note", "Zarquon lives in Lisbon.", "plan")
+        orc.project("p1").add_decision("Zarquon ships the green parser in June.")
+        orc.project("p1").add_failure({"code": 1}, "Zarquon forgot the backup.")
+        for number in range(12):
+            orc.save_episode(
+                f"I am Zarquon and I decided that I will learn {number} songs in Lisbon.",
+                session_id="t1",
+                source_role="user",
+                scope="session",
+                scope_id="t1",
+            )
+        narrow = {each.memory_id for each in everything(service)}
+        orc.end_session("t1")
+        for _ in range(3):
+            for job in ("enrichment", "consolidation", "reflection", "decay"):
+                orc.run(job)
+            orc.maintain()
+            clock.advance(days=8)
+        orc.task("t1").clear()
+        found = everything(service)
+        assert len(found) > len(narrow)
+        wider = [each for each in found if each.scope.value == "global"]
+        assert [each.content for each in wider if "Zarquon" in each.content] == []
+        assert not {each.scope_id for each in found} - {"t1", "p1", None}
+        fresh = [each for each in found if each.memory_id not in narrow]
+        moved = [each for each in fresh if (each.scope_id, each.kind.value) == ("p1", "fact")]
+        assert moved == []
+        assert journal(service, "promote") == []
