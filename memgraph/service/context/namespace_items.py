@@ -68,7 +68,9 @@ def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
     value = put.value or {}
     text, attributes = rules.value_text(value), dict[str, Any]()
     searched = put.texts is None
-    said = "\n".join(each for each in put.texts or () if each.strip())
+    # The value stands beside it: what no text may hold can be left out of what is searched.
+    texts = dict.fromkeys(each.replace("\0", " ").strip() for each in put.texts or ())
+    said = "\n".join(each for each in texts if each)
     if said:
         attributes["value"], text, searched = rules.plain_text(value), said, True
     if put.ttl is not None:

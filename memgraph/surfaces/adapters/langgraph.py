@@ -6,6 +6,7 @@ Needs the extra ``memgraph[langgraph]``.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -142,8 +143,7 @@ class MemgraphStore(BaseStore):
         return list(found)[op.offset : op.offset + op.limit]
 
     def _put(self, op: PutOp) -> ItemPut:
-        ttl = None if op.ttl is None else round(op.ttl * _MS_PER_MINUTE)
-        return ItemPut(op.namespace, op.key, op.value, self._texts(op), ttl)
+        return ItemPut(op.namespace, op.key, op.value, self._texts(op), _ms(op.ttl))
 
     def _texts(self, op: PutOp) -> tuple[str, ...] | None:
         """What searches find an item by; None: all of it."""
@@ -153,6 +153,14 @@ class MemgraphStore(BaseStore):
         if op.value is None or paths is None or _WHOLE in paths:
             return None
         return tuple(text for path in paths for text in get_text_at_path(op.value, path))
+
+
+def _ms(minutes: float | None) -> int | None:
+    if minutes is None:
+        return None
+    if not math.isfinite(minutes):
+        raise InvalidInput("a time to live is a number of minutes", field="ttl")
+    return math.ceil(minutes * _MS_PER_MINUTE)
 
 
 def _common_prefix(conditions: Sequence[MatchCondition]) -> Namespace:
