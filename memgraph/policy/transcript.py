@@ -71,8 +71,10 @@ def parts_of(entry: Entry) -> list[Part]:
 
 def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
     """Which part of how many an episode holds; None: it holds no part of an entry."""
-    kept = attributes.get(ATTRIBUTE)
-    return (kept["part"], kept["of"]) if isinstance(kept, dict) else None
+    match attributes.get(ATTRIBUTE):
+        case {"part": int(place), "of": int(count), "said": bool(), "record": str()}:
+            return place, count
+    return None
 
 
 def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:

@@ -1,0 +1,213 @@
+"""Transcripts over real databases: order, retraction, threads, processes, what becomes facts."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transcript_workers import append_numbered
+
+from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.enums import MemoryKind, MemoryStatus, Scope
+from memgraph.model.transcript import Entry
+from memgraph.service.transcript import Transcript
+
+
+def said(text: str) -> Entry:
+    return Entry({"text": text}, text, "person")
+
+
+def records(transcript: Transcript, limit: int | None = None) -> list[Any]:
+    return [entry.record for entry in transcript.entries(limit)]
+
+
+def texts(transcript: Transcript) -> list[str]:
+    return [entry.text for entry in transcript.entries()]
+
+
+@pytest.fixture
+def transcript(orc: Orchestrator) -> Transcript:
+    return Transcript(orc, "s")
+
+
+def test_entries_come_back_in_order_and_the_last_ones_on_demand(transcript: Transcript) -> None:
+    transcript.append([Entry(number) for number in range(3)])
+    transcript.append([Entry(3), Entry({"long": "x" * 50_000}), Entry(5)])
+    expected = [0, 1, 2, 3, {"long": "x" * 50_000}, 5]
+    assert records(transcript) == expected
+    for limit in range(8):
+        assert records(transcript, limit) == (expected[-limit:] if limit else [])
+    with pytest.raises(InvalidInput):
+        transcript.entries(-1)
+
+
+def test_nothing_to_append_writes_nothing(transcript: Transcript, orc: Orchestrator) -> None:
+    transcript.append([])
+    assert orc.sessions() == []
+
+
+def test_more_entries_than_a_page_holds(transcript: Transcript) -> None:
+    transcript.append([Entry(number) for number in range(2_500)])
+    assert records(transcript) == list(range(2_500))
+    assert records(transcript, 1_200) == list(range(1_300, 2_500))
+
+
+def test_all_of_them_or_none(transcript: Transcript) -> None:
+    with pytest.raises(InvalidInput):
+        transcript.append([said("good"), Entry(float("nan"))])
+    assert transcript.entries() == []
+
+
+def test_what_is_popped_and_cleared_stays_in_the_history(
+    transcript: Transcript, orc: Orchestrator
+) -> None:
+    transcript.append([said("first"), said("second"), Entry("r" * 20_000)])
+    last = transcript.pop()
+    assert last is not None
+    assert last.record == "r" * 20_000
+    assert texts(transcript) == ["first", "second"]
+    assert transcript.clear() == 2
+    assert (transcript.entries(), transcript.pop(), transcript.clear()) == ([], None, 0)
+    gone = orc.list_memories(statuses=(MemoryStatus.RETRACTED,))
+    reasons = [orc.trace(one.memory_id).status_history[-1].reason for one in gone]
+    assert sorted(reasons) == ["cleared"] * 2 + ["popped"] * 3
+    transcript.append([said("again")])
+    assert texts(transcript) == ["again"]
+
+
+def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
+    for number in range(3):
+        with MemoryService(tmp_path, environ={}, background=False) as service:
+            transcript = Transcript(service.orchestrator("orc", create=True), "s")
+            assert records(transcript) == list(range(number))
+            transcript.append([Entry(number)])
+
+
+def test_sessions_and_other_turns_are_kept_apart(orc: Orchestrator) -> None:
+    one, two = Transcript(orc, "one"), Transcript(orc, "two")
+    one.append([said("of one")])
+    orc.save_episode("told otherwise", session_id="one", source_role="user")
+    two.append([said("of two")])
+    assert (texts(one), texts(two)) == (["of one"], ["of two"])
+    assert one.clear() == 1
+    assert texts(two) == ["of two"]
+    [left] = orc.list_memories(session_id="one")
+    assert left.content == "told otherwise"
+
+
+def test_a_part_that_was_taken_back_takes_its_entry_with_it(
+    transcript: Transcript, orc: Orchestrator
+) -> None:
+    transcript.append([said("before"), said("word " * 20_000), said("after")])
+    middle = orc.list_memories(session_id="s")[2]
+    orc.retract(middle.memory_id, reason="private")
+    assert texts(transcript) == ["before", "after"]
+    assert transcript.pop() is not None
+    assert transcript.pop() is not None
+    assert transcript.pop() is None
+
+
+def test_a_corrected_turn_is_still_what_was_said(transcript: Transcript, orc: Orchestrator) -> None:
+    transcript.append([said("I live in Bonn.")])
+    [turn] = orc.list_memories(session_id="s")
+    orc.correct(turn.memory_id, "I live in Berlin.", reason="slip of the tongue")
+    assert texts(transcript) == ["I live in Bonn."]
+
+
+def test_facts_come_from_what_was_said_alone(orc: Orchestrator) -> None:
+    transcript = Transcript(orc, "s", person="Anna")
+    transcript.append(
+        [
+            said("I live in Berlin."),
+            Entry({"output": "Anna lives in Paris."}, label="function_call_output"),
+            Entry({"summary": "I live in Rome."}, label="reasoning"),
+            Entry({"role": "system", "content": "The user lives in Oslo."}, label="message"),
+        ]
+    )
+    orc.consolidate("s")
+    facts = [one.content for one in orc.list_memories(kinds=(MemoryKind.FACT,))]
+    assert facts == ["Anna lives in Berlin."]
+    shown = orc.recall("Who lives in Paris, Rome or Oslo?").items
+    assert not [one for one in shown if "Paris" in one.memory.content]
+
+
+def test_a_reader_who_would_not_see_it_does_not_store_it(service: MemoryService) -> None:
+    service.create("orc-1")
+    for fields in ({"sensitivity": "Restricted"}, {"scope": "project", "scope_id": "p"}):
+        with pytest.raises(AccessDenied):
+            Transcript(service.orchestrator("orc-1"), "s", **fields)  # type: ignore[arg-type]
+    viewer = Viewer(
+        clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}), agent_id="agent-7"
+    )
+    orc = service.orchestrator("orc-1", viewer=viewer)
+    transcript = Transcript(orc, "s", scope="project", scope_id="p", sensitivity="Restricted")
+    transcript.append([said("secret")])
+    [turn] = orc.list_memories()
+    assert (turn.scope, turn.scope_id, turn.agent_id) == (Scope.PROJECT, "p", "agent-7")
+    assert Transcript(service.orchestrator("orc-1"), "s").entries() == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"session_id": ""},
+        {"session_id": "x" * 513},
+        {"session_id": "s", "person": ""},
+        {"session_id": "s", "agent": "\x00"},
+        {"session_id": "s", "scope": "somewhere"},
+        {"session_id": 7},
+    ],
+)
+def test_wrong_arguments_are_told_at_once(orc: Orchestrator, arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        Transcript(orc, **arguments)
+
+
+def test_threads_lose_nothing_and_mix_nothing_up(transcript: Transcript) -> None:
+    long = "x" * 10_000
+    with ThreadPoolExecutor(8) as pool:
+        list(
+            pool.map(
+                lambda worker: [
+                    transcript.append([Entry([worker, n, long]), Entry([worker, n])])
+                    for n in range(10)
+                ],
+                range(8),
+            )
+        )
+    found = records(transcript)
+    assert len(found) == 160
+    for first, second in zip(found[::2], found[1::2], strict=True):
+        assert (first[:2], first[2]) == (second, long)
+    for worker in range(8):
+        assert [one[1] for one in found[1::2] if one[0] == worker] == list(range(10))
+
+
+def test_each_entry_is_popped_once(transcript: Transcript) -> None:
+    transcript.append([Entry(number) for number in range(40)])
+    with ThreadPoolExecutor(4) as pool:
+        popped = [entry for entry in pool.map(lambda _: transcript.pop(), range(50)) if entry]
+    assert sorted(entry.record for entry in popped) == list(range(40))
+
+
+def test_two_processes_share_a_session(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        service.create("orc")
+    context = multiprocessing.get_context("spawn")
+    workers = [
+        context.Process(target=append_numbered, args=(tmp_path, worker, 20)) for worker in range(2)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=60)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        found = records(Transcript(service.orchestrator("orc"), "s"))
+    assert len(found) == 40
+    for worker in range(2):
+        assert [number for who, number in found if who == worker] == list(range(20))
