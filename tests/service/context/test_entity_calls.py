@@ -1,0 +1,233 @@
+"""Requests as JSON; those for one agent in order, of two side by side."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_items import (
+    NAME,
+    PATIENCE_S,
+    ended,
+    item,
+    running,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memgraph import MemoryEntity, MemoryService, Orchestrator
+from memgraph.errors import (
+    InvalidInput,
+    MemgraphError,
+    OrchestratorMissing,
+    StorageError,
+)
+from memgraph.ids import CountingIds
+from memgraph.model.entity_items import MemoryScope, StoreItemInput
+from memgraph.service.context.mailbox import mailboxes_of
+from memgraph.service.writing import Writer
+
+
+def test_both_spellings_are_understood(ana: MemoryEntity) -> None:
+    snake = {"generated_by_turn_id": "1", "session_id": "s", "metadata_json": "{}"}
+    camel = {"generatedByTurnId": "1", "sessionId": "s", "metadataJson": "{}"}
+    stored = ana.call("store", {"items": [item(**snake)]})
+    assert stored == ana.call("store", {"items": [item(**camel)]})
+    assert ana.call("store", {"items": [item(**snake)]}, camel_case=False) == {
+        "stored_ids": stored["storedIds"]
+    }
+    [record] = ana.call("list_items", camel_case=False)
+    assert record["generated_by_turn_id"] == "1"
+    assert [ana.call("listItems")] == [ana.call("list_items", {"limit": 20})]
+    assert ana.call("forget", {"item_ids": stored["storedIds"]}) == {"deletedCount": 1}
+
+
+def test_every_answer_is_plain_json(ana: MemoryEntity) -> None:
+    answers = [
+        ana.call("store", {"items": [item()]}),
+        ana.call("retrieve", {"query": "Alex"}),
+        ana.call("listItems", {"tier": "SemanticMemory"}),
+        ana.call("forget", {"cutoffDate": "2030-01-01T00:00:00Z"}),
+    ]
+    assert json.loads(json.dumps(answers)) == answers
+    assert all(answers)
+
+
+@pytest.mark.parametrize(
+    ("method", "payload"),
+    [
+        ("erase", {}),
+        ("_forget", {}),
+        ("", None),
+        (None, None),
+        ("retrieve", {}),
+        ("retrieve", {"query": None}),
+        ("retrieve", {"query": "x", "limit": 0}),
+        ("retrieve", {"query": "x", "limit": 1_001}),
+        ("retrieve", {"query": "x", "limit": True}),
+        ("retrieve", {"query": "x", "limit": "5"}),
+        ("retrieve", {"query": "x", "top_n": 5}),
+        ("retrieve", {"query": "\ud800"}),
+        ("retrieve", ["x"]),
+        ("listItems", {"tier": "episode"}),
+        ("listItems", {"query": "x"}),
+        ("listItems", {"agentId": "ben"}),
+        ("forget", {"cutoffDate": "yesterday"}),
+        ("forget", {"cutoffDate": True}),
+        ("forget", {"itemIds": "fact_1"}),
+        ("forget", {"itemIds": [7]}),
+        ("forget", {"itemIds": [], "item_ids": ["fact_1"]}),
+        ("store", {"items": 5}),
+        ("store", {"items": item()}),
+        ("store", {"items": [item()], "agentId": "ben"}),
+        ("store", {}),
+    ],
+)
+def test_what_is_not_understood_is_refused(ana: MemoryEntity, method: Any, payload: Any) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        ana.call(method, payload)
+    assert json.dumps(refused.value.as_dict())
+
+
+@given(
+    st.sampled_from(["store", "retrieve", "forget", "listItems"]),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["items", "query", "tier", "scope", "limit", "itemIds", "content"])
+                | st.text(max_size=5),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=8,
+    ),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+def test_any_payload_is_answered_or_refused(ana: MemoryEntity, method: str, payload: Any) -> None:
+    # Any other error rises and fails it.
+    with suppress(InvalidInput):
+        json.dumps(ana.call(method, payload))
+    assert ana.call("retrieve", {"query": "still there"}) == []
+
+
+def test_the_method_and_the_call_are_one(ana: MemoryEntity) -> None:
+    stored = ana.store([StoreItemInput.model_validate(item())])
+    assert ana.call("store", {"items": [item()]}) == stored.model_dump(mode="json")
+    found = ana.retrieve("Alex", "SemanticMemory", MemoryScope.GLOBAL, 5)
+    asked = {"query": "Alex", "tier": "SemanticMemory", "scope": "GlobalScope", "limit": 5}
+    assert ana.call("retrieve", asked) == [each.model_dump(mode="json") for each in found]
+
+
+def test_an_entity_is_of_an_orchestrator_that_is_there(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    with pytest.raises(OrchestratorMissing):
+        MemoryEntity(service, "nobody", "ana")
+    for wrong in ("", "a\x00", "x" * 513, None):
+        with pytest.raises(InvalidInput):
+            MemoryEntity(service, NAME, wrong)  # type: ignore[arg-type]  # a careless caller
+    with pytest.raises(InvalidInput):
+        MemoryEntity(service, NAME, "ana", project_id="")
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], object]], None]:
+    """Does something within the store of an item of this text, before its transaction."""
+    told: dict[str, Callable[[], object]] = {}
+    prepare = Writer.prepare
+
+    def prepared(self: Writer, given: Any, *rest: Any) -> Any:
+        told.get(given.content, lambda: None)()
+        return prepare(self, given, *rest)
+
+    monkeypatch.setattr(Writer, "prepare", prepared)
+    return told.__setitem__
+
+
+def test_requests_for_one_agent_are_served_in_order(
+    service: MemoryService,
+    ana: MemoryEntity,
+    all_of: Callable[[str], list[str]],
+    gate: Callable[[str, Callable[[], object]], None],
+) -> None:
+    """Through an object of its own each; the third is refused, and the fourth is served."""
+    first, go_on = threading.Event(), threading.Event()
+    refused: list[MemgraphError] = []
+
+    def hold() -> None:
+        first.set()
+        go_on.wait(PATIENCE_S)
+
+    def fail() -> None:
+        raise StorageError("the disk is gone")
+
+    gate("0", hold)
+    gate("3", fail)
+
+    def store(number: int) -> None:
+        try:
+            MemoryEntity(service, NAME, "ana").store([item(str(number))])
+        except StorageError as error:
+            refused.append(error)
+
+    boxes, key = mailboxes_of(service), (NAME, "ana")
+    threads = running(lambda: store(0))
+    assert first.wait(PATIENCE_S)
+    for number in range(1, 8):
+        threads += running(lambda number=number: store(number))  # type: ignore[misc]
+        while boxes.waiting(key) <= number:
+            threading.Event().wait(0.001)
+    assert all_of("ana") == []
+    go_on.set()
+    assert ended(threads)
+    assert all_of("ana") == ["0", "1", "2", "4", "5", "6", "7"]
+    assert len(refused) == 1
+    assert boxes.waiting(key) == 0
+
+
+def test_two_agents_do_not_wait_for_one_another(
+    ana: MemoryEntity,
+    ben: MemoryEntity,
+    all_of: Callable[[str], list[str]],
+    gate: Callable[[str, Callable[[], object]], None],
+) -> None:
+    meeting = threading.Barrier(2)
+    gate("Both.", lambda: meeting.wait(PATIENCE_S))
+    threads = running(lambda: ana.store([item("Both.")]), lambda: ben.store([item("Both.")]))
+    assert ended(threads)
+    assert not meeting.broken
+    assert all_of("ana") == all_of("ben") == ["Both."]
+
+
+def test_many_threads_store_the_same_once(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, ids=CountingIds(), environ={}, background=False) as service:
+        service.create(NAME)
+        ids: list[tuple[str, ...]] = []
+        both = [item("Once."), item("Once.", tier="EpisodicMemory")]
+
+        def store() -> None:
+            ids.append(MemoryEntity(service, NAME, "ana").store(both).stored_ids)
+
+        assert ended(running(*[store] * 8))
+        assert len(ids) == 8
+        assert len(set(ids)) == 1
+
+
+def test_two_services_store_the_same_once(tmp_path: Path) -> None:
+    """As two processes do: their mailboxes are two, the database decides."""
+    with (
+        MemoryService(tmp_path, environ={}, background=False) as one,
+        MemoryService(tmp_path, environ={}, background=False) as other,
+    ):
+        one.create(NAME)
+        entities = [MemoryEntity(each, NAME, "ana") for each in (one, other)]
+        same = [item(tier="EpisodicMemory")]
+        assert entities[0].store(same) == entities[1].store(same)

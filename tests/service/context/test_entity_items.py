@@ -1,0 +1,227 @@
+"""What an agent stores comes back as it was given, all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from agent_items import (
+    EVERYTHING,
+    IN_PROJECT,
+    IN_SESSION,
+    NAME,
+    item,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memgraph import MemoryEntity, MemoryService, Sensitivity
+from memgraph.clock import FixedClock
+from memgraph.errors import (
+    InvalidInput,
+    StorageError,
+)
+from memgraph.model.entity_items import MemoryScope, MemorySource, MemoryTier
+from memgraph.model.enums import CapturedBy, MemoryKind, Scope
+from memgraph.service.writing import Writer
+
+
+def test_an_item_comes_back_as_it_was_given(ana: MemoryEntity, clock: FixedClock) -> None:
+    given = {
+        **item("Talked of the harbour.", metadataJson='{"b": 1,  "a": [1.0, "\\u00e9"]}'),
+        "tier": "EpisodicMemory",
+        "source": "AgentSource",
+        "generatedByTurnId": "turn-9",
+        "sessionId": "s",
+        "sensitivity": "Public",
+    }
+    [stored] = ana.call("store", {"items": [given]})["storedIds"]
+    clock.advance(ms=500)
+    assert stored.startswith("ep_")
+    assert ana.call("listItems") == [
+        {
+            "memoryItemId": stored,
+            "agentId": "ana",
+            **given,
+            "projectId": None,
+            "createdAt": "2026-01-01T00:00:00.000Z",
+            "updatedAt": "2026-01-01T00:00:00.000Z",
+        }
+    ]
+    assert ana.call("retrieve", {"query": "harbour"}) == ana.call("listItems", {})
+
+
+def test_what_is_not_said_is_usual(ana: MemoryEntity) -> None:
+    ana.store([item()])
+    [record] = ana.list_items()
+    assert record.sensitivity is Sensitivity.INTERNAL
+    said = (record.metadata_json, record.generated_by_turn_id, record.session_id)
+    assert said == (None, None, None)
+
+
+METADATA = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=200)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(METADATA)
+def test_metadata_is_kept_letter_by_letter(ana: MemoryEntity, metadata: str) -> None:
+    [stored] = ana.store([item(metadata_json=metadata)]).stored_ids
+    kept = {each.memory_item_id: each.metadata_json for each in ana.list_items(limit=1_000)}
+    assert kept[stored] == metadata
+
+
+@pytest.mark.parametrize("tier", MemoryTier)
+@pytest.mark.parametrize("source", MemorySource)
+@pytest.mark.parametrize(
+    "where", [{}, IN_SESSION, IN_PROJECT], ids=["global", "session", "project"]
+)
+def test_words_map_to_those_of_the_store(
+    service: MemoryService,
+    ana: MemoryEntity,
+    tier: MemoryTier,
+    source: MemorySource,
+    where: dict[str, str],
+) -> None:
+    given = item(tier=tier.value, source=source.value, **where)
+    [stored] = ana.store([given]).stored_ids
+    [record] = ana.list_items(session_id="s", project_id="p")
+    assert (record.tier, record.source, record.scope.value) == (tier, source, given["scope"])
+    orc = service.orchestrator(NAME, viewer=EVERYTHING)
+    memory = orc.get(stored)
+    assert memory.agent_id == "ana"
+    assert memory.kind is (MemoryKind.EPISODE if tier is MemoryTier.EPISODIC else MemoryKind.FACT)
+    assert memory.scope_id == {Scope.SESSION: "s", Scope.PROJECT: "p"}.get(memory.scope)
+    captured_by = orc.trace(stored).sources[0].captured_by
+    assert (
+        captured_by.value
+        == {"User": "user", "System": "system", "Agent": "extractor"}[
+            source.value.removesuffix("Source")
+        ]
+    )
+    assert (memory.confidence < 1.0) is (source is MemorySource.AGENT)
+
+
+def test_every_word_has_its_counterpart() -> None:
+    assert {MemoryTier.of(each) for each in MemoryKind} == set(MemoryTier)
+    assert all(MemoryScope.of(each).scope is each for each in Scope)
+    assert all(MemorySource.of(each).captured_by is each for each in CapturedBy)
+
+
+def test_ids_come_in_the_order_of_the_items(ana: MemoryEntity) -> None:
+    texts = [f"Note {number}." for number in range(30)]
+    ids = ana.store([item(text) for text in texts]).stored_ids
+    assert [each.memory_item_id for each in reversed(ana.list_items(limit=100))] == list(ids)
+    assert [each.content for each in reversed(ana.list_items(limit=100))] == texts
+
+
+@pytest.mark.parametrize("tier", MemoryTier)
+def test_a_repeated_item_gives_the_known_id(ana: MemoryEntity, tier: MemoryTier) -> None:
+    same = item(tier=tier, metadata_json="{}")
+    [first] = ana.store([same]).stored_ids
+    others = [
+        item(tier=tier),
+        item(tier=tier, metadata_json="{ }"),
+        item(tier=tier, metadata_json="{}", generated_by_turn_id="1"),
+        item(tier=tier, metadata_json="{}", session_id="s"),
+        item(tier=tier, metadata_json="{}", session_id="s", generated_by_turn_id="1"),
+        item(tier=tier, session_id="s", generated_by_turn_id="1"),
+        item(tier=tier, metadata_json="{}", source="SystemSource"),
+        item(tier=tier, metadata_json="{}", sensitivity="Public"),
+        item("Alex likes  short answers.", tier=tier, metadata_json="{}"),
+    ]
+    ids = ana.store([others[0], same, *others[1:], same, others[3]]).stored_ids
+    assert (ids[1], ids[-2], ids[-1]) == (first, first, ids[4])
+    assert len(set(ids)) == 1 + len(others)
+    assert len(ana.list_items(limit=100)) == 1 + len(others)
+
+
+def test_what_was_forgotten_may_be_said_again(ana: MemoryEntity) -> None:
+    [first] = ana.store([item()]).stored_ids
+    ana.forget(item_ids=[first])
+    [second] = ana.store([item()]).stored_ids
+    assert second != first
+    assert [each.memory_item_id for each in ana.list_items()] == [second]
+
+
+WRONG = [
+    {"tier": "WorkingMemory"},
+    {"scope": "session"},
+    {"source": "user"},
+    {"content": ""},
+    {"content": "  \n"},
+    {"content": "x" * 32_001},
+    {"content": "a\x00b"},
+    {"content": "\ud800"},
+    {"content": 7},
+    {"sensitivity": "Secret"},
+    {"metadataJson": "x" * 16_001},
+    {"metadataJson": {"a": 1}},
+    {"metadataJson": "\udfff"},
+    {"generatedByTurnId": ""},
+    {"sessionId": "s" * 513},
+    {"scope": "SessionScope"},
+    {"projectId": "p"},
+    {"memoryItemId": "fact_1"},
+    {"agentId": "ben"},
+    {"generated_by_turn_id": "1", "generatedByTurnId": "2"},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_one_wrong_item_stores_none(
+    ana: MemoryEntity, all_of: Callable[[str], list[str]], wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidInput):
+        ana.call("store", {"items": [item("Good."), item() | wrong]})
+    assert all_of("ana") == []
+
+
+def test_a_project_scope_without_a_project_is_refused(
+    service: MemoryService, ana: MemoryEntity, all_of: Callable[[str], list[str]]
+) -> None:
+    with pytest.raises(InvalidInput, match="projectId"):
+        ana.store([item("Good."), item(scope="ProjectScope")])
+    assert all_of("ana") == []
+    MemoryEntity(service, NAME, "ana", project_id="q").store([item(scope="ProjectScope")])
+    assert ana.list_items(project_id="q")[0].project_id == "q"
+    assert ana.list_items(project_id="p") == ()
+
+
+def test_a_store_that_breaks_off_leaves_nothing(
+    ana: MemoryEntity, all_of: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise StorageError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, "link_entities", broken)
+        with pytest.raises(StorageError):
+            ana.store([item("One."), item("Two.")])
+    assert all_of("ana") == []
+    assert len(ana.store([item("One."), item("Two.")]).stored_ids) == 2
+
+
+def test_a_store_is_one_entry_of_the_journal_each_and_one_transaction(
+    service: MemoryService, ana: MemoryEntity
+) -> None:
+    with service.opened(NAME) as opened:
+        before = opened.database.commits
+        ana.store([item(f"Note {number}.") for number in range(10)])
+        assert opened.database.commits == before + 1
+        ana.forget(scope="GlobalScope")
+        assert opened.database.commits == before + 2
+        with opened.database.read() as connection:
+            rows = connection.exec_driver_sql("SELECT action, actor FROM audit_log ORDER BY seq")
+            assert [tuple(row) for row in rows] == [("remember", "ana")] * 10 + [
+                ("retract", "ana")
+            ] * 10
+
+
+def test_bounds_of_a_store(ana: MemoryEntity) -> None:
+    assert ana.store([]).stored_ids == ()
+    with pytest.raises(InvalidInput):
+        ana.store([item()] * 1_001)
+    for wrong in ("store", [5], [None]):
+        with pytest.raises(InvalidInput):
+            ana.store(wrong)  # type: ignore[arg-type]  # what a careless caller gives

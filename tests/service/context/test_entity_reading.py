@@ -1,0 +1,150 @@
+"""An agent gets back what is its own, of the places that are named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from agent_items import (
+    IN_PROJECT,
+    IN_SESSION,
+    NAME,
+    WHERE,
+    item,
+)
+
+from memgraph import MemoryEntity, MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph.errors import (
+    AccessDenied,
+)
+from memgraph.model.entity_items import MemoryScope, MemoryTier
+
+
+def test_the_best_fit_comes_first_and_a_limit_holds(ana: MemoryEntity) -> None:
+    ana.store([item("The harbour closes at nine."), item("Bread costs two coins."), item("Nine.")])
+    assert ana.retrieve("When does the harbour close?")[0].content == "The harbour closes at nine."
+    assert len(ana.retrieve("", limit=2)) == 2
+    assert len(ana.list_items(limit=1)) == 1
+
+
+def test_tiers_and_scopes_are_filters(ana: MemoryEntity) -> None:
+    for tier in MemoryTier:
+        for where in ({}, IN_SESSION, IN_PROJECT):
+            ana.store([item(f"The harbour in {where or 'the world'}.", tier=tier, **where)])
+    places = {"session_id": "s", "project_id": "p"}
+    for tier in (None, *MemoryTier):
+        for scope in (None, *MemoryScope):
+            for found in (
+                ana.retrieve("harbour", tier, scope, 50, **places),
+                ana.retrieve("", tier, scope, 50, **places),
+                ana.list_items(tier, scope, 50, **places),
+            ):
+                assert len(found) == (2 if tier is None else 1) * (3 if scope is None else 1)
+                assert {each.tier for each in found} <= (
+                    set(MemoryTier) if tier is None else {tier}
+                )
+                assert {each.scope for each in found} <= (
+                    set(MemoryScope) if scope is None else {scope}
+                )
+
+
+def test_what_nobody_names_is_not_seen(ana: MemoryEntity) -> None:
+    ana.store([item("In the session.", **IN_SESSION), item("In the project.", **IN_PROJECT)])
+    elsewhere: list[dict[str, Any]] = [{}, {"session_id": "t"}, {"project_id": "q"}]
+    for places in (*elsewhere, {"session_id": "p", "project_id": "s"}):
+        assert ana.list_items(**places) == ()
+        assert ana.retrieve("session project", **places) == ()
+        assert ana.retrieve("session", scope="SessionScope", **places) == ()
+    assert [each.content for each in ana.list_items(session_id="s")] == ["In the session."]
+    assert [each.content for each in ana.retrieve("the", project_id="p")] == ["In the project."]
+
+
+def test_an_entity_of_a_project_stays_in_it(
+    service: MemoryService, ana: MemoryEntity, all_of: Callable[[str], list[str]]
+) -> None:
+    ana.store([item("In p.", **IN_PROJECT), item("In q.", scope="ProjectScope", projectId="q")])
+    bound = MemoryEntity(service, NAME, "ana", project_id="p")
+    assert [each.content for each in bound.list_items()] == ["In p."]
+    assert [each.content for each in bound.retrieve("in", project_id="p")] == ["In p."]
+    for request in (
+        lambda: bound.list_items(project_id="q"),
+        lambda: bound.retrieve("in", project_id="q"),
+        lambda: bound.forget(scope="ProjectScope", project_id="q"),
+        lambda: bound.store([item("More.", scope="ProjectScope", projectId="q")]),
+    ):
+        with pytest.raises(AccessDenied):
+            request()
+    denied = [
+        entry
+        for entry in service.paths(NAME).log_file.read_text().splitlines()
+        if json.loads(entry)["event"] == "access.denied"
+    ]
+    assert len(denied) == 4
+    assert bound.forget("2030-01-01").deleted_count == 1
+    assert all_of("ana") == ["In q."]
+
+
+def test_more_sensitive_items_take_clearance_to_read_and_none_to_forget(
+    service: MemoryService, ana: MemoryEntity
+) -> None:
+    ana.store([item("The code is 4711.", sensitivity="Restricted")])
+    assert ana.list_items() == ana.retrieve("code") == ()
+    cleared = MemoryEntity(service, NAME, "ana", clearance=Sensitivity.RESTRICTED)
+    assert [each.content for each in cleared.retrieve("code")] == ["The code is 4711."]
+    assert ana.forget(scope="GlobalScope").deleted_count == 1
+    assert cleared.list_items() == ()
+
+
+def test_what_is_retrieved_is_in_a_receipt(service: MemoryService, ana: MemoryEntity) -> None:
+    [known] = ana.store([item("The harbour closes at nine.")]).stored_ids
+    ana.retrieve("harbour")
+    with service.opened(NAME) as opened:
+        opened.receipts.flush()
+        with opened.database.read() as connection:
+            [row] = connection.exec_driver_sql(
+                "SELECT r.request, i.memory_id FROM recalls r JOIN recall_items i USING (recall_id)"
+            )
+    asked = json.loads(row[0])
+    assert (asked["purpose"], asked["agent_id"], row[1]) == ("retrieve", "ana", known)
+
+
+TEXTS = {"ana": "Ana's canary sings.", "ben": "Ben's canary sings.", None: "A canary sings."}
+
+
+def test_nothing_of_one_agent_reaches_another(
+    service: MemoryService, orc: Orchestrator, ana: MemoryEntity, ben: MemoryEntity
+) -> None:
+    orc.remember(TEXTS[None])
+    for entity, name in ((ana, "ana"), (ben, "ben")):
+        for tier in MemoryTier:
+            entity.store([item(TEXTS[name], tier=tier, **where) for where in WHERE])
+    bound = MemoryEntity(service, NAME, "ben", project_id="p", clearance=Sensitivity.RESTRICTED)
+    for entity in (ben, bound):
+        for tier in (None, *MemoryTier):
+            for scope in (None, *MemoryScope):
+                places = {"session_id": "s", "project_id": "p"}
+                found = [
+                    *entity.retrieve("canary", tier, scope, 1_000, **places),
+                    *entity.retrieve("Ana's canary sings.", tier, scope, 1_000, **places),
+                    *entity.list_items(tier, scope, 1_000, **places),
+                ]
+                assert {each.content for each in found} == {TEXTS["ben"]}
+                assert {each.agent_id for each in found} == {"ben"}
+    granted = service.orchestrator(
+        NAME, viewer=Viewer(agent_id="ben", session_ids=frozenset("s"), project_ids=frozenset("p"))
+    )
+    assert "Ana" not in granted.get_context("canary", limit=100, kinds=()).text
+    assert "Ana" not in granted.bulletin().bulletin.text
+    assert "Ben's canary sings." in granted.bulletin().bulletin.text
+
+
+def test_an_equal_item_of_another_agent_is_another_item(
+    ana: MemoryEntity, ben: MemoryEntity
+) -> None:
+    [hers] = ana.store([item()]).stored_ids
+    [his] = ben.store([item()]).stored_ids
+    assert hers != his
+    assert ana.forget(scope="GlobalScope").deleted_count == 1
+    assert [each.memory_item_id for each in ben.list_items()] == [his]
