@@ -1,4 +1,4 @@
-"""Measuring: memgraph bench labels, locomo, consolidation, ablation, staleness, latency, life."""
+"""Measuring: ``memgraph bench``, its subcommands and what they print."""
 
 from __future__ import annotations
 
@@ -207,6 +207,36 @@ def life(
         return _measured(bench.run(sessions, facts, seed, told))
 
 
+def turns(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    in_flight: Annotated[
+        int, typer.Option("--turns", min=1, max=2_000, help="Turns at the same time.")
+    ] = 200,
+    orchestrators: Annotated[
+        int, typer.Option(min=1, max=200, help="Over so many orchestrators.")
+    ] = 20,
+    memories: Annotated[
+        int, typer.Option(min=0, max=1_000_000, help="Earlier turns in each orchestrator.")
+    ] = 1_000,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=100, help="Turns of each conversation, one after another.")
+    ] = 3,
+    pause_ms: Annotated[
+        int,
+        typer.Option(
+            "--pause-ms", min=0, max=60_000, help="What each of a turn's two model calls takes."
+        ),
+    ] = 5_000,
+    seed: Annotated[int, typer.Option(help="Another seed, other texts.")] = 1,
+) -> Report:
+    """Measure many turns of many orchestrators at once, in one process; and all in one instant."""
+    from memgraph.service.bench import turns as bench
+
+    load = bench.Load(in_flight, orchestrators, memories, rounds, pause_ms, seed)
+    with stages("measuring") as told:
+        return _measured(bench.run(load, told))
+
+
 def _measured(found: dict[str, Any]) -> Report:
     def show(screen: Screen) -> None:
         screen.fields(_flat(found, ""))
@@ -237,6 +267,7 @@ COMMANDS = {
             "staleness": staleness,
             "latency": latency,
             "life": life,
+            "turns": turns,
         },
     )
 }
