@@ -22,7 +22,7 @@ from memgraph.policy.scope import Viewer
 from memgraph.retrieval.query import choose_terms, read
 from memgraph.service.classifiers import local_embedding, relation_classifier
 from memgraph.service.opened import Opened
-from memgraph.storage import recall_queries
+from memgraph.storage import namespace_queries, recall_queries
 from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.recall_queries import Candidate
 from memgraph.storage.visibility import View
@@ -120,7 +120,9 @@ def _candidates(connection: sa.Connection, memory: MemoryInput, now: int) -> lis
     )
     view = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
     narrowing = Narrowing(view, RecallRequest(kinds=(MemoryKind.FACT,)), now)
-    return recall_queries.by_text(connection, terms.match, narrowing, CANDIDATES)
+    found = recall_queries.by_text(connection, terms.match, narrowing, CANDIDATES)
+    items = namespace_queries.items_among(connection, [each.pk for each in found])
+    return [each for each in found if each.pk not in items]
 
 
 def _only(memory: MemoryInput, scope: Scope) -> frozenset[str]:

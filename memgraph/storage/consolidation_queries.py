@@ -13,6 +13,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.enums import Sensitivity
+from memgraph.storage.namespace_queries import is_no_item
 from memgraph.storage.statements import driver
 
 
@@ -93,7 +94,8 @@ _FACT = (
 )
 # Facts of one scope, open to one agent, up to a sensitivity: what may be compared with new ones.
 _BESIDE = (
-    "m.kind = 'fact' AND m.status = 'active' AND m.scope = ? AND m.scope_id IS ?"
+    f"m.kind = 'fact' AND {is_no_item('m')} AND m.status = 'active'"
+    " AND m.scope = ? AND m.scope_id IS ?"
     " AND (m.agent_id IS NULL OR m.agent_id IS ?)"
     " AND m.sensitivity IN (SELECT value FROM json_each(?))"
     " AND (m.valid_until IS NULL OR m.valid_until > ?)"
@@ -202,7 +204,8 @@ def same_facts(
     found = driver(connection).execute(
         "SELECT content_hash, memory_id FROM memories"
         " WHERE content_hash IN (SELECT value FROM json_each(?)) AND kind = 'fact'"
-        " AND kind <> 'episode' AND status = 'active' AND scope = ? AND scope_id IS ?"
+        f" AND kind <> 'episode' AND {is_no_item('memories')}"
+        " AND status = 'active' AND scope = ? AND scope_id IS ?"
         " AND agent_id IS ? AND sensitivity = ?"
         " AND (valid_until IS NULL OR valid_until > ?) ORDER BY pk DESC",
         (json.dumps(sorted(hashes)), *place, at),

@@ -24,6 +24,14 @@ _IN_RANGE = "m.item_id >= :first AND m.item_id < :last"
 _VALID = "(m.valid_until IS NULL OR m.valid_until > :at)"
 
 
+def is_no_item(alias: str) -> str:
+    """The condition that a memory is no item of a store.
+
+    What a program keeps says nothing that a statement could be compared with, and may be gone soon.
+    """
+    return f"instr({alias}.tags, '\"{ITEM_TAG}\"') = 0"
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Whose items: those of one scope and of one agent, or none, that a reader sees."""
@@ -38,7 +46,7 @@ class Place:
         """The condition on active items under the alias ``m``; it binds ``params``."""
         return (
             "m.status = 'active' AND m.scope = :item_scope AND m.scope_id IS :item_scope_id"
-            f" AND m.agent_id IS :item_agent_id AND instr(m.tags, '\"{ITEM_TAG}\"') > 0"
+            f" AND m.agent_id IS :item_agent_id AND NOT {is_no_item('m')}"
             f" AND {self.view.where('m')}"
         )
 
@@ -89,6 +97,16 @@ def by_key(connection: sa.Connection, keys: Sequence[int]) -> list[Memory]:
     )
     found = {row[0]: memory_from_row(row[1:]) for row in rows}
     return [found[key] for key in keys]
+
+
+def items_among(connection: sa.Connection, keys: Sequence[int]) -> set[int]:
+    """Those of some keys of memories that are items of any store."""
+    rows = driver(connection).execute(
+        "SELECT m.pk FROM memories m WHERE m.pk IN (SELECT value FROM json_each(?))"
+        f" AND NOT {is_no_item('m')}",
+        (json.dumps(list(keys)),),
+    )
+    return {pk for (pk,) in rows}
 
 
 def namespaces(

@@ -15,12 +15,14 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Memory
 from memgraph.policy.reflection import WEEKLY, Period
+from memgraph.storage.namespace_queries import is_no_item
 from memgraph.storage.rows import MEMORY_FIELDS, columns, memory_from_row
 from memgraph.storage.statements import driver
 from memgraph.storage.visibility import View
 
 _MEMORY = columns(MEMORY_FIELDS, "m")
 _NO_AGENT = "m.agent_id IS NULL"
+_IS_FACT = f"m.kind = 'fact' AND {is_no_item('m')}"
 _THESE = "(SELECT value FROM json_each(:ids))"
 # "`" is the character after "_".
 _WEEKLY = (
@@ -58,7 +60,7 @@ def projects(
 ) -> list[str]:
     """Projects with so many new facts, those with the most first."""
     found = driver(connection).execute(
-        "SELECT m.scope_id FROM memories m WHERE m.scope = 'project' AND m.kind = 'fact'"
+        f"SELECT m.scope_id FROM memories m WHERE m.scope = 'project' AND {_IS_FACT}"
         f" AND m.status = 'active' AND {_NO_AGENT} AND m.created_at >= ? AND m.created_at < ?"
         " AND m.sensitivity IN (SELECT value FROM json_each(?))"
         " GROUP BY m.scope_id HAVING count(*) >= ? ORDER BY count(*) DESC, m.scope_id LIMIT ?",
@@ -70,8 +72,8 @@ def projects(
 def of_period(connection: sa.Connection, view: View, during: Period, limit: int) -> list[Memory]:
     """Active facts and turns of a period, the latest: facts first, and turns for what is left."""
     found: list[Memory] = []
-    for kind in ("fact", "episode"):
-        where = f"m.kind = '{kind}' AND m.created_at >= :since AND m.created_at < :until"
+    for chosen in (_IS_FACT, "m.kind = 'episode'"):
+        where = f"{chosen} AND m.created_at >= :since AND m.created_at < :until"
         values = {"since": during.since, "until": during.until, "limit": limit - len(found)}
         found += _memories(connection, view, where, "m.pk DESC", values)
     return found
@@ -80,7 +82,7 @@ def of_period(connection: sa.Connection, view: View, during: Period, limit: int)
 def count_facts(connection: sa.Connection, view: View, during: Period) -> int:
     """How many active facts a period brought."""
     statement = (
-        "SELECT count(*) FROM memories m WHERE m.kind = 'fact' AND m.created_at >= :since"
+        f"SELECT count(*) FROM memories m WHERE {_IS_FACT} AND m.created_at >= :since"
         f" AND m.created_at < :until AND m.status = 'active' AND {_NO_AGENT} AND {view.where('m')}"
     )
     values = view.params | {"since": during.since, "until": during.until}
@@ -170,7 +172,9 @@ def _joined(
     connection: sa.Connection, view: View, where: str, values: dict[str, Any]
 ) -> list[tuple[str, str]]:
     shown = " AND ".join(
-        f"{view.where(end)} AND {end}.agent_id IS NULL AND {end}.kind = 'fact'" for end in "ab"
+        f"{view.where(end)} AND {end}.agent_id IS NULL AND {end}.kind = 'fact'"
+        f" AND {is_no_item(end)}"
+        for end in "ab"
     )
     found = driver(connection).execute(
         "SELECT a.memory_id, b.memory_id FROM memory_edges e"
