@@ -4,13 +4,20 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 RUNTIME := .venv/.runtime
 STAMP := .venv/.dev
+# openai-agents and litellm need different versions of openai: its adapter has an environment, too.
+AGENTS := .venv/adapters/openai-agents
+AGENTS_TESTS := tests/surfaces/adapters/openai_agents
 
-.PHONY: demo test lint types layers migrations unit format clean
+.PHONY: demo orchestrator test lint types types-adapters layers migrations unit adapters format clean
 
 demo: $(RUNTIME)
 	$(BIN)/python examples/demo.py
 
-test: lint types layers migrations unit
+orchestrator: $(RUNTIME)
+	rm -rf .orchestrator
+	$(BIN)/python -m examples.orchestrator --story examples/orchestrator/story.txt
+
+test: lint types layers migrations unit adapters
 
 $(RUNTIME): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -20,6 +27,13 @@ $(RUNTIME): pyproject.toml constraints.txt
 $(STAMP): $(RUNTIME)
 	$(PIP) --editable '.[dev]'
 	touch $(STAMP)
+
+$(AGENTS)/.made: pyproject.toml constraints-openai-agents.txt
+	$(PYTHON) -m venv --clear $(AGENTS)
+	$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --constraint constraints-openai-agents.txt --editable '.[openai-agents]' \
+	    hypothesis pytest pytest-socket
+	touch $@
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -40,9 +54,18 @@ migrations: $(STAMP)
 unit: $(STAMP)
 	$(BIN)/pytest -n 2
 
+# What these tests need is there, or they fail; elsewhere they are skipped.
+adapters: $(AGENTS)/.made
+	MEMGRAPH_ADAPTER=openai-agents $(AGENTS)/bin/python -m pytest $(AGENTS_TESTS)
+
+# Types against the real package: a minute, most of it for the package.
+types-adapters: $(STAMP) $(AGENTS)/.made
+	$(BIN)/mypy --python-executable $(AGENTS)/bin/python \
+	    --cache-dir .mypy_cache/openai-agents -m memgraph.surfaces.adapters.openai_agents
+
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist .demo
+	rm -rf .venv build dist .demo .orchestrator

@@ -15,6 +15,7 @@ from memgraph import MemoryHooks, MemoryService
 from memgraph.errors import MemgraphError
 
 HERE = Path(__file__).parent
+START_MS = 30_000
 EVERYTHING_ANSWERED, SOMETHING_UNANSWERED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -43,9 +44,9 @@ def _run(
     try:
         with (
             MemoryService(given.root) as service,
-            MemoryHooks(service, given.name) as hooks,
+            MemoryHooks(service, given.name, deadline_ms=given.deadline_ms) as hooks,
         ):
-            _provide(service, given.name, show)
+            _prepare(service, hooks, show)
             host = Host(hooks, model, show, task_id=given.task, project_id=given.project)
             count = before = 0
             for message in Inbox(messages):
@@ -61,12 +62,14 @@ def _run(
         answered.close()
 
 
-def _provide(service: MemoryService, name: str, show: events.Show) -> None:
-    """Make the memory where there is none. What is wrong with one that is there is no hindrance."""
+def _prepare(service: MemoryService, hooks: MemoryHooks, show: events.Show) -> None:
+    """Make the memory where there is none, and let it load its model before the first message."""
     try:
-        service.orchestrator(name, create=True)
+        service.orchestrator(hooks.name, create=True)
     except MemgraphError as error:
+        # What is wrong with a memory that is there is no hindrance.
         show("warning", code=error.code, text=error.message)
+    hooks.on_step("Ready?", workflow_run_id="start", step_id="start", deadline_ms=START_MS)
 
 
 def _model(given: argparse.Namespace) -> Model:
@@ -89,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--story", type=Path, help="messages, a line each: channel/speaker: text; else from stdin")
     add("--stdin-name", default="stdin", help="tells messages from stdin from those of other runs")
     add("--script", type=Path, default=HERE / "answers.yaml", help="of the scripted model")
+    add("--deadline-ms", type=int, help="how long a turn waits for its memory; default: settings")
     add("--model", help="a model as litellm names it, instead of the scripted one")
     add("--api-base", help="the model's address, where it is not its provider's own")
     add("--json", action="store_true", help="print events as JSON, one a line")

@@ -6,6 +6,9 @@ import json
 import sys
 from typing import Any, Protocol, TextIO
 
+FIRST = 3
+"""Of the memories that a prompt was given a person is shown so many."""
+
 
 class Show(Protocol):
     """Is told of an event by its name and its fields, which are JSON values."""
@@ -13,23 +16,29 @@ class Show(Protocol):
     def __call__(self, event: str, **fields: Any) -> None: ...
 
 
-def as_json(out: TextIO = sys.stdout) -> Show:
-    """One JSON object a line."""
+def as_json(out: TextIO | None = None) -> Show:
+    """One JSON object a line, by default to standard output."""
 
     def show(event: str, **fields: Any) -> None:
-        print(json.dumps({"event": event, **fields}, ensure_ascii=False), file=out, flush=True)
+        _say(json.dumps({"event": event, **fields}, ensure_ascii=False), out)
 
     return show
 
 
-def as_text(out: TextIO = sys.stdout) -> Show:
-    """Lines for a person."""
+def as_text(out: TextIO | None = None) -> Show:
+    """Lines for a person, by default to standard output."""
 
     def show(event: str, **fields: Any) -> None:
         for line in _lines(event, fields):
-            print(line, file=out, flush=True)
+            _say(line, out)
 
     return show
+
+
+def _say(line: str, out: TextIO | None) -> None:
+    into = out or sys.stdout
+    into.write(f"{line}\n")
+    into.flush()
 
 
 def _lines(event: str, fields: dict[str, Any]) -> list[str]:
@@ -41,19 +50,18 @@ def _lines(event: str, fields: dict[str, Any]) -> list[str]:
         case "captured":
             return [f"  captured    {fields['memory_id']}"]
         case "selected":
-            return [f"  selected    {fields['workflow']}, seeing {_ids(fields['saw'])}"]
+            return [f"  selected    {fields['workflow']}", *_shown("seen", fields["saw"])]
         case "step":
-            return [f"  step        {fields['step']}, recalling {_ids(fields['recalled'])}"]
+            return [f"  step        {fields['step']}", *_shown("recalled", fields["recalled"])]
         case "remembered":
             refused = (f"{each['locator']}: {each['code']}" for each in fields["rejected"])
             return [
-                f"  remembered  {_ids(fields['memory_ids'])}",
+                f"  remembered  {', '.join(fields['memory_ids']) or 'nothing'}",
                 *(f"  not kept    {each}" for each in refused),
             ]
         case "evidence":
-            cut = ", cut" if fields["cut"] else ""
-            found = [f"    {each['content']}  [{each['citation']}]" for each in fields["items"]]
-            return [f"  evidence    {len(found)} memories{cut}", *found]
+            cited = [{"text": f"{each['text']} <- {each['citation']}"} for each in fields["items"]]
+            return _shown("evidence", cited)
         case "task_ended":
             kept = [f"    {old} became {new}" for old, new in fields["promoted"].items()]
             return [f"  task ended  {fields['cleared']} cleared", *kept]
@@ -64,5 +72,11 @@ def _lines(event: str, fields: dict[str, Any]) -> list[str]:
             return ["", f"{event}: {told}"]
 
 
-def _ids(ids: list[str]) -> str:
-    return ", ".join(ids) or "nothing"
+def _shown(verb: str, memories: list[dict[str, str]]) -> list[str]:
+    """The first few of some memories."""
+    more = [f"    … and {len(memories) - FIRST} more"] if len(memories) > FIRST else []
+    return [
+        f"  {verb:<11} {'' if memories else 'nothing'}".rstrip(),
+        *(f"    - {each['text']}" for each in memories[:FIRST]),
+        *more,
+    ]

@@ -13,8 +13,9 @@ from examples.orchestrator.channels import Message
 from examples.orchestrator.events import Show
 from examples.orchestrator.models import Model, ModelFailed
 from examples.orchestrator.workflows import Step, Workflow, picked, selector_instruction
-from memgraph import MemoryHooks
-from memgraph.model.turns import Evidence, TurnWarning, Written
+from memgraph import MemoryHooks, MemoryType
+from memgraph.model.context import ContextRequest, Tier
+from memgraph.model.turns import Evidence, Finding, StepContext, TurnWarning, Written
 
 SORRY = "I cannot answer at the moment."
 NOTHING_KNOWN = "unknown"
@@ -22,6 +23,7 @@ _DIAGNOSE = (
     "Say in one or two sentences why, from the evidence alone, and put the ids of the memories it "
     f"rests on in brackets. Answer with the one word {NOTHING_KNOWN} where it does not tell."
 )
+_CITED = re.compile(r"\s*\[\w+\]")
 # @bakery When are the rolls ready?
 _ADDRESSED = re.compile(r"@(?P<name>[\w.-]+)\s+(?P<text>.+)")
 
@@ -43,7 +45,8 @@ class Host:
         self._model = model
         self._show = show
         self._place = {"task_id": task_id, "project_id": project_id}
-        self._decided: list[str] = []
+        self._task_id = task_id
+        self._project_id = project_id
         self.unanswered = 0
 
     def answer(self, message: Message) -> str:
@@ -54,7 +57,7 @@ class Host:
             if command == "!why":
                 reply = self._diagnose(message, rest.strip())
             elif command == "!done":
-                reply = self._finish()
+                reply = self._finish(message)
             else:
                 reply = self._turn(message)
         except ModelFailed as error:
@@ -81,13 +84,13 @@ class Host:
             self._show("captured", memory_id=turn.episode_id, message_id=message.message_id)
         system = f"{selector_instruction()}\n\n{turn.prompt}"
         workflow = picked(self._model.ask("select", system, message.text))
-        seen = turn.context.memory_ids if turn.context else ()
-        self._show("selected", workflow=workflow.name, bulletin=bool(turn.bulletin), saw=list(seen))
+        self._show(
+            "selected", workflow=workflow.name, bulletin=bool(turn.bulletin), saw=_memories(turn)
+        )
         return self._run(workflow, message)
 
     def _run(self, workflow: Workflow, message: Message) -> str:
-        # One message, one run: a message that is answered again writes the same again.
-        run = f"run-{message.message_id}"
+        run = _run_of(message)
         output = ""
         for step in workflow.steps:
             output = self._step(step, run, message, output)
@@ -105,41 +108,57 @@ class Host:
         self._warn(known.warnings)
         system = "\n\n".join(filter(None, (step.instruction, known.prompt, before)))
         output = self._model.ask(step.step_id, system, message.text)
-        recalled = known.context.memory_ids if known.context else ()
-        self._show("step", step=step.step_id, output=output, recalled=list(recalled))
+        self._show("step", step=step.step_id, output=output, recalled=_memories(known))
         if step.remembered:
             written = self._hooks.on_step_output(
                 output,
                 workflow_run_id=run,
                 step_id=step.step_id,
                 conversation_id=message.channel,
+                tier=Tier.TASK,
                 **self._place,
             )
-            self._tell(written)
-            self._decided += [each for each in written.memory_ids if each not in self._decided]
+            self._tell(written, run)
         return output
 
     def _diagnose(self, message: Message, question: str) -> str:
         """Why something is as it is, from the graph of memories; what was found is remembered."""
-        evidence = self._hooks.on_diagnostics(question)
+        evidence = self._hooks.on_diagnostics(question, **self._place)
         self._warn(evidence.warnings)
         self._show("evidence", **_as_shown(evidence))
         found = self._model.ask("diagnose", f"{_DIAGNOSE}\n\n{evidence.text}", question)
         if found.strip(" .").casefold() == NOTHING_KNOWN:
             return "Nothing in the memory tells why."
+        cited = tuple(each for each in evidence.memory_ids if f"[{each}]" in found)
+        finding = Finding(content=_CITED.sub("", found), caused_by=cited or None)
+        run = _run_of(message)
         self._tell(
             self._hooks.record_findings(
-                [found], evidence=evidence, workflow_run_id=f"run-{message.message_id}"
-            )
+                [finding],
+                evidence=evidence,
+                workflow_run_id=run,
+                conversation_id=message.channel,
+                **self._place,
+            ),
+            run,
         )
-        return found
+        return f"{finding.content} ({len(cited)} of {len(evidence.items)} memories tell so.)"
 
-    def _finish(self) -> str:
-        """The task is over: its decisions go to the project, the rest of it is cleared."""
-        ended = self._hooks.end_task(self._place["task_id"], promote=self._decided)
+    def _finish(self, message: Message) -> str:
+        """The task is over: what it decided and found goes to the project, the rest is cleared."""
+        known = self._hooks.on_step(
+            "",
+            workflow_run_id=_run_of(message),
+            step_id="done",
+            request=ContextRequest(types=(MemoryType.DECISION, MemoryType.OBSERVATION)),
+            **self._place,
+        )
+        self._warn(known.warnings)
+        items = known.context.items if known.context else ()
+        worth_it = [each.memory_id for each in items if each.tier is Tier.TASK]
+        ended = self._hooks.end_task(self._task_id, worth_it, project_id=self._project_id)
         self._warn(ended.warnings)
         self._show("task_ended", promoted=ended.promoted, cleared=ended.cleared)
-        self._decided.clear()
         return f"Done. {len(ended.promoted)} kept for the project, {ended.cleared} cleared."
 
     def _keep_reply(self, message: Message, reply: str) -> None:
@@ -149,12 +168,16 @@ class Host:
             "source_role": "assistant",
             "turn_id": f"{message.message_id}-reply",
         }
-        self._warn(self._hooks.on_transcript([said], conversation_id=message.channel).warnings)
+        kept = self._hooks.on_transcript(
+            [said], conversation_id=message.channel, project_id=self._project_id
+        )
+        self._warn(kept.warnings)
 
-    def _tell(self, written: Written) -> None:
+    def _tell(self, written: Written, run: str) -> None:
         self._warn(written.warnings)
         self._show(
             "remembered",
+            run=run,
             memory_ids=list(written.memory_ids),
             rejected=[each.model_dump() for each in written.rejected],
         )
@@ -164,12 +187,23 @@ class Host:
             self._show("warning", code=warning.code, text=warning.text)
 
 
+def _run_of(message: Message) -> str:
+    """One message, one run: a message that is answered again writes the same again."""
+    return f"run-{message.message_id}"
+
+
+def _memories(known: StepContext) -> list[dict[str, str]]:
+    """What a prompt was given of the memory."""
+    items = known.context.items if known.context else ()
+    return [{"memory_id": each.memory_id, "text": each.text} for each in items]
+
+
 def _as_shown(evidence: Evidence) -> dict[str, object]:
     """Every memory of the evidence with where it comes from."""
     items = [
         {
             "memory_id": item.memory.memory_id,
-            "content": item.memory.content,
+            "text": item.memory.content,
             "source_type": item.source.source_type,
             "workflow_run_id": item.source.workflow_run_id,
             "step_id": item.source.step_id,

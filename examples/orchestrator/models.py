@@ -110,6 +110,8 @@ class LitellmModel:
             import openai
         except ImportError as error:
             raise ModelFailed('--model needs litellm: pip install "memgraph[litellm]"') from error
+        litellm.telemetry = False
+        litellm.suppress_debug_info = True  # it would print advice to standard output
         self._complete: Any = litellm.completion
         self._errors = (openai.OpenAIError, ValueError)
         self._name = name

@@ -1,0 +1,260 @@
+"""An orchestrator's turns with a memory, from message to message, through the reference host.
+
+Queue, selector, workflows and hooks are the real ones; the model is scripted and knows nothing but
+what its prompt holds, so that an answer is right only where the memory gave it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.orchestrator.channels import Inbox, read
+from examples.orchestrator.host import Host
+from examples.orchestrator.models import ScriptedModel
+from memgraph import (
+    EdgeType,
+    MemoryHooks,
+    MemoryService,
+    MemoryStatus,
+    MemoryType,
+    SourceType,
+    Viewer,
+)
+from memgraph.clock import FixedClock
+from memgraph.ids import CountingIds
+
+HERE = Path(__file__).resolve().parent.parent / "examples" / "orchestrator"
+NAME, TASK, PROJECT = "print-shop", "spring-festival", "posters"
+INSIDE = Viewer(project_ids=frozenset({PROJECT}), session_ids=frozenset({TASK}))
+PATIENT_MS = 60_000
+FESTIVAL = "counter/Mara: The spring festival wants 400 posters by 12 June, on recycled paper."
+DAMP = "pressroom/Jonas: Recycled paper jams in the risograph when the store room is damp."
+PLAN = "counter/Mara: Please plan the festival posters on recycled paper."
+JAMMED = (
+    "pressroom/Jonas: The proof run of the festival jammed eleven times;"
+    " the store room was at 71 % humidity."
+)
+WHY = "counter/Mara: !why did the proof run of the festival jam?"
+
+
+class Shop:
+    """The host on a memory, and everything that it showed."""
+
+    def __init__(self, service: MemoryService, hooks: MemoryHooks) -> None:
+        self.service = service
+        self.events: list[dict[str, Any]] = []
+        model = ScriptedModel(HERE / "answers.yaml")
+        self.prompts: list[tuple[str, str]] = []
+        self._ask = model.ask
+        self._host = Host(hooks, self, self._show, task_id=TASK, project_id=PROJECT)
+        self._lines = 0
+
+    def ask(self, purpose: str, system: str, user: str) -> str:
+        self.prompts.append((purpose, system))
+        return self._ask(purpose, system, user)
+
+    def hear(self, *lines: str) -> list[str]:
+        """Messages through the queue; gives the replies."""
+        begins = [""] * self._lines
+        self._lines += len(lines)
+        return [self._host.answer(message) for message in Inbox(read([*begins, *lines], "test"))]
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        return [each for each in self.events if each["event"] == event]
+
+    @property
+    def codes(self) -> set[str]:
+        return {each["code"] for each in self.of("warning")}
+
+    def _show(self, event: str, **fields: Any) -> None:
+        json.dumps(fields)
+        self.events.append({"event": event, **fields})
+
+
+@contextmanager
+def opened(service: MemoryService, name: str = NAME) -> Iterator[Shop]:
+    with MemoryHooks(service, name, deadline_ms=PATIENT_MS) as hooks:
+        yield Shop(service, hooks)
+
+
+@pytest.fixture
+def shop(service: MemoryService) -> Iterator[Shop]:
+    service.orchestrator(NAME, create=True)
+    with opened(service) as made:
+        yield made
+
+
+def ids(memories: list[dict[str, str]]) -> set[str]:
+    return {each["memory_id"] for each in memories}
+
+
+def logged(service: MemoryService, name: str, event: str) -> list[dict[str, Any]]:
+    lines = service.paths(name).log_file.read_text(encoding="utf-8").splitlines()
+    return [each for each in map(json.loads, lines) if each["event"] == event]
+
+
+def test_what_one_channel_says_another_channel_of_the_orchestrator_recalls(shop: Shop) -> None:
+    question = "pressroom/Jonas: Which paper does the festival want for its posters?"
+    noted, answer = shop.hear(FESTIVAL, question)
+    assert (noted, answer) == ("Noted.", "Recycled paper, 400 posters by 12 June.")
+    captured = shop.of("captured")[0]["memory_id"]
+    assert captured in ids(shop.of("selected")[1]["saw"])
+    assert captured in ids(shop.of("step")[1]["recalled"])
+    assert shop.codes == set()
+
+
+def test_what_nobody_said_is_not_known(shop: Shop) -> None:
+    (answer,) = shop.hear("pressroom/Jonas: Which paper does the festival want for its posters?")
+    assert answer == "I do not know."
+
+
+def test_a_steps_decision_and_todo_are_in_the_next_context_and_bulletin(shop: Shop) -> None:
+    shop.hear(FESTIVAL, DAMP, PLAN)
+    (written,) = shop.of("remembered")
+    assert (len(written["memory_ids"]), written["rejected"]) == (3, [])
+    orc = shop.service.orchestrator(NAME, viewer=INSIDE)
+    memories = [orc.get(each) for each in written["memory_ids"]]
+    assert [each.type for each in memories] == [MemoryType.DECISION, *[MemoryType.TODO] * 2]
+    for memory_id in written["memory_ids"]:
+        source = orc.trace(memory_id).source
+        assert source.source_type is SourceType.WORKFLOW_OUTPUT
+        assert source.step_id == "plan"
+        assert source.workflow_run_id == f"run-{shop.of('captured')[2]['message_id']}"
+    (answer,) = shop.hear(
+        "pressroom/Jonas: What was decided for the festival posters, and what is left to do?"
+    )
+    assert "Two colours on the risograph" in answer
+    assert "900 sheets" in answer
+    purpose, prompt = shop.prompts[-2]
+    assert purpose == "select"
+    bulletin = prompt.split("<data-")[0]
+    assert all(each.memory_id in bulletin for each in memories)
+    assert set(written["memory_ids"]) <= ids(shop.of("step")[-1]["recalled"])
+
+
+def test_diagnostics_gets_bounded_evidence_and_what_it_found_is_recalled(shop: Shop) -> None:
+    answers = shop.hear(FESTIVAL, DAMP, JAMMED, WHY)
+    (evidence,) = shop.of("evidence")
+    contents = {each["text"]: each for each in evidence["items"]}
+    for line in (DAMP, JAMMED):
+        item = contents[line.partition(": ")[2]]
+        assert item["source_type"] == "channel_transcript"
+        assert item["citation"]
+    assert len(evidence["items"]) <= 50
+    assert answers[-1].startswith("The proof run jammed since the store room was too damp")
+    (finding,) = shop.of("remembered")[-1]["memory_ids"]
+    orc = shop.service.orchestrator(NAME, viewer=INSIDE)
+    traced = orc.trace(finding)
+    assert traced.source.source_type is SourceType.DIAGNOSTICS
+    assert traced.source.workflow_run_id == shop.of("remembered")[-1]["run"]
+    causes = {
+        edge.to_id
+        for edge in orc.subgraph([finding], hops=1).edges
+        if edge.edge_type is EdgeType.CAUSED_BY and edge.from_id == finding
+    }
+    assert {contents[line.partition(": ")[2]]["memory_id"] for line in (DAMP, JAMMED)} == causes
+    (later,) = shop.hear("pressroom/Ayla: What should I watch before I print the festival posters?")
+    assert later.startswith("The humidity of the store room.")
+    assert finding in ids(shop.of("step")[-1]["recalled"])
+
+
+def test_a_question_without_evidence_finds_nothing_and_writes_nothing(shop: Shop) -> None:
+    (answer,) = shop.hear(WHY)
+    assert answer == "Nothing in the memory tells why."
+    assert shop.of("remembered") == []
+
+
+def test_the_bulletin_goes_with_every_prompt(shop: Shop) -> None:
+    shop.hear(FESTIVAL, DAMP, PLAN, FESTIVAL.replace("400", "450"))
+    turns = [prompt for purpose, prompt in shop.prompts if purpose != "diagnose"]
+    assert len(turns) == 9
+    assert all("open_todos" in prompt for prompt in turns)
+
+
+def test_another_orchestrator_gives_nothing_and_the_refusal_is_kept(shop: Shop) -> None:
+    bakery = shop.service.orchestrator("bakery", create=True)
+    canary = "The oven code of the bakery is 60417."
+    bakery.remember(canary)
+    shop.hear("counter/Mara: @bakery What is the oven code of the bakery?")
+    assert "access.denied" in shop.codes
+    assert shop.of("captured") == []
+    shop.hear("counter/Mara: What is the oven code of the bakery?")
+    assert "60417" not in json.dumps(shop.events) + json.dumps(shop.prompts)
+    (denied,) = logged(shop.service, "bakery", "access.denied")
+    assert denied["actor"] == "orchestrator"
+    exported = [json.loads(line) for line in bakery.export_lines()]
+    journal = [each for each in exported if "access.denied" in json.dumps(each)]
+    assert len(journal) == 1
+
+
+def test_a_finished_task_leaves_its_decisions_to_the_project(shop: Shop) -> None:
+    shop.hear(FESTIVAL, DAMP, PLAN)
+    decision, *todos = shop.of("remembered")[0]["memory_ids"]
+    (answer,) = shop.hear("counter/Mara: !done")
+    (ended,) = shop.of("task_ended")
+    assert set(ended["promoted"]) == {decision}
+    assert answer == "Done. 1 kept for the project, 3 cleared."
+    inside = shop.service.orchestrator(NAME, viewer=INSIDE)
+    assert all(inside.get(each).status is MemoryStatus.RETRACTED for each in todos)
+    orc = shop.service.orchestrator(NAME, viewer=Viewer(project_ids=frozenset({PROJECT})))
+    assert all(orc.get(each).scope_id == PROJECT for each in ended["promoted"].values())
+    (later,) = shop.hear("pressroom/Ayla: On which machine do we print the festival posters?")
+    assert later == "On the risograph, in two colours."
+
+
+def test_without_a_memory_every_turn_is_answered_with_a_warning(
+    tmp_path: Path, clock: FixedClock
+) -> None:
+    config = {"memory.enabled": False}
+    with (
+        MemoryService(tmp_path, config=config, clock=clock, environ={}, background=False) as off,
+        opened(off) as shop,
+    ):
+        off.orchestrator(NAME, create=True)
+        answers = shop.hear(FESTIVAL, PLAN, WHY, "counter/Mara: !done")
+    assert len(answers) == 4
+    assert all(answers)
+    assert shop.codes >= {"memory.disabled"}
+    assert shop.of("captured") == []
+
+
+def test_a_database_that_breaks_in_the_middle_stops_no_turn(shop: Shop) -> None:
+    shop.hear(FESTIVAL, PLAN)
+    before = len(shop.of("warning"))
+    assert before == 0
+    shop.service.forget(NAME)
+    database = shop.service.paths(NAME).database
+    for beside in database.parent.glob(f"{database.name}-*"):
+        beside.unlink()
+    garbled = b"\x00garbage" * 4_000
+    database.write_bytes(garbled)
+    answers = shop.hear(DAMP, WHY, PLAN, "counter/Mara: !done")
+    assert len(answers) == 4
+    assert all(answers)
+    assert "storage.corrupt" in shop.codes
+    assert len(shop.of("captured")) == 2
+    # The selector still read the last good bulletin.
+    assert shop.of("selected")[-1]["bulletin"] is True
+    assert database.read_bytes() == garbled
+
+
+def test_the_same_story_clock_and_ids_give_the_same_events(tmp_path: Path) -> None:
+    shown = []
+    story = (HERE / "story.txt").read_text(encoding="utf-8").splitlines()
+    for name in ("a", "b"):
+        with (
+            MemoryService(
+                tmp_path / name, clock=FixedClock(), ids=CountingIds(), environ={}, background=False
+            ) as service,
+            opened(service) as shop,
+        ):
+            service.orchestrator(NAME, create=True)
+            shop.hear(*story)
+            shown.append([event for event in shop.events if event["event"] == "reply"])
+    assert shown[0] == shown[1]
