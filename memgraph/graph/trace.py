@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 from memgraph.errors import DatabaseCorrupt, NotFound
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.graph import HandedOut, JournalNote, Link, Support, Trace
-from memgraph.model.values import Edge, Memory
+from memgraph.model.values import Edge, Memory, StatusPeriod
 from memgraph.policy.endings import refuted
 from memgraph.policy.ranking import BASIS_EDGES
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
@@ -31,6 +32,8 @@ HIDDEN = "(not visible)"
 _UPDATES = frozenset({EdgeType.UPDATES})
 _CONTRADICTS = frozenset({EdgeType.CONTRADICTS})
 _ID_PREFIXES = tuple(kind.id_prefix for kind in MemoryKind)
+# As a reason may name it: "lost to fact_…".
+_ID_IN_A_TEXT = re.compile(rf"(?:{'|'.join(_ID_PREFIXES)})[0-9A-Z]{{26}}")
 # A memory that was met before takes a row of a step without taking room.
 _ROWS_PER_STEP = 4 * MAX_LINKS
 
@@ -83,7 +86,7 @@ class _Tracing:
                 for at, source in supports.further(connection, memory_id)
             ),
             independent_sources=independent_sources(*supports.origins(connection, memory_id)),
-            status_history=graph_queries.status_history(connection, memory_id),
+            status_history=self._history(memory_id),
             edges_out=edges_out,
             edges_in=edges_in,
             grounds=grounds,
@@ -175,6 +178,22 @@ class _Tracing:
         ]
         return tuple(sorted(found, key=lambda edge: (edge.created_at, edge.edge_id)))
 
+    def _history(self, memory_id: str) -> tuple[StatusPeriod, ...]:
+        periods = graph_queries.status_history(self._connection, memory_id)
+        hidden = self._hidden(each.reason for each in periods)
+        return tuple(
+            each.model_copy(update={"reason": _without(each.reason, hidden)}) for each in periods
+        )
+
+    def _hidden(self, told: Iterable[Any]) -> frozenset[str]:
+        """Ids of memories in JSON values that the reader may not see."""
+        texts = [text for each in told for text in _texts(each)]
+        ids = {text for text in texts if text.startswith(_ID_PREFIXES)}
+        ids |= {one for text in texts for one in _ID_IN_A_TEXT.findall(text)}
+        return frozenset(
+            ids - graph_queries.visible_memories(self._connection, ids, self._view).keys()
+        )
+
     def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:
         rows = graph_queries.journal_about(self._connection, memory_id, MAX_JOURNAL + 1)
         if len(rows) > MAX_JOURNAL:
@@ -184,8 +203,7 @@ class _Tracing:
             details = [json.loads(row[4]) for row in rows]
         except ValueError as error:
             raise DatabaseCorrupt("a journal entry cannot be read; run: memgraph verify") from error
-        ids = {text for each in details for text in _texts(each) if text.startswith(_ID_PREFIXES)}
-        hidden = ids - graph_queries.visible_memories(self._connection, ids, self._view).keys()
+        hidden = self._hidden(details)
         return tuple(
             JournalNote(
                 seq=row[0], at=row[1], actor=row[2], action=row[3], details=_without(each, hidden)
@@ -248,9 +266,15 @@ def _texts(value: Any) -> Iterator[str]:
 def _without(value: Any, hidden: Collection[str]) -> Any:
     """A JSON value in which the strings of ``hidden`` are blanked out."""
     if isinstance(value, str):
-        return HIDDEN if value in hidden else value
+        return _without_ids(value, hidden)
     if isinstance(value, dict):
         return {_without(key, hidden): _without(each, hidden) for key, each in value.items()}
     if isinstance(value, list):
         return [_without(each, hidden) for each in value]
     return value
+
+
+def _without_ids(text: str, hidden: Collection[str]) -> str:
+    if text in hidden:
+        return HIDDEN
+    return _ID_IN_A_TEXT.sub(lambda found: HIDDEN if found[0] in hidden else found[0], text)

@@ -34,8 +34,8 @@ _WEEKLY = (
 def latest(connection: sa.Connection, view: View) -> Memory | None:
     """The reflection that was stored last, holds, and may be seen; None: there is none."""
     statement = (
-        f"SELECT {_MEMORY} FROM memories m WHERE {_WEEKLY} AND m.status = 'active'"
-        f" AND {view.where('m')} ORDER BY m.pk DESC LIMIT 1"
+        f"SELECT {view.memory_columns('m')} FROM memories m"
+        f" WHERE {_WEEKLY} AND m.status = 'active' AND {view.where('m')} ORDER BY m.pk DESC LIMIT 1"
     )
     for row in driver(connection).execute(statement, view.params):
         return memory_from_row(row)

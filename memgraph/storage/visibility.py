@@ -72,9 +72,27 @@ class View:
             f" {alias}.confidence)"
         )
 
+    def attributes(self, alias: str) -> str:
+        """The attributes of a memory; of those that it won against, the visible ones alone."""
+        won = (
+            "SELECT CASE WHEN count(*) THEN json_group_array(w.memory_id ORDER BY s.key) END"
+            f" FROM json_each({alias}.attributes, '$.supersedes') s"
+            f" CROSS JOIN memories w ON w.memory_id = s.value"
+            f" WHERE {_scope_condition(self.viewer, 'w')}"
+        )
+        # A null in the patch takes the key away.
+        return (
+            f"CASE WHEN instr({alias}.attributes, '\"supersedes\"') = 0 THEN {alias}.attributes"
+            f" ELSE json_patch({alias}.attributes, json_object('supersedes', json(({won})))) END"
+        )
+
     def memory_columns(self, alias: str) -> str:
-        """``MEMORY_FIELDS``, status and confidence as they were."""
-        as_it_was = {"status": self.status(alias), "confidence": self.confidence(alias)}
+        """``MEMORY_FIELDS``, status and confidence as they were; they bind ``params``."""
+        as_it_was = {
+            "status": self.status(alias),
+            "confidence": self.confidence(alias),
+            "attributes": self.attributes(alias),
+        }
         return ", ".join(as_it_was.get(name, f"{alias}.{name}") for name in MEMORY_FIELDS)
 
     @property

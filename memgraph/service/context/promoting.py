@@ -135,7 +135,7 @@ def _finished(
             at=transaction.at,
         )
         limit = opened.settings.memory.context.max_project_items
-        evict(transaction, place, limit, new=memory.memory_id)
+        evict(transaction, place, limit, new=promotions.item_id_of(memory.memory_id))
     return new_id
 
 
@@ -188,10 +188,7 @@ def _consented(memory: Memory, target: Target, callback: ConfirmationCallback | 
 
 
 def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:
-    """The memory as it is stored in the wider scope.
-
-    Its ``item_id`` is the id of the memory that was promoted: there can be only one such.
-    """
+    """The memory as it is stored in the wider scope."""
     fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
     attributes = {
         name: value for name, value in memory.attributes.items() if name not in RESERVED - {RECORD}
@@ -204,7 +201,7 @@ def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:
         **fields,
         scope=target.tier.scope,
         scope_id=target.scope_id,
-        item_id=memory.memory_id,
+        item_id=promotions.item_id_of(memory.memory_id),
         attributes=attributes,
         source=source,
         derived_from=(memory.memory_id,),

@@ -12,7 +12,7 @@ from memgraph.policy import decay
 from memgraph.policy.scope import Viewer
 from memgraph.service.life.decaying import has_faded
 from memgraph.service.opened import Opened
-from memgraph.storage import decay_queries, memories
+from memgraph.storage import decay_queries, graph_queries
 from memgraph.storage.decay_queries import Fading, Rule
 from memgraph.storage.visibility import View
 
@@ -40,10 +40,9 @@ def fading(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> Fading
         rows = decay_queries.visible_faded(connection, rule, View(viewer))
         ends = [(_fades_at(each, rule), each.pk, each) for each in rows if has_faded(each, rule)]
         first = nsmallest(limit, ends, key=lambda each: each[:2])
-        shown = {
-            each.memory_id: each
-            for each in memories.get_many(connection, [row.memory_id for _, _, row in first])
-        }
+        shown = graph_queries.visible_memories(
+            connection, [row.memory_id for _, _, row in first], View(viewer)
+        )
     moments = [now + (rule.now_ms - now) * step // (STEPS - 1) for step in range(STEPS)]
     return FadingReport(
         at=now,

@@ -1,0 +1,534 @@
+"""Nothing of another task, project, sensitivity or agent is handed out, on any path there is.
+
+Every public method of ``Orchestrator`` is walked, or named with the reason why it is not: who adds
+one is told by ``test_every_public_method_is_looked_at``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from canaries import EVERYTHING, PROJECTS, QUERY, TASKS, World, built, leaks, texts, words_in
+from working import working
+
+from memgraph import (
+    ContextAssembler,
+    MemoryEntity,
+    MemoryHooks,
+    MemoryService,
+    Orchestrator,
+    Scope,
+    Sensitivity,
+    Viewer,
+    call_tool,
+    tools_for,
+)
+from memgraph.errors import AccessDenied, MemgraphError, NotFound
+from memgraph.model.context import BlockFormat, Task
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+
+READERS = {
+    "default": Viewer(),
+    "another task": Viewer(session_ids=frozenset({TASKS[0]})),
+    "another project": Viewer(project_ids=frozenset({PROJECTS[0]})),
+    "task and project": Viewer(
+        session_ids=frozenset({TASKS[0]}), project_ids=frozenset({PROJECTS[0]})
+    ),
+    "public": Viewer(
+        clearance=Sensitivity.PUBLIC,
+        session_ids=frozenset(TASKS),
+        project_ids=frozenset(PROJECTS),
+    ),
+    "an agent": Viewer(
+        clearance=Sensitivity.RESTRICTED,
+        session_ids=frozenset(TASKS),
+        project_ids=frozenset(PROJECTS),
+        agent_id="Kxagena",
+    ),
+    "an agent alone": Viewer(agent_id="Kxagena", shared=False),
+    "only the project": Viewer(
+        project_ids=frozenset({PROJECTS[0]}), scopes=frozenset({Scope.PROJECT})
+    ),
+}
+
+Walk = Callable[[Orchestrator, World], Iterator[Any]]
+
+
+def recalls(orc: Orchestrator, world: World) -> Iterator[Any]:
+    yield orc.recall(QUERY, top_n=200)
+    for fields in (
+        {"kinds": tuple(MemoryKind)},
+        {"types": tuple(MemoryType)},
+        {"tags": ("launch",)},
+        {"include_superseded": True},
+        {"as_of": world.at},
+        {"token_budget": 10_000},
+        {"event_after": 0},
+        {"exclude_session_id": "nothing"},
+        {"scopes": tuple(sorted(orc.viewer.scopes))},
+        {"clearance": Sensitivity.PUBLIC},
+    ):
+        yield orc.recall(QUERY, top_n=200, **fields)
+        if fields.keys() & {"kinds", "types", "tags", "event_after"}:
+            yield orc.recall("", top_n=200, **fields)
+    for session in world.sessions:
+        yield orc.recall(QUERY, session_id=session)
+    # One by one, by the words of those that are hidden too.
+    for canary in world.canaries[::3]:
+        word = sorted(canary.words)[-1]
+        found = orc.recall(word, top_n=5).model_copy(update={"query": ""})
+        yield found
+
+
+def subgraphs(orc: Orchestrator, world: World) -> Iterator[Any]:
+    ids = [each.memory_id for each in world.seen(orc.viewer)]
+    for options in ({}, {"as_of": world.at}, {"edge_types": ["Contradicts", "PartOf"]}):
+        found = orc.subgraph(ids, hops=4, max_nodes=500, **options)
+        yield found
+        graph = found.to_networkx()
+        yield dict(graph.nodes(data=True))
+        yield list(graph.edges(data=True))
+    asked = orc.subgraph([each.memory_id for each in world.hidden(orc.viewer)], hops=2)
+    # It says again what was asked for, and nothing else.
+    assert (asked.seeds, asked.nodes, asked.edges) == ((), (), ())
+
+
+def gets(orc: Orchestrator, world: World) -> Iterator[Any]:
+    for each in world.seen(orc.viewer):
+        yield orc.get(each.memory_id)
+    for each in world.hidden(orc.viewer):
+        with pytest.raises(NotFound):
+            orc.get(each.memory_id)
+
+
+def traces(orc: Orchestrator, world: World) -> Iterator[Any]:
+    for each in world.seen(orc.viewer):
+        yield orc.trace(each.memory_id)
+    for each in world.hidden(orc.viewer):
+        with pytest.raises(NotFound):
+            orc.trace(each.memory_id)
+
+
+def lists(orc: Orchestrator, world: World) -> Iterator[Any]:
+    yield orc.list_memories(statuses=(), limit=1000)
+    yield orc.list_memories(statuses=tuple(MemoryStatus), tags=["launch"], limit=1000)
+    for kind in MemoryKind:
+        yield orc.list_memories(kinds=[kind], limit=1000)
+    for session in world.sessions:
+        yield orc.list_memories(session_id=session)
+    for each in world.hidden(orc.viewer):
+        yield orc.list_memories(before=each.memory_id)
+
+
+def contradictions(orc: Orchestrator, world: World) -> Iterator[Any]:
+    for resolved in (False, True):
+        yield orc.contradictions(resolved=resolved, limit=500)
+        yield orc.contradictions(resolved=resolved, limit=500, as_of=world.at)
+
+
+def entities(orc: Orchestrator, world: World) -> Iterator[Any]:
+    yield orc.entities(limit=1000)
+    yield orc.entities(prefix="kx", limit=1000)
+
+
+def entity_infos(orc: Orchestrator, world: World) -> Iterator[Any]:
+    forbidden = world.forbidden(orc.viewer)
+    for each in world.canaries:
+        for word in sorted(each.words - forbidden):
+            try:
+                yield orc.get_entity_info(word, limit=100)
+            except NotFound:
+                continue
+        for word in sorted(each.words & forbidden)[:1]:
+            with pytest.raises(NotFound):
+                orc.get_entity_info(word)
+
+
+def contexts(orc: Orchestrator, world: World) -> Iterator[Any]:
+    for form in BlockFormat:
+        yield orc.get_context(QUERY, limit=200, format=form, kinds=())
+    yield orc.get_context("", limit=200)
+
+
+def receipts(orc: Orchestrator, world: World) -> Iterator[Any]:
+    owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
+    everything = owner.recall(QUERY, top_n=200).receipt_id
+    if world.hidden(orc.viewer):
+        with pytest.raises(NotFound):
+            orc.receipt(everything)
+    else:
+        yield orc.receipt(everything)
+    yield orc.receipt(orc.recall(QUERY, top_n=200).receipt_id)
+
+
+def items(store: Any) -> Iterator[Any]:
+    yield store.backend.list_all()
+    yield store.backend.query({}, limit=1000, order_by="importance")
+    yield store.backend.query({"tags": ["launch"]}, limit=1000)
+
+
+def tasks(orc: Orchestrator, world: World) -> Iterator[Any]:
+    for one in sorted(orc.viewer.session_ids):
+        if Scope.SESSION in orc.viewer.scopes:
+            store = orc.task(one)
+            yield from items(store)
+            yield store.get_stage_outputs("plan")
+    for other in sorted(set(TASKS) - orc.viewer.session_ids):
+        with pytest.raises(MemgraphError):
+            orc.task(other)
+
+
+def projects(orc: Orchestrator, world: World) -> Iterator[Any]:
+    for one in sorted(orc.viewer.project_ids):
+        store = orc.project(one)
+        yield from items(store)
+        yield store.query_decisions()
+        yield store.query_decisions(["launch"])
+    for other in sorted(set(PROJECTS) - orc.viewer.project_ids):
+        with pytest.raises(MemgraphError):
+            orc.project(other)
+
+
+def everywhere(orc: Orchestrator, world: World) -> Iterator[Any]:
+    if Scope.GLOBAL in orc.viewer.scopes:
+        store = orc.everywhere()
+        yield from items(store)
+        yield store.query_preferences()
+
+
+def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
+    owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
+    for session in [each.session_id for each in owner.sessions(limit=3)]:
+        owner.run("consolidation", session_id=session)
+    yield orc.jobs(limit=1000)
+
+
+READS: dict[str, Walk] = {
+    "bulletin": lambda orc, world: iter([orc.bulletin()]),
+    "contradictions": contradictions,
+    "entities": entities,
+    "everywhere": everywhere,
+    "fading": lambda orc, world: iter([orc.fading(days=36_000, limit=1000)]),
+    "get": gets,
+    "get_context": contexts,
+    "get_entity_info": entity_infos,
+    "jobs": jobs,
+    "latest_reflection": lambda orc, world: iter([orc.latest_reflection()]),
+    "list_memories": lists,
+    "project": projects,
+    "recall": recalls,
+    "recall_shown": lambda orc, world: iter(
+        [orc.recall_shown(lambda found: len(found.items), query=QUERY, top_n=200)]
+    ),
+    "receipt": receipts,
+    "relevant": lambda orc, world: iter(
+        [orc.relevant(QUERY, limit=200), orc.relevant("", limit=200)]
+    ),
+    "sessions": lambda orc, world: iter([orc.sessions(limit=1000)]),
+    "subgraph": subgraphs,
+    "task": tasks,
+    "trace": traces,
+}
+
+COUNTS: dict[str, Walk] = {
+    "accurate_ner_available": lambda orc, world: iter([orc.accurate_ner_available]),
+    "embedding_states": lambda orc, world: iter([orc.embedding_states()]),
+    "embeddings_status": lambda orc, world: iter([orc.embeddings_status()]),
+    "event_failures": lambda orc, world: iter([orc.event_failures()]),
+    "job_plans": lambda orc, world: iter([orc.job_plans()]),
+    "maintained_since": lambda orc, world: iter([orc.maintained_since(1)]),
+    "pending_embeddings": lambda orc, world: iter([orc.pending_embeddings()]),
+    "settings": lambda orc, world: iter([orc.settings]),
+    "paths": lambda orc, world: iter([orc.paths]),
+    "stats": lambda orc, world: iter([orc.stats()]),
+    "visible_counts": lambda orc, world: iter([orc.visible_counts()]),
+    "classify_types": lambda orc, world: iter([orc.classify_types(["Use SQLite."])]),
+    "propose": lambda orc, world: iter([orc.propose("Ana works at Acme.")]),
+}
+"""Methods that tell numbers and states; they may tell no word of a memory to anybody."""
+
+Attempt = Callable[[Orchestrator, str, str], Any]
+
+REFUSED: dict[str, Attempt] = {
+    "confirm": lambda orc, hidden, own: orc.confirm(hidden),
+    "confirm_proposed": lambda orc, hidden, own: orc.confirm_proposed(hidden),
+    "correct": lambda orc, hidden, own: orc.correct(hidden, "Something else.", reason="x"),
+    "promote": lambda orc, hidden, own: orc.promote(hidden, "global", None, lambda _: True),
+    "propose_correction": lambda orc, hidden, own: orc.propose_correction(hidden, "Another."),
+    "relate": lambda orc, hidden, own: orc.relate(own, "RelatedTo", hidden),
+    "remember": lambda orc, hidden, own: orc.remember("Derived.", derived_from=[hidden]),
+    "restore": lambda orc, hidden, own: orc.restore(hidden, reason="x"),
+    "retract": lambda orc, hidden, own: orc.retract(hidden, reason="x"),
+}
+"""Methods that take a memory's id and have to know none that is hidden."""
+
+OPERATOR = "the operator's: it works on the whole database, whoever's handle it is called on"
+WRITES = (
+    "takes what the caller says and gives its own id: see tests/service/test_write_isolation.py"
+)
+HOST = "the host's own: subscribers hear of every session and memory, by id"
+PIPELINE = "the ingest pipeline's: it is handed what it works on"
+ELSEWHERE = {
+    "accept_journal": OPERATOR,
+    "backup": OPERATOR,
+    "consolidate": OPERATOR + "; its reports: tests/service/life/test_consolidation_guards.py",
+    "deliver_events": HOST,
+    "embed_pending": OPERATOR,
+    "end_session": WRITES,
+    "export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
+    "export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
+    "ingest_document": PIPELINE,
+    "ingest_rejected": PIPELINE,
+    "ingested": PIPELINE,
+    "log_event": "writes to the log and gives nothing",
+    "maintain": OPERATOR,
+    "merge_entities": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "note_handed_out": "takes texts and gives nothing",
+    "propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
+    "publish": WRITES,
+    "rebuild": OPERATOR,
+    "rebuild_embeddings": OPERATOR,
+    "remember_many": WRITES,
+    "reopen": "an edge with a hidden side: see test_an_edge_with_a_hidden_side_is_not_there",
+    "resolve": "an edge with a hidden side: see test_an_edge_with_a_hidden_side_is_not_there",
+    "retry_embeddings": OPERATOR,
+    "retry_events": HOST,
+    "run": OPERATOR,
+    "save_episode": WRITES,
+    "save_episodes": WRITES,
+    "split_entity": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "subscribe": HOST,
+    "subscribe_as": HOST,
+    "unsubscribe": HOST,
+    "verify": OPERATOR,
+    "without_own_output": "takes a text and gives what is left of it",
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryService, World]]:
+    with working(tmp_path_factory.mktemp("canaries")) as service:
+        yield service, built(service, "one")
+
+
+@pytest.fixture
+def service(place: tuple[MemoryService, World]) -> MemoryService:
+    return place[0]
+
+
+@pytest.fixture
+def world(place: tuple[MemoryService, World]) -> World:
+    return place[1]
+
+
+def test_every_public_method_is_looked_at() -> None:
+    public = {name for name in dir(Orchestrator) if not name.startswith("_")}
+    groups = [READS, COUNTS, REFUSED, ELSEWHERE]
+    named = [name for group in groups for name in group]
+    assert len(named) == len(set(named))
+    assert set(named) == public
+    assert all(ELSEWHERE.values())
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("method", READS)
+def test_nothing_hidden_is_read(
+    service: MemoryService, world: World, method: str, reader: str
+) -> None:
+    orc = service.orchestrator("one", viewer=READERS[reader])
+    forbidden = world.forbidden(orc.viewer)
+    assert forbidden
+    told = [text for each in READS[method](orc, world) for text in texts(each)]
+    assert leaks(told, forbidden) == set()
+
+
+@pytest.mark.parametrize("method", READS)
+def test_every_path_that_is_walked_leads_somewhere(
+    service: MemoryService, world: World, method: str
+) -> None:
+    orc = service.orchestrator("one", viewer=EVERYTHING)
+    told = [text for each in READS[method](orc, world) for text in texts(each)]
+    # Each shows to whoever may see all what it would have leaked to the others.
+    assert any(leaks(told, world.forbidden(viewer)) for viewer in READERS.values())
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_not_hidden_is_read(service: MemoryService, world: World, reader: str) -> None:
+    orc = service.orchestrator("one", viewer=READERS[reader])
+    shown = {each.word for each in world.seen(orc.viewer)}
+    assert shown <= words_in(text for each in lists(orc, world) for text in texts(each))
+
+
+@pytest.mark.parametrize("method", COUNTS)
+def test_numbers_tell_no_words(service: MemoryService, world: World, method: str) -> None:
+    orc = service.orchestrator("one", viewer=EVERYTHING)
+    told = [text for each in COUNTS[method](orc, world) for text in texts(each)]
+    assert told
+    assert words_in(told) == set()
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("method", REFUSED)
+def test_nothing_hidden_is_changed(
+    service: MemoryService, world: World, method: str, reader: str
+) -> None:
+    orc = service.orchestrator("one", viewer=READERS[reader])
+    own = world.seen(orc.viewer)[0].memory_id
+    forbidden = world.forbidden(orc.viewer)
+    for each in world.hidden(orc.viewer)[::5]:
+        with pytest.raises((NotFound, AccessDenied)) as raised:
+            REFUSED[method](orc, each.memory_id, own)
+        # The id is the caller's own word.
+        told = json.dumps(raised.value.as_dict()).replace(each.memory_id, "")
+        assert leaks([told], forbidden) == set()
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_an_edge_with_a_hidden_side_is_not_there(
+    service: MemoryService, world: World, reader: str
+) -> None:
+    orc = service.orchestrator("one", viewer=READERS[reader])
+    hidden = {each.memory_id for each in world.hidden(orc.viewer)}
+    for edge, one, other in [each for each in world.edges if {*each[1:]} & hidden][::9]:
+        for change in (
+            lambda edge=edge, one=one: orc.resolve(edge, winner=one, reason="x"),
+            lambda edge=edge: orc.reopen(edge, reason="x"),
+        ):
+            with pytest.raises(NotFound) as raised:
+                change()
+            told = json.dumps(raised.value.as_dict())
+            assert one not in told
+            assert other not in told
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_tool_of_a_model_tells_what_is_hidden(
+    service: MemoryService, world: World, reader: str
+) -> None:
+    orc = service.orchestrator("one", viewer=READERS[reader])
+    forbidden = world.forbidden(orc.viewer)
+    seen = sorted({word for each in world.seen(orc.viewer) for word in each.words} - forbidden)
+    told = list(texts(tools_for(orc, maintenance=True)))
+    for query in [QUERY, "launch plan", *seen[::10]]:
+        told += texts(call_tool(orc, "search_memory", {"query": query}))
+        told += texts(call_tool(orc, "get_entity_info", {"name": query}))
+    told += texts(call_tool(orc, "memory_stats", {}))
+    for each in world.hidden(orc.viewer)[::9]:
+        for name, given in (
+            ("correct_fact", {"memory_id": each.memory_id, "content": "Another."}),
+            ("confirm_fact", {"memory_id": each.memory_id}),
+        ):
+            answer = call_tool(orc, name, given)
+            assert "error" in answer
+            told += texts(json.loads(json.dumps(answer).replace(each.memory_id, "")))
+    assert leaks(told, forbidden) == set()
+
+
+def test_a_context_is_of_its_task_and_project_alone(service: MemoryService, world: World) -> None:
+    assembler = ContextAssembler(service, "one")
+    cases = [
+        (None, Viewer()),
+        (Task(task_id=TASKS[0]), Viewer(session_ids=frozenset({TASKS[0]}))),
+        (
+            Task(task_id=TASKS[0], project_id=PROJECTS[0]),
+            Viewer(session_ids=frozenset({TASKS[0]}), project_ids=frozenset({PROJECTS[0]})),
+        ),
+        (
+            Task(task_id="Kxother", metadata={"project_id": PROJECTS[1]}),
+            Viewer(session_ids=frozenset({"Kxother"}), project_ids=frozenset({PROJECTS[1]})),
+        ),
+    ]
+    found: set[str] = set()
+    for task, viewer in cases:
+        for query in (QUERY, "", "launch"):
+            package = assembler.build_context(task, query=query, budget_tokens=50_000)
+            told = list(texts(package))
+            assert leaks(told, world.forbidden(viewer)) == set()
+            found |= words_in([package.text])
+    assert found
+
+
+def test_an_assemblers_stores_are_of_their_place_alone(
+    service: MemoryService, world: World
+) -> None:
+    assembler = ContextAssembler(service, "one")
+    for store, viewer in (
+        (assembler.task_store(TASKS[0]), Viewer(session_ids=frozenset({TASKS[0]}))),
+        (assembler.project_store(PROJECTS[0]), Viewer(project_ids=frozenset({PROJECTS[0]}))),
+        (assembler.global_store(), Viewer()),
+    ):
+        told = [text for each in items(store) for text in texts(each)]
+        assert words_in(told)
+        assert leaks(told, world.forbidden(viewer)) == set()
+
+
+def test_an_agent_is_told_of_itself_alone(service: MemoryService, world: World) -> None:
+    entity = MemoryEntity(service, "one", "Kxagena", project_id=PROJECTS[0])
+    alone = Viewer(
+        agent_id="Kxagena",
+        shared=False,
+        session_ids=frozenset({TASKS[0]}),
+        project_ids=frozenset({PROJECTS[0]}),
+    )
+    told = [
+        *texts(entity.retrieve(QUERY, limit=500, session_id=TASKS[0])),
+        *texts(entity.list_items(limit=500)),
+        *texts(entity.call("listItems", {"limit": 500})),
+        *texts(entity.call("retrieve", {"query": QUERY, "limit": 500})),
+    ]
+    assert words_in(told)
+    assert leaks(told, world.forbidden(alone)) == set()
+    with pytest.raises(MemgraphError):
+        entity.retrieve(QUERY, project_id=PROJECTS[1])
+
+
+def test_a_turn_is_told_of_its_task_and_project_alone(service: MemoryService, world: World) -> None:
+    viewer = Viewer(session_ids=frozenset({TASKS[0]}), project_ids=frozenset({PROJECTS[0]}))
+    where = {"task_id": TASKS[0], "project_id": PROJECTS[0]}
+    forbidden = world.forbidden(viewer)
+    with MemoryHooks(service, "one", deadline_ms=60_000) as hooks:
+        message = hooks.on_message(QUERY, conversation_id="talk", **where)
+        step = hooks.on_step(QUERY, workflow_run_id="run", step_id="s", **where)
+        hidden = [each.memory_id for each in world.hidden(viewer)]
+        evidence = hooks.on_diagnostics(QUERY, max_nodes=200)
+        asked = hooks.on_diagnostics(QUERY, memory_ids=hidden[:20])
+        other = hooks.on_message(QUERY, conversation_id="talk", orchestrator="two")
+    told = [*texts(message), *texts(step)]
+    assert words_in(told)
+    assert leaks(told, forbidden) == set()
+    for each in (evidence, asked):
+        printed = json.dumps(each.model_dump(mode="json"))
+        for one in hidden[:20]:
+            printed = printed.replace(one, "")
+        assert leaks([printed], world.forbidden(Viewer())) == set()
+    assert words_in(texts(other)) == set()
+
+
+def test_an_export_holds_one_orchestrator_alone(service: MemoryService, world: World) -> None:
+    """Export is the operator's: all of one database, whoever's handle, and nothing of another."""
+    other = built(service, "two", prefix="b")
+    told = {
+        name: words_in(
+            line.decode() for line in service.orchestrator(name).export_lines(with_vectors=True)
+        )
+        for name in ("one", "two")
+    }
+    shared = {*TASKS, *PROJECTS, "Kxagena", "Kxagenb"}
+    for name, own in (("one", world), ("two", other)):
+        words = {word for each in own.canaries for word in each.words}
+        assert words <= told[name]
+    assert told["one"] & told["two"] == shared
+
+
+def test_another_orchestrator_is_told_nothing(service: MemoryService, world: World) -> None:
+    orc = service.orchestrator("three", create=True, viewer=EVERYTHING)
+    nothing = World(sessions=world.sessions, at=world.at)
+    for name, walk in READS.items():
+        told = [text for each in walk(orc, nothing) for text in texts(each)]
+        assert words_in(told) - EVERYTHING.session_ids - EVERYTHING.project_ids == set(), name
+    for each in world.canaries[::10]:
+        with pytest.raises(NotFound):
+            orc.get(each.memory_id)
