@@ -1,0 +1,490 @@
+"""LangGraph's store over the memory: what its base class promises, and what ours adds."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import store_workers
+from langgraph.store.base import (
+    GetOp,
+    InvalidNamespaceError,
+    ListNamespacesOp,
+    MatchCondition,
+    PutOp,
+    SearchOp,
+)
+from working import working
+
+from memgraph import EdgeType, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
+from memgraph.clock import FixedClock
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.service.context.namespaces import NamespaceHandle
+from memgraph.storage import namespace_queries
+from memgraph.surfaces.adapters.langgraph import MemgraphStore
+
+USER = ("users", "alice")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[MemoryService]:
+    with working(tmp_path / "root") as made:
+        yield made
+
+
+@pytest.fixture
+def orc(service: MemoryService) -> Orchestrator:
+    return service.orchestrator("orc-1", create=True)
+
+
+@pytest.fixture
+def store(orc: Orchestrator) -> MemgraphStore:
+    return MemgraphStore(orc)
+
+
+@pytest.fixture
+def clock(service: MemoryService) -> FixedClock:
+    assert isinstance(service.clock, FixedClock)
+    return service.clock
+
+
+def keys(found: list[Any]) -> list[str]:
+    return [each.key for each in found]
+
+
+def value(store: MemgraphStore, namespace: tuple[str, ...] = USER, key: str = "k") -> Any:
+    found = store.get(namespace, key)
+    return None if found is None else found.value
+
+
+def test_an_item_is_a_memory_with_its_history(
+    orc: Orchestrator, store: MemgraphStore, clock: FixedClock
+) -> None:
+    store.put(USER, "k", {"drinks": "tea"})
+    clock.advance(ms=5)
+    store.put(USER, "k", {"drinks": "coffee"})
+    item = store.get(USER, "k")
+    assert item is not None
+    assert item.value == {"drinks": "coffee"}
+    assert (item.updated_at - item.created_at).total_seconds() == 0.005
+    newer, older = orc.list_memories(statuses=(MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED))
+    assert (newer.status, older.status) == (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED)
+    assert "coffee" in newer.content
+    assert "tea" in older.content
+    [edge] = orc.subgraph([newer.memory_id]).edges
+    assert (edge.from_id, edge.edge_type, edge.to_id) == (
+        newer.memory_id,
+        EdgeType.UPDATES,
+        older.memory_id,
+    )
+    store.delete(USER, "k")
+    assert store.get(USER, "k") is None
+    assert orc.get(newer.memory_id).status is MemoryStatus.RETRACTED
+    assert orc.trace(newer.memory_id).status_history[-1].reason == "deleted"
+    assert orc.verify().ok
+
+
+def test_what_was_deleted_begins_anew(store: MemgraphStore, clock: FixedClock) -> None:
+    store.put(USER, "k", {"x": 1})
+    clock.advance(ms=5)
+    store.delete(USER, "k")
+    store.delete(USER, "never there")
+    store.put(USER, "k", {"x": 1})
+    item = store.get(USER, "k")
+    assert item is not None
+    assert item.created_at == item.updated_at
+
+
+def test_the_same_value_again_is_no_new_version(
+    orc: Orchestrator, store: MemgraphStore, clock: FixedClock
+) -> None:
+    store.put(USER, "k", {"x": 1})
+    store.put(USER, "other", {"x": 1})
+    clock.advance(ms=5)
+    store.put(USER, "k", {"x": 1})
+    assert len(orc.list_memories(statuses=())) == 2
+    # It was put last, so it comes first.
+    assert keys(store.search(USER)) == ["k", "other"]
+    assert orc.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"x": "a b"}, {"x": "a  b"}),
+        ({"x": "a b"}, {"x": "a\nb"}),
+        ({"x": "\u00e9"}, {"x": "e\u0301"}),
+        ({"x": 1}, {"x": True}),
+        ({"x": 1}, {"x": 1.0}),
+        ({"x": 1, "y": 2}, {"y": 2, "x": 1}),
+        ({"x": "a\xa0b"}, {"x": "a b"}),
+    ],
+)
+def test_values_that_texts_would_take_for_one_are_two(
+    store: MemgraphStore, one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    for each in (one, other, one, other):
+        store.put(USER, "k", each)
+        assert repr(value(store)) == repr(each)
+        store.put(USER, "by path", each, index=["x"])
+        assert repr(value(store, key="by path")) == repr(each)
+
+
+def test_a_value_is_whole_or_refused(orc: Orchestrator, store: MemgraphStore) -> None:
+    large = {"text": "word " * 6_000}
+    store.put(USER, "k", large)
+    assert value(store) == large
+    for wrong in ({"text": "x" * 32_000}, {"x": float("nan")}, {"x": object()}):
+        with pytest.raises(InvalidInput):
+            store.batch([PutOp(USER, "first", {"x": 1}), PutOp(USER, "k", wrong)])
+    assert value(store) == large
+    assert store.get(USER, "first") is None
+    assert len(orc.list_memories(statuses=())) == 1
+
+
+def test_no_prefix_runs_into_another(store: MemgraphStore) -> None:
+    for namespace in [("a",), ("ab",), ("a-",), ("a", "b"), ("b", "a"), ("a!",), ("a/",)]:
+        store.put(namespace, "k", {"word": "heron"})
+    below = {("a",), ("a", "b")}
+    assert {each.namespace for each in store.search(("a",))} == below
+    found = store.search(("a",), query="heron")
+    assert {each.namespace for each in found} == below
+    assert all(each.score is not None for each in found)
+    assert set(store.list_namespaces(prefix=("a",))) == below
+    assert store.search(("a", "c")) == []
+
+
+def test_labels_are_those_of_the_base_class(store: MemgraphStore) -> None:
+    for wrong in [(), ("",), ("a.b",), ("langgraph",), (1,), ("a\0",)]:
+        with pytest.raises(InvalidNamespaceError):
+            store.put(wrong, "k", {})  # type: ignore[arg-type]  # a number is no label
+    for op in [
+        GetOp(("a.b",), "k"),
+        PutOp(("a.b",), "k", {}),
+        SearchOp(("a.b",)),
+        ListNamespacesOp((MatchCondition("prefix", ("a.b",)),)),
+    ]:
+        with pytest.raises(InvalidNamespaceError):
+            store.batch([op])
+    with pytest.raises(InvalidInput, match="together"):
+        store.put(("a",), "k" * 600, {})
+
+
+def test_namespaces_by_prefix_suffix_wildcard_and_depth(store: MemgraphStore) -> None:
+    # The example of the base class.
+    for path in ["a/b/c", "a/b/d/e", "a/b/d/i", "a/b/f", "a/c/f"]:
+        store.put(tuple(path.split("/")), "k", {})
+    assert store.list_namespaces(prefix=("a", "b"), max_depth=3) == [
+        ("a", "b", "c"),
+        ("a", "b", "d"),
+        ("a", "b", "f"),
+    ]
+    assert store.list_namespaces(suffix=("f",)) == [("a", "b", "f"), ("a", "c", "f")]
+    assert store.list_namespaces(prefix=("a", "*", "f")) == [("a", "b", "f"), ("a", "c", "f")]
+    assert store.list_namespaces(prefix=("*", "b"), suffix=("d", "*"), limit=1, offset=1) == [
+        ("a", "b", "d", "i")
+    ]
+    store.delete(("a", "c", "f"), "k")
+    assert store.list_namespaces(prefix=("a", "c")) == []
+
+
+def test_reads_of_a_batch_come_before_its_writes(store: MemgraphStore) -> None:
+    store.put(USER, "k", {"x": 1})
+    answers = store.batch(
+        [
+            PutOp(USER, "k", {"x": 2}),
+            GetOp(USER, "k"),
+            SearchOp(USER),
+            ListNamespacesOp(),
+            PutOp(("new",), "k", {"x": 4}),
+            PutOp(USER, "k", {"x": 3}),
+        ]
+    )
+    assert answers[1].value == {"x": 1}  # type: ignore[union-attr]  # of a GetOp
+    assert [each.value for each in answers[2]] == [{"x": 1}]  # type: ignore[union-attr]
+    assert answers[3] == [USER]
+    assert (answers[0], answers[4], answers[5]) == (None, None, None)
+    assert value(store) == {"x": 3}
+    store.batch([PutOp(USER, "k", {"x": 5}), PutOp(USER, "k", None)])
+    assert value(store) is None
+
+
+def test_a_query_ranks_and_what_it_does_not_find_follows(store: MemgraphStore) -> None:
+    store.put(USER, "1", {"note": "The heron fishes at dawn.\nOwls do not."})
+    store.put(USER, "2", {"note": "Rent is due on Monday."})
+    store.put(USER, "3", {"note": "A heron and its nest of herons: heron!"})
+    found = store.search(USER, query="heron")
+    assert set(keys(found[:2])) == {"1", "3"}
+    assert found[0].score is not None
+    assert found[0].score >= (found[1].score or 0.0) > 0.0
+    assert (found[2].key, found[2].score) == ("2", None)
+    # The first word of a line is found, though in plain JSON an ``n`` would stick to it.
+    assert store.search(USER, query="owls", limit=1)[0].key == "1"
+    assert keys(store.search(USER, query="heron", limit=1, offset=2)) == ["2"]
+    assert keys(store.search(USER, query="rent", filter={"note": {"$ne": None}}, limit=1)) == ["2"]
+    assert store.search(USER, query="rent", filter={"note": "other"}) == []
+
+
+def test_what_is_searched_can_be_chosen(orc: Orchestrator, store: MemgraphStore) -> None:
+    store.put(USER, "all", {"said": "a heron", "noise": "lemon"})
+    store.put(USER, "none", {"said": "a heron", "noise": "lemon"}, index=False)
+    store.put(USER, "path", {"said": ["a heron", {"x": 1}], "noise": "lemon"}, index=["said[0]"])
+    store.put(USER, "nothing there", {"noise": "lemon"}, index=["said"])
+
+    def scored(query: str) -> set[str]:
+        return {each.key for each in store.search(USER, query=query) if each.score is not None}
+
+    assert scored("heron") == {"all", "path"}
+    assert scored("lemon") == {"all"}
+    assert value(store, key="path") == {"said": ["a heron", {"x": 1}], "noise": "lemon"}
+    # Searched anew: the value is as it was, and yet something changed.
+    store.put(USER, "none", {"said": "a heron", "noise": "lemon"})
+    assert scored("lemon") == {"all", "none"}
+    chosen = MemgraphStore(orc, fields=["said"])
+    chosen.put(("chosen",), "k", {"said": "a heron", "noise": "lemon"})
+    assert chosen.search(("chosen",), query="lemon")[0].score is None
+    assert chosen.search(("chosen",), query="heron")[0].score is not None
+
+
+def test_filters_limits_and_what_cannot_be_asked(store: MemgraphStore, clock: FixedClock) -> None:
+    for at in range(5):
+        store.put(USER, str(at), {"n": at, "odd": bool(at % 2)})
+        clock.advance(ms=1)
+    assert keys(store.search(USER)) == ["4", "3", "2", "1", "0"]
+    assert keys(store.search(USER, limit=2, offset=1)) == ["3", "2"]
+    assert keys(store.search(USER, filter={"odd": True})) == ["3", "1"]
+    assert keys(store.search(USER, filter={"n": {"$gte": 1, "$lt": 4}}, limit=2)) == ["3", "2"]
+    assert store.search(USER, limit=0) == []
+    for wrong in ({"limit": -1}, {"offset": -1}, {"filter": {"n": {"$near": 1}}}):
+        with pytest.raises(InvalidInput):
+            store.search(USER, **wrong)  # type: ignore[arg-type]  # of mixed types
+    with pytest.raises(InvalidInput):
+        store.list_namespaces(limit=-1)
+
+
+def test_items_expire_and_reading_keeps_them(store: MemgraphStore, clock: FixedClock) -> None:
+    store.put(USER, "k", {"x": "heron"}, ttl=10)
+    store.put(USER, "kept", {"x": "heron"})
+    clock.advance(ms=9 * 60_000)
+    assert value(store) == {"x": "heron"}
+    clock.advance(ms=9 * 60_000)
+    assert keys(store.search(USER, filter={"x": "heron"})) == ["kept", "k"]
+    clock.advance(ms=9 * 60_000)
+    assert store.get(USER, "k", refresh_ttl=False) is not None
+    clock.advance(ms=60_000)
+    assert store.get(USER, "k") is None
+    assert keys(store.search(USER)) == ["kept"]
+    assert keys(store.search(USER, query="heron")) == ["kept"]
+    store.put(("gone",), "k", {}, ttl=1)
+    clock.advance(ms=60_000)
+    assert store.list_namespaces() == [USER]
+
+
+def test_an_expired_item_begins_anew(
+    orc: Orchestrator, store: MemgraphStore, clock: FixedClock
+) -> None:
+    store.put(USER, "k", {"x": 1}, ttl=1)
+    clock.advance(ms=60_000)
+    store.put(USER, "k", {"x": 1})
+    item = store.get(USER, "k")
+    assert item is not None
+    assert item.created_at == item.updated_at
+    clock.advance(days=400)
+    assert value(store) == {"x": 1}
+    active = orc.list_memories()
+    assert len(active) == 1
+    assert active[0].valid_until is None
+
+
+def test_a_time_to_live_by_default_and_its_bounds(orc: Orchestrator, clock: FixedClock) -> None:
+    store = MemgraphStore(orc, ttl={"default_ttl": 1.0, "refresh_on_read": False})
+    store.put(USER, "k", {"x": 1})
+    clock.advance(ms=30_000)
+    assert value(store) == {"x": 1}
+    store.put(USER, "k", {"x": 1})
+    clock.advance(ms=59_999)
+    assert value(store) == {"x": 1}
+    clock.advance(ms=1)
+    assert value(store) is None
+    store.put(USER, "k", {"x": 1}, ttl=None)
+    clock.advance(days=1)
+    assert value(store) == {"x": 1}
+    for wrong in (0.0, -1.0, float("inf"), float("nan"), 1e12):
+        with pytest.raises(InvalidInput):
+            store.put(USER, "k", {}, ttl=wrong)
+
+
+def test_what_a_search_hands_out_is_in_a_receipt(orc: Orchestrator, store: MemgraphStore) -> None:
+    store.put(USER, "k", {"x": "heron"})
+    store.put(USER, "other", {"x": "lemon"})
+    [memory] = [each for each in orc.list_memories() if "heron" in each.content]
+    for _ in range(16):
+        store.search(USER, query="heron", limit=1)
+    assert orc.get(memory.memory_id).access_count == 16
+    [lemon] = [each for each in orc.list_memories() if "lemon" in each.content]
+    assert lemon.access_count == 0
+
+
+def test_stores_of_two_places_do_not_see_one_another(service: MemoryService) -> None:
+    service.orchestrator("orc-1", create=True)
+    viewer = Viewer(
+        clearance=Sensitivity.CONFIDENTIAL,
+        project_ids=frozenset({"p", "q"}),
+        session_ids=frozenset({"s"}),
+    )
+    orc = service.orchestrator("orc-1", viewer=viewer)
+    agent = service.orchestrator("orc-1", viewer=Viewer(agent_id="bee"))
+    stores = {
+        "global": MemgraphStore(orc),
+        "p": MemgraphStore(orc, scope="project", scope_id="p"),
+        "q": MemgraphStore(orc, scope=Scope.PROJECT, scope_id="q"),
+        "s": MemgraphStore(orc, scope="session", scope_id="s"),
+        "agent": MemgraphStore(agent),
+    }
+    for name, store in stores.items():
+        assert store.list_namespaces() == []
+        store.put(USER, "k", {"heron": name})
+    for name, store in stores.items():
+        assert value(store) == {"heron": name}
+        assert [each.value for each in store.search((), query="heron")] == [{"heron": name}]
+        store.delete(USER, "k")
+        store.put((name,), "k", {})
+        assert store.list_namespaces() == [(name,)]
+
+
+def test_a_store_that_would_not_see_its_items_is_refused(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    for fields in (
+        {"scope": "project", "scope_id": "p"},
+        {"sensitivity": Sensitivity.RESTRICTED},
+    ):
+        with pytest.raises(AccessDenied):
+            MemgraphStore(orc, **fields)  # type: ignore[arg-type]  # of mixed types
+    log = service.paths("orc-1").log_file.read_text(encoding="utf-8")
+    assert log.count("access.denied") == 2
+    for wrong in ({"scope": "nowhere"}, {"scope": "project"}, {"importance": 101}):
+        with pytest.raises(InvalidInput):
+            MemgraphStore(orc, **wrong)  # type: ignore[arg-type]  # as above
+
+
+def test_items_are_memories_and_no_statements(orc: Orchestrator, store: MemgraphStore) -> None:
+    store.put(USER, "k", {"memory": "Ann works in Turin"}, index=["memory"])
+    [item] = orc.recall("Where does Ann work?").items
+    assert item.memory.content == "Ann works in Turin"
+    assert item.memory.kind is MemoryKind.FACT
+    assert item.memory.decay_rate == 0.0
+    # Said in a conversation it is a fact of its own, whatever becomes of the item.
+    orc.save_episode("Ann works in Turin.", session_id="s1", source_role="user")
+    orc.end_session("s1")
+    orc.consolidate()
+    store.delete(USER, "k")
+    facts = orc.list_memories(kinds=(MemoryKind.FACT,))
+    assert len(facts) == 1
+    assert "Turin" in facts[0].content
+    assert orc.contradictions().items == ()
+
+
+def test_the_event_loop_goes_on(store: MemgraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    read = namespace_queries.standing
+
+    def slow(*given: Any) -> Any:
+        seen.append(threading.current_thread())
+        time.sleep(0.2)
+        return read(*given)
+
+    monkeypatch.setattr(namespace_queries, "standing", slow)
+
+    async def both() -> int:
+        beats = 0
+        asked = asyncio.ensure_future(store.aget(USER, "k"))
+        while not asked.done():
+            beats += 1
+            await asyncio.sleep(0.01)
+        return beats
+
+    assert asyncio.run(both()) > 1
+    assert threading.main_thread() not in seen
+
+
+def test_async_methods_do_what_the_others_do(store: MemgraphStore) -> None:
+    async def run() -> None:
+        await asyncio.gather(*(store.aput(USER, str(at), {"n": at}) for at in range(20)))
+        assert (await store.aget(USER, "7")).value == {"n": 7}  # type: ignore[union-attr]
+        assert len(await store.asearch(USER, limit=50)) == 20
+        assert await store.alist_namespaces() == [USER]
+        await store.adelete(USER, "7")
+        assert await store.aget(USER, "7") is None
+
+    asyncio.run(run())
+
+
+def test_threads_put_one_key_and_one_version_stands(
+    orc: Orchestrator, store: MemgraphStore
+) -> None:
+    def put(worker: int) -> None:
+        for at in range(5):
+            store.put(USER, "k", {"by": worker, "at": at})
+
+    threads = [threading.Thread(target=put, args=(worker,)) for worker in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(orc.list_memories(limit=100)) == 1
+    assert len(orc.list_memories(statuses=(), limit=100)) == 30
+    assert orc.verify().ok
+
+
+def test_processes_share_a_store(
+    service: MemoryService, orc: Orchestrator, store: MemgraphStore
+) -> None:
+    store.put(USER, "shared", {"at": -1})
+    workers = [
+        subprocess.Popen([sys.executable, store_workers.__file__, str(service.root), worker])
+        for worker in "ab"
+    ]
+    assert [each.wait(timeout=60) for each in workers] == [0, 0]
+    assert len(store.search(USER, limit=100)) == 2 * store_workers.PUTS + 1
+    assert value(store, key="shared")["at"] == store_workers.PUTS - 1
+    everything = orc.list_memories(statuses=(), limit=100)
+    shared = [each for each in everything if each.item_id == "store/users.alice..shared"]
+    assert len(shared) == 2 * store_workers.PUTS + 1
+    assert [each.status for each in shared].count(MemoryStatus.ACTIVE) == 1
+    assert orc.verify().ok
+
+
+def test_an_item_is_one_look_at_the_index(orc: Orchestrator, service: MemoryService) -> None:
+    handle = NamespaceHandle(orc)
+    store = MemgraphStore(orc)
+    for at in range(30):
+        store.put((f"n{at % 3}",), str(at), {"n": at})
+    statements: list[str] = []
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        raw = connection.connection.driver_connection
+        assert raw is not None
+        raw.set_trace_callback(statements.append)
+        place = handle._place
+        namespace_queries.standing(connection, place, ["store/n1..1"])
+        namespace_queries.newest(connection, place, ("n1",), at=0)
+        found = namespace_queries.namespaces(connection, place, (), at=0)
+        raw.set_trace_callback(None)
+        asked = [each for each in statements if "FROM memories" in each]
+        plans = [
+            " ".join(row[-1] for row in raw.execute(f"EXPLAIN QUERY PLAN {each}")) for each in asked
+        ]
+    assert found == [("n0",), ("n1",), ("n2",)]
+    # One look for each namespace and one that finds no more.
+    assert len(asked) == 2 + len(found) + 1
+    assert all("ix_memories_item_id" in plan for plan in plans)
+    assert not any("SCAN memories" in plan or "SCAN m " in plan for plan in plans)
+    assert not any("content" in each for each in asked[2:])
