@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.entity_items import (
     DEFAULT_LIMIT,
@@ -34,6 +33,7 @@ from memgraph.model.receipts import Receipt
 from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.policy.proposals import MAX_CONFIDENCE
 from memgraph.policy.scope import Viewer
+from memgraph.service.context.evicting import retract_all
 from memgraph.service.context.mailbox import mailboxes_of
 from memgraph.service.denials import tell_denial
 from memgraph.service.handle import Handle
@@ -242,8 +242,8 @@ class MemoryEntity(Handle):
             with self._turn():
                 bundle = answer(opened, viewer, request)
                 receipt = Receipt.of(request, bundle)
-                asked = {**receipt.asked, "purpose": PURPOSE, "agent_id": self.agent_id}
-                enough = opened.receipts.add(replace(receipt, asked=asked))
+                why = {"purpose": PURPOSE, "agent_id": self.agent_id, "request": _told(given)}
+                enough = opened.receipts.add(replace(receipt, asked={**receipt.asked, **why}))
                 self._write_receipts(opened, enough=enough)
         return tuple(
             MemoryItemRecord.of(item.memory, item.source.captured_by) for item in bundle.items
@@ -272,16 +272,7 @@ class MemoryEntity(Handle):
             )
             with self._turn(), opened.transaction(self.actor) as transaction:
                 gone = agent_queries.standing(transaction.connection, own)
-                for memory_id in gone:
-                    memories.set_status(
-                        transaction.connection,
-                        memory_id,
-                        MemoryStatus.RETRACTED,
-                        at=transaction.at,
-                        actor=self.actor,
-                        reason=FORGOTTEN,
-                    )
-                transaction.tell([Entry("retract", one, {"reason": FORGOTTEN}) for one in gone])
+                retract_all(transaction, gone, FORGOTTEN)
         return ForgetResult(deleted_count=len(gone))
 
     def _turn(self) -> AbstractContextManager[None]:
@@ -332,6 +323,13 @@ class MemoryEntity(Handle):
 
 def _kinds(tier: MemoryTier | None) -> tuple[MemoryKind, ...]:
     return tuple(MemoryKind) if tier is None else tier.kinds
+
+
+def _told(given: RetrieveRequest) -> dict[str, Any]:
+    """What a receipt keeps of a request beside its query."""
+    return given.model_dump(
+        mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}
+    )
 
 
 def _item_id(item: StoreItemInput, scope_id: str | None) -> str:

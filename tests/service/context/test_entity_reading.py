@@ -99,7 +99,7 @@ def test_more_sensitive_items_take_clearance_to_read_and_none_to_forget(
 
 def test_what_is_retrieved_is_in_a_receipt(service: MemoryService, ana: MemoryEntity) -> None:
     [known] = ana.store([item("The harbour closes at nine.")]).stored_ids
-    ana.retrieve("harbour")
+    ana.retrieve("harbour", "SemanticMemory", session_id="s")
     with service.opened(NAME) as opened:
         opened.receipts.flush()
         with opened.database.read() as connection:
@@ -108,6 +108,7 @@ def test_what_is_retrieved_is_in_a_receipt(service: MemoryService, ana: MemoryEn
             )
     asked = json.loads(row[0])
     assert (asked["purpose"], asked["agent_id"], row[1]) == ("retrieve", "ana", known)
+    assert asked["request"] == {"tier": "SemanticMemory", "session_id": "s"}
 
 
 TEXTS = {"ana": "Ana's canary sings.", "ben": "Ben's canary sings.", None: "A canary sings."}
