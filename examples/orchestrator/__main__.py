@@ -15,7 +15,6 @@ from memgraph import MemoryHooks, MemoryService
 from memgraph.errors import MemgraphError
 
 HERE = Path(__file__).parent
-START_MS = 30_000
 EVERYTHING_ANSWERED, SOMETHING_UNANSWERED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -69,7 +68,7 @@ def _prepare(service: MemoryService, hooks: MemoryHooks, show: events.Show) -> N
     except MemgraphError as error:
         # What is wrong with a memory that is there is no hindrance.
         show("warning", code=error.code, text=error.message)
-    hooks.on_step("Ready?", workflow_run_id="start", step_id="start", deadline_ms=START_MS)
+    hooks.prepare()
 
 
 def _model(given: argparse.Namespace) -> Model:

@@ -7,7 +7,7 @@ from typing import Any
 from memgraph.model.context import ContextRequest
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
-from memgraph.model.turns import StepContext, TurnContext
+from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import validated
 from memgraph.service.turns.base import Host
 from memgraph.service.turns.diagnosing import Diagnosing
@@ -15,6 +15,8 @@ from memgraph.service.turns.places import Place, unfit
 from memgraph.service.turns.showing import Wanted
 from memgraph.service.turns.telling import once, refused
 from memgraph.service.turns.writing_back import WritingBack
+
+PREPARE_MS = 30_000
 
 
 class MemoryHooks(Diagnosing, WritingBack, Host):
@@ -35,6 +37,24 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
     Raises:
         InvalidInput: a deadline out of its bounds, or no name for an actor.
     """
+
+    def prepare(self, deadline_ms: int = PREPARE_MS) -> tuple[TurnWarning, ...]:
+        """Load what the first turn of a process would wait for, the embedding model among it.
+
+        It shows nothing and counts as no access. A host that starts calls it once.
+
+        Args:
+            deadline_ms: 1 to 600,000.
+
+        Returns:
+            What turns will have to do without, as things are.
+
+        Raises:
+            InvalidInput: a deadline out of its bounds.
+        """
+        until = self._until(deadline_ms)
+        wanted = self._wanted(Place(), ContextRequest(query="ready", budget_tokens=0), "prepare")
+        return once(self._showing.finish(self._showing.begin(wanted), until).warnings)
 
     def on_message(
         self,
