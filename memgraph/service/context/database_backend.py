@@ -136,19 +136,21 @@ class DatabaseBackend(Handle):
         with self._service.opened(self.name) as opened:
             with opened.database.read() as connection:
                 through = item_queries.last_key(connection)
-            cleared = 0
+            cleared = after = 0
             while True:
                 with opened.transaction(self.actor) as transaction:
                     some = item_queries.some(
                         transaction.connection,
                         self._place(opened),
+                        after=after,
                         through=through,
                         number=CLEARED_AT_A_TIME,
                     )
-                    retract_all(transaction, some, because)
+                    retract_all(transaction, [memory_id for _, memory_id in some], because)
                 cleared += len(some)
                 if len(some) < CLEARED_AT_A_TIME:
                     return cleared
+                after = some[-1][0]
 
     def count(self) -> int:
         """How many items there are."""
