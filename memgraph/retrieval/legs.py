@@ -44,6 +44,8 @@ MAX_SUCCESSION_STEPS = 5
 NO_DEADLINE_MS = 86_400_000
 TOP_K_ENTITY = 50
 MAX_STEPS = 1_000
+# Where a reader sees no larger share than this, matches are first cut down to what is seen.
+FEW_OF_MANY, MANY_ROWS = 0.25, 2_000
 # The neighbours of so many of each leg are looked at.
 NEIGHBOURED = 10
 SEEDS = 15
@@ -242,10 +244,18 @@ class Search:
         )
 
     def _text(self, terms: Terms, limit: int, narrowing: Narrowing) -> list[Candidate]:
-        if terms.rows > RANKED_AT_ONCE and not self.exact:
+        few = self._few(terms, narrowing)
+        if few is not None or (terms.rows > RANKED_AT_ONCE and not self.exact):
             documents = recall_queries.document_count(self.connection)
-            return best_of_many(self.connection, terms, documents, narrowing, limit)
+            return best_of_many(self.connection, terms, documents, narrowing, limit, few)
         return recall_queries.by_text(self.connection, terms.match, narrowing, limit)
+
+    def _few(self, terms: Terms, narrowing: Narrowing) -> NDArray[np.int64] | None:
+        """What a reader sees who sees little of much, where many memories hold the words."""
+        if self.exact or terms.rows < MANY_ROWS or narrowing.view.as_of is not None:
+            return None
+        most = int(FEW_OF_MANY * recall_queries.document_count(self.connection))
+        return recall_queries.seen_by(self.connection, narrowing, self._read, most)
 
     def _vector(
         self, query: NDArray[np.float32], limit: int, narrowing: Narrowing

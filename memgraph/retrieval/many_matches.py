@@ -25,10 +25,17 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 READ_CLOSELY = 2_000
+# Among what a reader with a narrow view sees the best are found sooner.
+READ_CLOSELY_OF_FEW = 250
 
 
 def best_of_many(
-    connection: sa.Connection, terms: Terms, documents: int, narrowing: Narrowing, limit: int
+    connection: sa.Connection,
+    terms: Terms,
+    documents: int,
+    narrowing: Narrowing,
+    limit: int,
+    few: NDArray[np.int64] | None = None,
 ) -> list[Candidate]:
     """The best ``limit`` by BM25 among the `READ_CLOSELY` with the highest sum of idf.
 
@@ -36,14 +43,22 @@ def best_of_many(
 
     Args:
         documents: the highest key.
+        few: the only keys that may be shown; `READ_CLOSELY_OF_FEW` of them are read then. None:
+            that is not known.
     """
     holding = _holding(connection, terms, terms.after)
-    keys = _by_idf(holding, terms, documents)
+    most = READ_CLOSELY
+    if few is not None:
+        most = READ_CLOSELY_OF_FEW
+        seen = np.zeros(documents + 1, dtype=np.bool_)
+        seen[few] = True
+        holding = [each[seen[each]] for each in holding]
+    keys = _by_idf(holding, terms, documents, most)
     found = recall_queries.texts_of(connection, keys, narrowing)
-    if len(found) < limit and (len(keys) == READ_CLOSELY or terms.after):
+    if len(found) < limit and (len(keys) == most or terms.after):
         allowed = np.array(recall_queries.allowed(connection, narrowing), dtype=np.int64)
         holding = [each[np.isin(each, allowed)] for each in _holding(connection, terms, 0)]
-        keys = _by_idf(holding, terms, documents)
+        keys = _by_idf(holding, terms, documents, READ_CLOSELY)
         found = recall_queries.texts_of(connection, keys, narrowing)
     usual = recall_queries.mean_tokens(connection)
     # A word may stand in the tags, or behind what is read of a text.
@@ -59,16 +74,18 @@ def _holding(connection: sa.Connection, terms: Terms, after: int) -> list[NDArra
     return [recall_queries.keys_matching(connection, match, after) for match in terms.matches]
 
 
-def _by_idf(holding: Sequence[NDArray[np.int64]], terms: Terms, documents: int) -> list[int]:
+def _by_idf(
+    holding: Sequence[NDArray[np.int64]], terms: Terms, documents: int, most: int
+) -> list[int]:
     """The keys with the highest sum of idf of the words they hold, equal ones the newest first."""
     score = np.zeros(documents + 1, dtype=np.float32)
     for keys, idf in zip(holding, terms.idf, strict=False):
         score[keys] += idf
-    bound = 0.0
-    if len(score) > READ_CLOSELY:
-        bound = float(np.partition(score, -READ_CLOSELY)[-READ_CLOSELY])
-    best = np.flatnonzero((score >= bound) & (score > 0.0))
-    order = np.lexsort((-best, -score[best]))[:READ_CLOSELY]
+    best = np.flatnonzero(score)
+    if len(best) > most:
+        bound = float(np.partition(score[best], -most)[-most])
+        best = best[score[best] >= bound]
+    order = np.lexsort((-best, -score[best]))[:most]
     found: list[int] = best[order].tolist()
     return found
 

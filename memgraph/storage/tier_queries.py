@@ -26,6 +26,7 @@ _OF_A_SCOPE = (
 _BY_IMPORTANCE = "m.importance DESC, m.created_at DESC, m.pk DESC"
 # Two indexes hold all types between them: one of four, and one by type.
 _KNOWLEDGE = "'Fact', 'Identity', 'Observation', 'Event'"
+_KNOWLEDGE_INDEX, _TYPE_INDEX = "ix_memories_knowledge", "ix_memories_type_status"
 _OTHERS = tuple(each for each in MemoryType if f"'{each.value}'" not in _KNOWLEDGE)
 
 
@@ -90,11 +91,15 @@ def _of_everybody(
     connection: sa.Connection, narrowing: Narrowing, where: str, limit: int
 ) -> list[Memory]:
     active = f"m.status = 'active' AND m.kind <> 'episode' AND m.scope = 'global' AND {where}"
-    types = [f"m.type IN ({_KNOWLEDGE})", *(f"m.type = '{each.value}'" for each in _OTHERS)]
+    # Left to itself the planner gathers the four types one by one and sorts them all.
+    ways = [
+        (_KNOWLEDGE_INDEX, f"m.type IN ({_KNOWLEDGE})"),
+        *((_TYPE_INDEX, f"m.type = '{each.value}'") for each in _OTHERS),
+    ]
     legs = " UNION ALL ".join(
-        f"SELECT * FROM (SELECT m.pk FROM memories m WHERE {each} AND {active}"
-        f" ORDER BY {_BY_IMPORTANCE} LIMIT :tier_limit)"
-        for each in types
+        f"SELECT * FROM (SELECT m.pk FROM memories m INDEXED BY {index}"
+        f" WHERE {of_type} AND {active} ORDER BY {_BY_IMPORTANCE} LIMIT :tier_limit)"
+        for index, of_type in ways
     )
     return _memories(
         connection,

@@ -17,31 +17,26 @@ import numpy as np
 import sqlalchemy as sa
 
 from memgraph.storage.vector_cache import HeldVectors, IndexCopy
-from memgraph.storage.vectors import index_bits, indexed_dimensions
+from memgraph.storage.vector_chunks import Run, room, runs, whole
+from memgraph.storage.vectors import index_bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Number = TypeVar("Number", np.uint16, np.float32)
-Run = tuple["NDArray[np.int64]", "NDArray[np.uint8]", "NDArray[np.int64]"]
-"""Keys, packed vectors (a row of bytes each) and visibilities."""
-
 # Bits tell near from far only roughly: so many times the limit are compared exactly, and so many
 # times those with the query's numbers instead of its signs.
 OVERSAMPLING = 16
 LOOKED_AT_TWICE = 6
+OVERSAMPLING_OF_FEW = 6
 # The nearest of a million lie closer together: of many vectors at least these shares.
 _SHARE_COMPARED, _SHARE_LOOKED_AT_TWICE = 0.003, 0.05
 # Up to so many vectors (twenty chunks of vec0's) the exact comparison is the faster one.
 COMPARED_EXACTLY = 20_480
 _BATCH = 5_000
 _FLOAT_BYTES = 4
-# Chunks are read in runs, so that a million vectors need a few megabytes at a time.
-_CHUNK = 1_024
-_CHUNKS_PER_RUN = 64
 _PART = 65_536
 _FEW = 16
-_ALL_VALID = b"\xff"
 # Shape (8, 256): +1 or -1 for each bit of each byte.
 _SIGNS = (
     np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
@@ -72,6 +67,7 @@ class Vectors:
         self._version = found.get("vector_index_version", "0")
         self._held = held
         self._read: dict[int, bytes | None] = {}
+        self._seen: dict[tuple[int, ...], NDArray[np.intp]] = {}
 
     def nearest(
         self,
@@ -89,18 +85,47 @@ class Vectors:
             among: only these keys; None: all.
         """
         wide = OVERSAMPLING * limit
-        size = _size(self._connection)
+        size = room(self._connection)
         index = self._kept_index(size)
         if self._held is not None and index is not None and size <= COMPARED_EXACTLY:
             found = self._nearest_held(self._held, index, query, wide, visibilities, among)
             if found is not None:
                 return found
+        if index is not None and among is None:
+            few = self._seen_of(index, visibilities)
+            if len(few) <= COMPARED_EXACTLY:
+                return self._nearest_of_few(index, few, query, limit)
         twice = max(LOOKED_AT_TWICE * wide, int(size * _SHARE_LOOKED_AT_TWICE))
         parts = runs(self._connection) if index is None else _cut(index)
         pks, packed = nearest_by_bits(parts, query, twice, visibilities=visibilities, among=among)
         closely = max(wide, int(size * _SHARE_COMPARED))
         closer, _ = _best(pks, -agreement(packed, query), closely)
         return self.compared(closer.tolist(), query)[:wide]
+
+    def seen(self, visibilities: Collection[int]) -> NDArray[np.int64] | None:
+        """Keys of all vectors of some visibilities; None: no copy of the index is kept."""
+        index = self._kept_index(room(self._connection))
+        return None if index is None else index.pks[self._seen_of(index, visibilities)]
+
+    def _seen_of(self, index: IndexCopy, visibilities: Collection[int]) -> NDArray[np.intp]:
+        """Places in the index."""
+        key = tuple(visibilities)
+        if key not in self._seen:
+            self._seen[key] = np.flatnonzero(_is_any(index.marks, visibilities))
+        return self._seen[key]
+
+    def _nearest_of_few(
+        self, index: IndexCopy, few: NDArray[np.intp], query: NDArray[np.float32], limit: int
+    ) -> list[int]:
+        """As ``nearest`` where a reader sees few of many: each is looked at twice, and fewer are
+        compared.
+        """
+        closely = OVERSAMPLING_OF_FEW * limit
+        run = (index.pks[few], index.packed[few], index.marks[few])
+        marks = np.unique(run[2]).tolist()
+        pks, packed = nearest_by_bits([run], query, LOOKED_AT_TWICE * closely, visibilities=marks)
+        keys, _ = _best(pks, -agreement(packed, query), closely)
+        return self.compared(keys.tolist(), query)
 
     def nearest_of_all(self, query: NDArray[np.float32], limit: int) -> list[int]:
         """As ``nearest``, from the canonical vectors alone and whoever may see them."""
@@ -139,7 +164,7 @@ class Vectors:
             return None
         width = index_bits(self._dimensions) // 8
         return self._held.index(
-            self._version, size * (width + 16), lambda: IndexCopy(*_whole(self._connection))
+            self._version, size * (width + 16), lambda: IndexCopy(*whole(self._connection))
         )
 
     def _nearest_held(
@@ -173,7 +198,7 @@ def entries(
     connection: sa.Connection,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
     """The whole index by ascending key: keys, bits (a row of bytes each), visibilities."""
-    pks, packed, marks = _whole(connection)
+    pks, packed, marks = whole(connection)
     order = np.argsort(pks, kind="stable")
     return pks[order], packed[order], marks[order]
 
@@ -272,56 +297,11 @@ def canonical(
     return found
 
 
-def _size(connection: sa.Connection) -> int:
-    """How many vectors the chunks of the index have room for."""
-    driver: Any = connection.connection.driver_connection
-    [(chunks,)] = driver.execute("SELECT count(*) FROM memory_vectors_chunks")
-    return int(chunks) * _CHUNK
-
-
-def _whole(connection: sa.Connection) -> Run:
-    width = index_bits(indexed_dimensions(connection)) // 8
-    none = (np.empty(0, np.int64), np.empty((0, width), np.uint8), np.empty(0, np.int64))
-    pks, packed, marks = (
-        np.concatenate(part) for part in zip(none, *runs(connection), strict=True)
-    )
-    return pks, packed, marks
-
-
 def _cut(index: IndexCopy) -> Iterator[Run]:
     """A copy in parts that fit a processor's cache."""
     for start in range(0, len(index.pks), _PART):
         part = slice(start, start + _PART)
         yield index.pks[part], index.packed[part], index.marks[part]
-
-
-# The layout of the chunks is vec0's own (its shadow tables); a test holds it against vec0's KNN.
-def runs(connection: sa.Connection) -> Iterator[Run]:
-    """The whole index in its order, a run of chunks at a time."""
-    width = index_bits(indexed_dimensions(connection)) // 8
-    driver: Any = connection.connection.driver_connection
-    found = driver.execute(
-        "SELECT c.validity, c.rowids, v.vectors, m.data FROM memory_vectors_chunks c"
-        " JOIN memory_vectors_vector_chunks00 v ON v.rowid = c.chunk_id"
-        " JOIN memory_vectors_metadatachunks00 m ON m.rowid = c.chunk_id ORDER BY c.chunk_id"
-    )
-    while run := found.fetchmany(_CHUNKS_PER_RUN):
-        validity, rowids, vectors, marks = (b"".join(part) for part in zip(*run, strict=True))
-        pks = np.frombuffer(rowids, "<i8")
-        packed = np.frombuffer(vectors, np.uint8).reshape(-1, width)
-        seen = np.frombuffer(marks, "<i8")
-        valid = _valid(validity)
-        if valid is None:
-            yield pks, packed, seen
-        else:
-            yield pks[valid], packed[valid], seen[valid]
-
-
-def _valid(validity: bytes) -> NDArray[np.bool_] | None:
-    """Which slots of some chunks are taken; None: all of them."""
-    if validity.count(_ALL_VALID) == len(validity):
-        return None
-    return np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").view(bool)
 
 
 def _kept(
