@@ -75,7 +75,7 @@ class View:
     def attributes(self, alias: str) -> str:
         """The attributes of a memory; of those that it won against, the visible ones alone."""
         won = (
-            "SELECT CASE WHEN count(*) THEN json_group_array(w.memory_id ORDER BY s.key) END"
+            "SELECT CASE WHEN count(*) THEN json_group_array(w.memory_id) END"
             f" FROM json_each({alias}.attributes, '$.supersedes') s"
             f" CROSS JOIN memories w ON w.memory_id = s.value"
             f" WHERE {_scope_condition(self.viewer, 'w')}"
