@@ -13,18 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from guides import ENVIRONMENTS, FILES, ROOT, run_python, snippets
 
-ROOT = Path(__file__).resolve().parents[2]
-FILES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
-FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 # The two commands of the README set up the very environment in which this runs.
 NOT_HERE = re.compile(r"^make |^git clone |^cd ")
 TOO_LONG_S = 120
-
-
-def blocks(path: Path) -> list[tuple[str, str]]:
-    text = path.read_text(encoding="utf-8")
-    return [(match["language"], match["body"]) for match in FENCE.finditer(text)]
 
 
 def commands(body: str) -> list[str]:
@@ -35,7 +28,12 @@ def commands(body: str) -> list[str]:
 
 def test_there_are_guides() -> None:
     assert len(FILES) > 3
-    assert all(blocks(path) for path in FILES)
+    assert all(snippets(path) for path in FILES)
+
+
+def test_every_snippet_has_an_environment_that_runs_it() -> None:
+    named = {each.environment for path in FILES for each in snippets(path)}
+    assert named == ENVIRONMENTS
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -49,13 +47,13 @@ def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     }
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MEMGRAPH_ROOT", environ["MEMGRAPH_ROOT"])
-    namespace: dict[str, object] = {"__name__": "__snippet__"}
-    script: list[str] = []
-    for language, body in blocks(path):
-        if language == "python":
-            exec(compile(body, str(path), "exec"), namespace)
-        elif language == "console":
-            script += commands(body)
+    run_python(path)
+    script = [
+        line
+        for each in snippets(path)
+        if (each.language, each.environment) == ("console", "")
+        for line in commands(each.body)
+    ]
     if not script:
         return
     done = subprocess.run(

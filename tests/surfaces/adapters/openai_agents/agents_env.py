@@ -9,7 +9,8 @@ from typing import Any
 
 from adapter_environments import needs
 
-needs("openai-agents", "agents")
+EXTRA = "openai-agents"
+needs(EXTRA, "agents")
 
 # Tests take the names of the SDK from here: they are there, or the line above has ended it.
 from agents import (  # noqa: E402  not before it is known to be installed
@@ -26,6 +27,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call  # no
 from memgraph import MemoryService, Orchestrator  # noqa: E402
 
 __all__ = [
+    "EXTRA",
     "QUIET",
     "FunctionTool",
     "Runner",
