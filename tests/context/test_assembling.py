@@ -1,0 +1,242 @@
+"""Candidates in, a context out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memgraph.context.assembling import Assembled, Candidate, Plan, assembled
+from memgraph.context.counting import Estimate
+from memgraph.context.fitting import CUT
+from memgraph.model.context import BlockFormat, Shares, Tier
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.values import Memory
+from memgraph.policy.block_format import LIST_TITLE
+from memgraph.policy.budget import token_cost
+
+MARK = "0123456789abcdef"
+COUNTER = Estimate()
+
+
+def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> Candidate:
+    """``number`` is its id and its time; ``fields``: of the candidate, and its importance."""
+    content = text or f"What is known by the number {number}."
+    memory = Memory.model_construct(
+        memory_id=f"fact_{number:04d}",
+        kind=MemoryKind.FACT,
+        type=MemoryType.FACT,
+        content=content,
+        importance=fields.pop("importance", 50),
+        status=MemoryStatus.ACTIVE,
+        sensitivity=Sensitivity.INTERNAL,
+        scope=tier.scope,
+        scope_id=None if tier is Tier.GLOBAL else "x",
+        item_id=None,
+        event_time=None,
+        created_at=1_000 * number,
+        tags=(),
+        attributes={},
+        content_hash=content,
+        token_cost=token_cost(content),
+    )
+    return Candidate(memory, tier, "manual", 1.0, **fields)
+
+
+def plan(budget: int = 2_000, **fields: Any) -> Plan:
+    given_ = {
+        "budget_tokens": budget,
+        "shares": Shares(),
+        "head_tail": 2,
+        "format": BlockFormat.LIST,
+        "max_items": 100,
+        "mark": MARK,
+    }
+    return Plan(**(given_ | fields))
+
+
+def numbers(found: Assembled, tier: Tier | None = None) -> list[int]:
+    return [int(each.memory_id[5:]) for each in found.items if tier in (None, each.tier)]
+
+
+def reasons(found: Assembled) -> dict[int, tuple[str, ...]]:
+    return {int(each.memory_id[5:]): each.reasons for each in found.items}
+
+
+def left_out(found: Assembled) -> dict[int, str]:
+    return {int(each.memory_id[5:]): each.reason for each in found.left_out}
+
+
+@st.composite
+def several(draw: st.DrawFn) -> list[Candidate]:
+    count = draw(st.integers(0, 30))
+    texts = st.text(min_size=1, max_size=300)
+    pairs = {}
+    for one, other in draw(st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=4)):
+        if one != other:
+            pairs[one], pairs[other] = f"fact_{other:04d}", f"fact_{one:04d}"
+    return [
+        candidate(
+            number,
+            draw(st.sampled_from(Tier)),
+            draw(texts),
+            importance=draw(st.integers(0, 100)),
+            recalled=draw(st.none() | st.just(number + 1)),
+            against=(pairs[number],) if number in pairs else (),
+        )
+        for number in range(count)
+    ]
+
+
+@settings(deadline=None)
+@given(
+    several(), st.integers(0, 1_500), st.sampled_from(BlockFormat), st.integers(1, 20), st.randoms()
+)
+def test_within_the_budget_complete_and_independent_of_order(
+    given_: list[Candidate],
+    budget: int,
+    form: BlockFormat,
+    most: int,
+    chance: random.Random,
+) -> None:
+    wanted = plan(budget, format=form, max_items=most)
+    found = assembled(given_, wanted, COUNTER)
+    assert found.token_cost == token_cost(found.text) <= budget
+    assert len(found.items) <= most
+    assert bool(found.items) == bool(found.text)
+    assert 0.0 <= found.compression_ratio <= 1.0
+    shown = [each.memory_id for each in found.items]
+    assert sorted([*shown, *(each.memory_id for each in found.left_out)]) == sorted(
+        each.memory.memory_id for each in given_
+    )
+    assert sum(each.chosen for each in found.tiers.values()) == len(shown)
+    chance.shuffle(given_)
+    assert assembled(given_, wanted, COUNTER) == found
+
+
+def test_a_budget_too_small_for_the_marks_gives_an_empty_text() -> None:
+    given_ = [candidate(1, Tier.TASK)]
+    found = assembled(given_, plan(30, format=BlockFormat.FENCED), COUNTER)
+    assert (found.text, found.items, found.token_cost) == ("", (), 0)
+    assert left_out(found) == {1: "too_large"}
+
+
+def test_nothing_gives_nothing() -> None:
+    found = assembled([], plan(), COUNTER)
+    assert (found.text, found.compression_ratio) == ("", 1.0)
+    assert found.tiers[Tier.TASK].share_tokens == 800
+
+
+def test_the_first_and_last_of_a_task_come_before_its_others_and_stand_in_time_order() -> None:
+    given_ = [candidate(at, Tier.TASK, importance=0) for at in range(10)]
+    given_ += [candidate(20, Tier.PROJECT)]
+    given_[5] = candidate(5, Tier.TASK, importance=100, recalled=1)
+    room_for_five = 5 * token_cost("- What is known by the number 0.") + token_cost(LIST_TITLE)
+    found = assembled(given_[:10], plan(room_for_five), COUNTER)
+    assert numbers(found) == [0, 1, 5, 8, 9]
+    assert reasons(found) == {
+        0: ("head",),
+        1: ("head",),
+        5: ("recall:1",),
+        8: ("tail",),
+        9: ("tail",),
+    }
+    assert numbers(assembled(given_, plan(), COUNTER)) == [*range(10), 20]
+
+
+def test_an_only_item_is_head_and_tail() -> None:
+    assert reasons(assembled([candidate(1, Tier.TASK)], plan(), COUNTER)) == {1: ("head", "tail")}
+    without = assembled([candidate(1, Tier.TASK)], plan(head_tail=0), COUNTER)
+    assert reasons(without) == {1: ("importance",)}
+
+
+def test_within_a_tier_relevance_and_importance_count_by_their_ranks() -> None:
+    given_ = [
+        candidate(1, Tier.PROJECT, importance=10, recalled=1),
+        candidate(2, Tier.PROJECT, importance=90),
+        candidate(3, Tier.PROJECT, importance=95, recalled=2),
+        candidate(4, Tier.PROJECT, importance=5),
+    ]
+    found = assembled(given_, plan(), COUNTER)
+    assert numbers(found) == [3, 1, 2, 4]
+    assert reasons(found)[2] == ("importance",)
+
+
+def test_a_text_that_is_too_long_loses_its_middle() -> None:
+    text = "beginning " + "middle " * 3_000 + "end."
+    found = assembled([candidate(1, Tier.PROJECT, text)], plan(400), COUNTER)
+    [item] = found.items
+    assert item.shortened
+    beginning, end = item.text.split(CUT)
+    assert beginning.startswith("beginning middle")
+    assert end.endswith("middle end.")
+    assert found.token_cost <= 400
+    assert found.compression_ratio < 0.1
+
+
+def test_equal_texts_are_shown_once_nearest_to_the_task() -> None:
+    given_ = [candidate(at, tier, "The same.") for at, tier in enumerate(reversed(Tier))]
+    found = assembled(given_, plan(), COUNTER)
+    assert numbers(found) == [2]
+    assert left_out(found) == {0: "duplicate", 1: "duplicate"}
+
+
+def test_a_tier_without_a_share_is_not_considered() -> None:
+    given_ = [candidate(at, tier) for at, tier in enumerate(Tier)]
+    shares = Shares(task=1.0, project=0.0, everywhere=0.0)
+    found = assembled(given_, plan(shares=shares), COUNTER)
+    assert numbers(found) == [0]
+    assert found.left_out_count == 0
+
+
+def test_of_many_the_best_are_taken_in_turns() -> None:
+    given_ = [
+        candidate(10 * place + at, tier) for place, tier in enumerate(Tier) for at in range(9)
+    ]
+    found = assembled(given_, plan(max_items=5), COUNTER)
+    assert [len(numbers(found, tier)) for tier in Tier] == [2, 2, 1]
+    assert set(left_out(found).values()) == {"max_items"}
+
+
+def test_both_sides_of_an_open_contradiction_or_none() -> None:
+    long = "A thing that was said by someone about something else. " * 4
+    one = token_cost(f"- 1 {long}")
+    given_ = [
+        candidate(1, Tier.PROJECT, f"1 {long}", recalled=2, against=("fact_0002",)),
+        candidate(2, Tier.GLOBAL, f"2 {long}", beside="fact_0001", against=("fact_0001",)),
+        candidate(3, Tier.GLOBAL, "Short."),
+        candidate(4, Tier.PROJECT, f"4 {long}", recalled=1),
+    ]
+    found = assembled(given_, plan(2_000), COUNTER)
+    assert sorted(numbers(found)) == [1, 2, 3, 4]
+    assert reasons(found)[2] == ("beside:fact_0001",)
+    almost = assembled(given_, plan(3 * one), COUNTER)
+    assert sorted(numbers(almost)) == [3, 4]
+    assert left_out(almost) == {1: "over_budget", 2: "over_budget"}
+
+
+class Jumpy:
+    """A counter for which a text costs more than its lines do together."""
+
+    name = "estimate"
+
+    def count(self, text: str) -> int:
+        return token_cost(text) + 5 * max(text.count("\n") - 2, 0)
+
+
+def test_the_whole_text_is_counted_and_the_last_go_until_it_fits() -> None:
+    given_ = [candidate(at, Tier.PROJECT, recalled=at + 1) for at in range(20)]
+    found = assembled(given_, plan(120), Jumpy())
+    assert found.token_cost == Jumpy().count(found.text) <= 120
+    whole = numbers(assembled(given_, plan(120), COUNTER))
+    assert 0 < len(found.items) < len(whole)
+    assert numbers(found) == whole[: len(found.items)]
+
+
+def test_only_the_best_of_what_was_left_out_are_listed() -> None:
+    given_: Sequence[Candidate] = [candidate(at, Tier.PROJECT) for at in range(300)]
+    found = assembled(given_, plan(0), COUNTER)
+    assert (len(found.left_out), found.left_out_count) == (200, 300)
