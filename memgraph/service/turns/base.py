@@ -18,7 +18,7 @@ from memgraph.model.values import Change, Outcome, validated
 from memgraph.policy.scope import Viewer
 from memgraph.service.denials import tell_denial
 from memgraph.service.turns.capturing import Capture, Captures, Turn
-from memgraph.service.turns.lanes import Lane, LaneError
+from memgraph.service.turns.lanes import Gate, Lane, LaneError
 from memgraph.service.turns.places import Place
 from memgraph.service.turns.showing import Showing
 from memgraph.service.turns.storing import StoringHandle
@@ -33,6 +33,8 @@ MAX_ASIDE = 2_000
 MAX_WRITES = 200
 MAX_CONTEXTS = 256
 CONTEXT_THREADS = 2
+# Of all hooks of the process together.
+CONTEXTS_AT_ONCE = Gate(2)
 PATIENCE_S = 5.0
 
 
@@ -66,7 +68,9 @@ class Host:
             orchestrator=name,
         )
         self._aside = Lane("aside", threads=1, waiting=MAX_ASIDE, keeps=True)
-        self._contexts = Lane("contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS)
+        self._contexts = Lane(
+            "contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS, gate=CONTEXTS_AT_ONCE
+        )
         self._writes = Lane("writes", threads=1, waiting=MAX_WRITES, keeps=True)
         self._ending = threading.Event()
         self._conditions = Conditions(log, self._aside)

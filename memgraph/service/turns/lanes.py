@@ -18,6 +18,48 @@ T = TypeVar("T")
 IDLE_S = 30.0
 
 
+class Gate:
+    """Lets a few pieces of work of a whole process run at a time, in the order of their coming.
+
+    Python runs one thread at a time: with many at work each takes as long as all of them, and what
+    is short waits behind what is long. Work that nobody waits for any more has left the gate.
+
+    Args:
+        places: so many at a time.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._lock = threading.Lock()
+        self._inside: set[Ticket[Any]] = set()
+        self._queue: deque[tuple[Ticket[Any], threading.Event]] = deque()
+
+    def enter(self, ticket: Ticket[Any]) -> None:
+        """Wait for a place, as long as somebody waits for the work."""
+        with self._lock:
+            if len(self._inside) < self._places:
+                self._inside.add(ticket)
+                return
+            turn = threading.Event()
+            self._queue.append((ticket, turn))
+        turn.wait()
+
+    def leave(self, ticket: Ticket[Any]) -> None:
+        """The work is done, or given up, also while it waits for its place; once or twice."""
+        with self._lock:
+            self._inside.discard(ticket)
+            waiting = deque[tuple[Ticket[Any], threading.Event]]()
+            for each, turn in self._queue:
+                if each.abandoned:
+                    turn.set()
+                elif len(self._inside) < self._places:
+                    self._inside.add(each)
+                    turn.set()
+                else:
+                    waiting.append((each, turn))
+            self._queue = waiting
+
+
 class LaneError(Exception):
     """Why a lane has no answer; never leaves the hooks, which make a warning of its ``code``."""
 
@@ -43,8 +85,11 @@ class TooLate(LaneError):
 class Ticket(Generic[T]):
     """Work that was handed to a lane."""
 
-    def __init__(self, work: Callable[[], T], *, keeps: bool) -> None:
+    def __init__(
+        self, work: Callable[[], T], *, keeps: bool = False, gate: Gate | None = None
+    ) -> None:
         self._work = work
+        self._gate = gate
         self._keeps = keeps
         self._future: Future[T] = Future()
         # Nobody waits for it any more; read by the lane, which counts such threads as lost.
@@ -68,12 +113,24 @@ class Ticket(Generic[T]):
                 # The work's own timeout, or it came to its end just now.
                 return self._future.result()
             self.abandoned = not self._keeps
+            if self._gate is not None and self.abandoned:
+                self._gate.leave(self)
             raise TooLate("the memory did not answer in time") from None
         except CancelledError:
             raise LaneClosed("these hooks were closed") from None
 
     def run(self) -> None:
         """Do the work, in a thread of the lane; what it raises is for whoever asks for it."""
+        if self._gate is None:
+            self._run()
+            return
+        self._gate.enter(self)
+        try:
+            self._run()
+        finally:
+            self._gate.leave(self)
+
+    def _run(self) -> None:
         if self.abandoned or not self._future.set_running_or_notify_cancel():
             return
         try:
@@ -97,13 +154,23 @@ class Lane:
         threads: at most so many; with one, work is done in the order in which it came.
         waiting: at most so much work that has not begun.
         keeps: work is done even when nobody waits for it any more.
+        gate: what all its work goes through, with that of other lanes.
     """
 
-    def __init__(self, name: str, *, threads: int, waiting: int, keeps: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        threads: int,
+        waiting: int,
+        keeps: bool = False,
+        gate: Gate | None = None,
+    ) -> None:
         self._name = name
         self._threads = threads
         self._waiting = waiting
         self._keeps = keeps
+        self._gate = gate
         self._queue: deque[Ticket[Any]] = deque()
         self._changed = threading.Condition()
         self._alive = 0
@@ -118,7 +185,7 @@ class Lane:
             LaneFull: too much waits, or every thread is at work that has been given up.
             LaneClosed: the lane was closed.
         """
-        ticket = Ticket(work, keeps=self._keeps)
+        ticket = Ticket(work, keeps=self._keeps, gate=self._gate)
         with self._changed:
             if self._closed:
                 raise LaneClosed("these hooks were closed")
