@@ -48,8 +48,10 @@ def render(
             headings.
 
     Raises:
-        InvalidInput: not a mark.
+        InvalidInput: not a mark, or not a format.
     """
+    if format not in tuple(BlockFormat):
+        raise InvalidInput(f"a format is one of: {', '.join(BlockFormat)}", field="format")
     if not _MARK.fullmatch(mark):
         raise InvalidInput(f"a mark is {MARK_DIGITS} hexadecimal digits", field="mark")
     if not lines and insight is None:
@@ -57,11 +59,11 @@ def render(
     last = () if insight is None else (insight,)
     rendered = "".join(render_line(each, format) for each in lines)
     closing = "".join(render_line(each, format) for each in last)
-    if format is BlockFormat.FENCED:
+    if format == BlockFormat.FENCED:
         return f"{FENCE_INTRO}\n<data-{mark}>\n{rendered}{closing}</data-{mark}>\n"
     title, heading = (
         (LIST_TITLE, LIST_INSIGHT)
-        if format is BlockFormat.LIST
+        if format == BlockFormat.LIST
         else (SECTION_TITLE, SECTION_INSIGHT)
     )
     parts = [f"{head}\n{body}" for head, body in ((title, rendered), (heading, closing)) if body]
@@ -73,9 +75,9 @@ def render_line(
     format: BlockFormat,  # noqa: A002  as in render
 ) -> str:
     """One memory as it stands in a block: one line, its newline with it."""
-    if format is BlockFormat.LIST:
+    if format == BlockFormat.LIST:
         return f"- {one_line(line.text)}\n"
-    if format is BlockFormat.SECTIONS:
+    if format == BlockFormat.SECTIONS:
         return f"- {one_line(line.text)} [{one_line(line.memory_id)}]\n"
     record = {
         "id": cleaned(line.memory_id),

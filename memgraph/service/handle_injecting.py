@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memgraph.errors import AccessDenied
 from memgraph.model.context import BlockFormat, ContextBlock
 from memgraph.model.enums import MemoryKind
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import validated
+from memgraph.policy.scope import narrow
+from memgraph.service.denials import tell_denial
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.reading import members
 
@@ -24,6 +27,7 @@ class InjectingHandle(ReadingHandle):
         exclude_session_id: str | None = None,
         include_insight: bool = True,
         kinds: Sequence[MemoryKind | str] = (MemoryKind.FACT,),
+        agent_id: str | None = None,
     ) -> ContextBlock:
         """The block of memories to put before a message, and what stands in it.
 
@@ -38,9 +42,12 @@ class InjectingHandle(ReadingHandle):
                 agent has before its eyes.
             include_insight: whether the latest weekly reflection comes with them.
             kinds: of memories that may be put in; an empty one leaves nothing out.
+            agent_id: whose prompt it is: of other agents' own memories none is put in. None: those
+                that the handle may see.
 
         Raises:
             InvalidInput: an argument is out of range.
+            AccessDenied: the handle sees another agent's memories alone; it is logged.
         """
         from memgraph.service.context.injecting import context_for
 
@@ -54,10 +61,16 @@ class InjectingHandle(ReadingHandle):
                     "top_n": chosen.facts if limit is None else limit,
                     "kinds": tuple(kinds),
                     "exclude_session_id": exclude_session_id,
+                    "agent_id": agent_id,
                 },
             )
+            try:
+                viewer = narrow(self.viewer, agent_id=agent_id)
+            except AccessDenied:
+                tell_denial(opened, actor=self.actor, field="agent_id", asked=agent_id)
+                raise
             block, receipt = context_for(
-                opened, self.viewer, request, format=form, include_insight=include_insight
+                opened, viewer, request, format=form, include_insight=include_insight
             )
             enough = opened.receipts.add(receipt)
             if form is not BlockFormat.FENCED:

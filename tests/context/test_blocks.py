@@ -296,3 +296,12 @@ def test_another_mark_changes_the_marks_alone() -> None:
 def test_a_mark_is_sixteen_digits(mark: str) -> None:
     with pytest.raises(InvalidInput):
         render([line("x")], BlockFormat.FENCED, mark=mark)
+
+
+def test_a_format_by_its_name() -> None:
+    for form in BlockFormat:
+        plain: Any = form.value
+        assert render([line("x")], plain, mark=MARK) == render([line("x")], form, mark=MARK)
+    unknown: Any = "html"
+    with pytest.raises(InvalidInput):
+        render([line("x")], unknown, mark=MARK)

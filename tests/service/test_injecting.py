@@ -13,7 +13,7 @@ import pytest
 from memgraph import MemoryKind, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.consolidation.echo_filter import Remainder
-from memgraph.errors import InvalidInput
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.ids import CountingIds, UlidSource
 from memgraph.model.context import BlockFormat, ContextBlock
 from memgraph.model.conversation import UserTurn
@@ -161,6 +161,22 @@ def test_what_the_viewer_may_not_see_is_in_no_block(service: MemoryService) -> N
     assert set(re.findall(r"canar\w+ \d", text)) == {"canary 1", "canaries 1"}
 
 
+def test_a_prompt_of_one_agent_holds_nothing_of_another(service: MemoryService) -> None:
+    orc = service.orchestrator("o", create=True)
+    shared = orc.remember("The harbour closes at nine.")
+    own = orc.remember("The harbour is mine.", agent_id="a")
+    others = [orc.remember("The harbour is not his.", agent_id="b"), reflect(orc, agent_id="b")]
+    for form in BlockFormat:
+        block = orc.get_context(ASKED, agent_id="a", format=form, limit=50)
+        assert set(block.memory_ids) == {shared, own}
+        assert "not his" not in block.text
+    assert set(orc.get_context(ASKED, limit=50).memory_ids) == {shared, own, *others}
+    bound = service.orchestrator("o", viewer=Viewer(agent_id="b"))
+    with pytest.raises(AccessDenied):
+        bound.get_context(ASKED, agent_id="a")
+    assert '"access.denied"' in service.paths("o").log_file.read_text()
+
+
 def test_a_retracted_reflection_is_gone_from_the_next_block(orc: Orchestrator) -> None:
     reflection = reflect(orc)
     assert orc.get_context(ASKED).memory_ids == (reflection,)
@@ -209,6 +225,7 @@ def test_nobody_can_know_a_mark_before(service: MemoryService) -> None:
         {"format": "html"},
         {"kinds": ("opinion",)},
         {"exclude_session_id": ""},
+        {"agent_id": ""},
         {"prompt": "\ud800"},
         {"prompt": "a\x00b"},
         {"prompt": 7},

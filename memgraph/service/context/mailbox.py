@@ -23,8 +23,9 @@ class Mailboxes:
 
         A request that makes another for the same key within its turn would wait for itself.
         """
-        mine = self._arrive(key)
+        mine = threading.Event()
         try:
+            self._arrive(key, mine)
             mine.wait()
             yield
         finally:
@@ -35,23 +36,22 @@ class Mailboxes:
         with self._lock:
             return len(self._queues.get(key, ()))
 
-    def _arrive(self, key: Hashable) -> threading.Event:
-        mine = threading.Event()
+    def _arrive(self, key: Hashable, mine: threading.Event) -> None:
         with self._lock:
             queue = self._queues.setdefault(key, deque())
             queue.append(mine)
             queue[0].set()
-        return mine
 
     def _leave(self, key: Hashable, mine: threading.Event) -> None:
         with self._lock:
-            queue = self._queues[key]
-            # Who was interrupted while waiting stands further back.
-            queue.remove(mine)
+            queue = self._queues.get(key, deque())
+            # Who was interrupted may stand further back, or nowhere yet.
+            if mine in queue:
+                queue.remove(mine)
             if queue:
                 queue[0].set()
             else:
-                del self._queues[key]
+                self._queues.pop(key, None)
 
 
 _by_owner: WeakKeyDictionary[object, Mailboxes] = WeakKeyDictionary()
