@@ -106,17 +106,17 @@ def times() -> st.SearchStrategy[str]:
 
 
 @st.composite
-def items(draw: st.DrawFn, of: st.SearchStrategy[str] | None = None) -> ContextItem:
-    """Any item, with an id out of ``of``."""
+def items(draw: st.DrawFn, payload: st.SearchStrategy[dict[str, Any]] | None = None) -> ContextItem:
+    """Any item; ``payload`` narrows what it holds."""
     return item(
-        draw(ids() if of is None else of),
+        draw(ids()),
         kind=draw(st.sampled_from(KINDS) | texts()),
         source=draw(st.sampled_from(["project/web", "task/t/s", "global"]) | texts()),
         timestamp=draw(times()),
         tags=tuple(draw(st.lists(st.sampled_from(["a", "b", *HOSTILE[:8]]), max_size=3))),
         importance=draw(weights()),
         token_cost=draw(st.none() | st.sampled_from([0, 1, 10_000_000]) | st.integers(0, 500)),
-        payload=draw(payloads()),
+        payload=draw(payloads() if payload is None else payload),
     )
 
 

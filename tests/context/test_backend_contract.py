@@ -387,7 +387,7 @@ def handle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Orchestrator]:
 def test_both_backends_answer_every_question_alike(handle: Orchestrator) -> None:
     fresh = iter(range(1_000))
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(
         st.lists(items(), max_size=6),
         st.lists(filters(), min_size=1, max_size=6),

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from item_worlds import item, items
 
@@ -52,6 +52,7 @@ def as_stored(given: MemoryInput, **fields: Any) -> Memory:
     )
 
 
+@settings(max_examples=60)
 @given(items(), st.sampled_from(Tier))
 def test_an_item_comes_back_as_it_went(one: ContextItem, tier: Tier) -> None:
     stored = memory_input_of(checked(one), tier, PLACES[tier])
@@ -59,6 +60,7 @@ def test_an_item_comes_back_as_it_went(one: ContextItem, tier: Tier) -> None:
     assert equal(item_of(as_stored(stored)), one)
 
 
+@settings(max_examples=60)
 @given(items())
 def test_an_items_text_is_stored_once(one: ContextItem) -> None:
     stored = memory_input_of(one, Tier.PROJECT, "web")
