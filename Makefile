@@ -6,7 +6,8 @@ RUNTIME := .venv/.runtime
 STAMP := .venv/.dev
 # openai-agents and litellm need different versions of openai: its adapter has an environment, too.
 AGENTS := .venv/adapters/openai-agents
-AGENTS_TESTS := tests/surfaces/adapters/openai_agents
+# There litellm is really missing.
+AGENTS_TESTS := tests/surfaces/adapters/openai_agents tests/providers/test_litellm_missing.py
 
 .PHONY: demo orchestrator test lint types types-adapters layers migrations unit adapters format clean
 
@@ -29,7 +30,7 @@ $(STAMP): $(RUNTIME)
 	touch $(STAMP)
 
 $(AGENTS)/.made: pyproject.toml constraints-openai-agents.txt
-	$(PYTHON) -m venv --clear $(AGENTS)
+	$(PYTHON) -m venv $(AGENTS)
 	$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check \
 	    --constraint constraints-openai-agents.txt --editable '.[openai-agents]' \
 	    hypothesis pytest pytest-socket
