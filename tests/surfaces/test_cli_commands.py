@@ -33,6 +33,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     """Arguments with which each command succeeds."""
     one, other, edge = make()
     third = cli.remember("The shop sells bread.")
+    noted = cli.remember("The oven is slow.", "--scope", "session", "--scope-id", "t1")
     cli.remember("Ada Okafor bakes with Nora Quill.")
     backup = str(folder / "orc-1.backup")
     labels = folder / "labels"
@@ -61,6 +62,11 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "correct": ["correct", "orc-1", one, "The shop closes at 21:00.", "--reason", "asked"],
         "confirm": ["confirm", "orc-1", third],
         "retract": ["retract", "orc-1", third, "--reason", "wrong"],
+        "promote": [
+            *("promote", "orc-1", noted, "--session", "t1"),
+            *("--to", "project", "--project-id", "web"),
+        ],
+        "tier": ["tier", "orc-1", "--project", "web"],
         "fading": ["fading", "orc-1"],
         "reflection": ["reflection", "orc-1"],
         "list": ["list", "orc-1"],

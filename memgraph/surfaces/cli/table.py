@@ -30,6 +30,8 @@ COMMANDS: dict[str, Listed] = {
     "correct": Listed(f"{_HERE}.writing", "Replace what a memory says by a new one."),
     "confirm": Listed(f"{_HERE}.writing", "Protect a memory: full confidence, no decay."),
     "retract": Listed(f"{_HERE}.writing", "Take a memory back, or restore it."),
+    "promote": Listed(f"{_HERE}.tiers", "Make a task's memory its project's, or everybody's."),
+    "tier": Listed(f"{_HERE}.tiers", "List what a task, a project or everybody holds."),
     "fading": Listed(f"{_HERE}.fading", "Show what will fade unless someone asks for it."),
     "reflection": Listed(f"{_HERE}.fading", "Print the latest reflection on the week."),
     "list": Listed(f"{_HERE}.reading", "List memories, newest first."),
