@@ -269,8 +269,14 @@ class Writer:
         turns = {(one.session_id, one.turn_id) for one in identities if isinstance(one, Turn)}
         known: dict[Identity | Turn, str] = {}
         known.update(memories.same_turns(connection, turns, view).items())
-        hashes = {one[0] for one in identities if one is not None and not isinstance(one, Turn)}
-        for row in memories.same_content(connection, sorted(hashes), view, at=at):
+        texts = [one for one in identities if one is not None and not isinstance(one, Turn)]
+        unnamed = sorted({each[0] for each in texts if each[-1] is None})
+        named = sorted({each[0] for each in texts if each[-1] is not None})
+        item_ids = sorted({each[-1] for each in texts if each[-1] is not None})
+        for row in (
+            *memories.same_content(connection, unnamed, view, at=at),
+            *memories.same_content(connection, named, view, item_ids=item_ids, at=at),
+        ):
             known.setdefault(identity_of(row.content_hash, row), row.memory_id)
         return known
 

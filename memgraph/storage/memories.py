@@ -39,8 +39,14 @@ _memory_values = itemgetter(*_COLUMNS)
 _status_values = itemgetter(*_STATUS_COLUMNS)
 _SAME_CONTENT = (
     "SELECT memory_id, content_hash, kind, type, scope, scope_id, sensitivity, agent_id, item_id"
-    " FROM memories WHERE content_hash IN (SELECT value FROM json_each(?)) AND status = 'active'"
-    " AND kind <> 'episode' AND (valid_until IS NULL OR valid_until > ?) ORDER BY pk"
+    " FROM memories WHERE {hash} IN (SELECT value FROM json_each(?)) AND {item}"
+    " AND status = 'active' AND kind <> 'episode'"
+    " AND (valid_until IS NULL OR valid_until > ?) ORDER BY pk"
+)
+_SAME_UNNAMED = _SAME_CONTENT.format(hash="content_hash", item="item_id IS NULL")
+# Thousands of items may say the same; few have the same name. "+" keeps to the index of names.
+_SAME_NAMED = _SAME_CONTENT.format(
+    hash="+content_hash", item="item_id IN (SELECT value FROM json_each(?))"
 )
 
 
@@ -100,16 +106,29 @@ def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str
 
 
 def same_content(
-    connection: sa.Connection, hashes: Sequence[str], view: View | None = None, *, at: int
+    connection: sa.Connection,
+    hashes: Sequence[str],
+    view: View | None = None,
+    *,
+    item_ids: Sequence[str] | None = None,
+    at: int,
 ) -> list[sa.Row[Any]]:
     """Active memories but turns whose content hash is one of ``hashes``, oldest first.
 
     Enums are given by value; ``view`` None: all of them. What is valid no more ``at`` that time
     is not among them: it says nothing of now.
+
+    Args:
+        item_ids: memories with one of these; None: those without any.
     """
     if not hashes:
         return []
-    found = list(connection.exec_driver_sql(_SAME_CONTENT, (json.dumps(list(hashes)), at)))
+    given = (json.dumps(list(hashes)),)
+    if item_ids is None:
+        found = list(connection.exec_driver_sql(_SAME_UNNAMED, (*given, at)))
+    else:
+        named = (*given, json.dumps(list(item_ids)), at)
+        found = list(connection.exec_driver_sql(_SAME_NAMED, named))
     if view is None:
         return found
     seen = existing_ids(connection, [row.memory_id for row in found], view)

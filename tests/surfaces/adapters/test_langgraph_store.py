@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.service.context.namespaces import NamespaceHandle
-from memgraph.storage import namespace_queries
+from memgraph.storage import memories, namespace_queries
 from memgraph.surfaces.adapters.langgraph import MemgraphStore
 
 USER = ("users", "alice")
@@ -488,3 +488,23 @@ def test_an_item_is_one_look_at_the_index(orc: Orchestrator, service: MemoryServ
     assert all("ix_memories_item_id" in plan for plan in plans)
     assert not any("SCAN memories" in plan or "SCAN m " in plan for plan in plans)
     assert not any("content" in each for each in asked[2:])
+
+
+def test_many_items_that_say_the_same_are_not_read_for_one_more(
+    orc: Orchestrator, store: MemgraphStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.batch([PutOp(USER, str(at), {"done": False}) for at in range(50)])
+    asked: list[Sequence[str]] = []
+    existing = memories.existing_ids
+
+    def counted(connection: Any, ids: Sequence[str], *rest: Any) -> set[str]:
+        asked.append(ids)
+        return existing(connection, ids, *rest)
+
+    monkeypatch.setattr(memories, "existing_ids", counted)
+    store.put(USER, "one more", {"done": False})
+    store.put(USER, "1", {"done": False}, index=False)
+    assert max(map(len, asked)) <= 2
+    # The same text without a name is a memory of its own.
+    assert orc.remember('{"done": false}') != orc.remember('{"done": false}', item_id="mine")
+    assert len(orc.list_memories(limit=100)) == 53
