@@ -1,0 +1,303 @@
+"""Contexts for tasks, built from one orchestrator's memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import ContextAssembler, MemoryService, Sensitivity
+from memgraph.context.counting import Counters
+from memgraph.errors import AccessDenied, InvalidInput, OrchestratorMissing
+from memgraph.model.context import (
+    AgentProfile,
+    BlockFormat,
+    ContextRequest,
+    Shares,
+    Task,
+    Tier,
+)
+from memgraph.policy.budget import token_cost
+from memgraph.policy.scope import Viewer
+from tests.working import working
+
+NAME = "orc"
+TASK = Task(task_id="t1", project_id="web")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[MemoryService]:
+    with working(tmp_path) as made:
+        made.create(NAME)
+        yield made
+
+
+def assembler(service: MemoryService, **fields: Any) -> ContextAssembler:
+    return ContextAssembler(service, NAME, confirmation_callback=lambda _question: True, **fields)
+
+
+def remember(service: MemoryService, text: str, place: str = "global", **fields: Any) -> str:
+    """``place``: ``global``, ``task:<id>`` or ``project:<id>``."""
+    kind, _, scope_id = place.partition(":")
+    scope = {"task": "session"}.get(kind, kind)
+    viewer = Viewer(
+        clearance=Sensitivity.RESTRICTED,
+        project_ids=frozenset({scope_id or "-"}),
+        session_ids=frozenset({scope_id or "-"}),
+    )
+    handle = service.orchestrator(NAME, viewer=viewer)
+    return handle.remember(text, scope=scope, scope_id=scope_id or None, **fields)
+
+
+def receipt(service: MemoryService, receipt_id: str) -> tuple[dict[str, Any], list[str]]:
+    with service.opened(NAME) as opened:
+        opened.receipts.flush()
+        with opened.database.read() as connection:
+            [(asked,)] = connection.exec_driver_sql(
+                "SELECT request FROM recalls WHERE recall_id = ?", (receipt_id,)
+            )
+            items = connection.exec_driver_sql(
+                "SELECT memory_id FROM recall_items WHERE recall_id = ? ORDER BY rank",
+                (receipt_id,),
+            )
+            return json.loads(asked), [one for (one,) in items]
+
+
+def test_a_context_holds_what_the_task_its_project_and_everybody_know(
+    service: MemoryService,
+) -> None:
+    building = assembler(service)
+    building.task_store("t1").add_reasoning("The parser stumbles over tabs.", "plan")
+    building.project_store("web").add_decision("The shop runs in containers.")
+    building.global_store().add_preference("Answers are short.", "style")
+    service.orchestrator(NAME).embed_pending()
+    found = building.build_context(TASK, query="parser")
+    assert [each.tier for each in found.items] == [Tier.TASK, Tier.PROJECT, Tier.GLOBAL]
+    assert [each.item.kind for each in found.items] == ["reasoning", "decision", "preference"]
+    assert found.items[0].reasons == ("head", "tail", "recall:1")
+    assert all(each.text in found.text for each in found.items)
+    assert found.token_cost == token_cost(found.text) <= found.budget_tokens == 2_000
+    assert (found.counter, found.degraded, found.summary) == ("estimate", (), None)
+    assert found.model_dump(mode="json")["tiers"]["task"]["chosen"] == 1
+
+
+@pytest.mark.parametrize("query", ["", "canary secret"])
+def test_nothing_of_another_task_project_agent_or_level_gets_in(
+    service: MemoryService, query: str
+) -> None:
+    for number, place in enumerate(["task:t2", "project:shop", "task:web", "project:t1"]):
+        remember(service, f"canary secret {number}", place, importance=100)
+    remember(service, "canary secret level", sensitivity="Confidential", importance=100)
+    remember(service, "canary secret level", "task:t1", sensitivity="Restricted")
+    remember(service, "canary secret level", "project:web", sensitivity="Confidential")
+    remember(service, "canary secret agent", agent_id="other")
+    seen = remember(service, "The canary secret that may be seen", agent_id="mine")
+    building = assembler(service, profile=AgentProfile(name="p", agent_id="mine"))
+    found = building.build_context(TASK, query=query)
+    assert found.memory_ids == (seen,)
+    assert found.left_out_count == 0
+    assert "canary" not in building.build_context(None, query=query, kinds=("episode",)).text
+
+
+def test_no_task_sees_what_belongs_to_none(service: MemoryService) -> None:
+    remember(service, "Of a task", "task:t1")
+    remember(service, "Of a project", "project:web")
+    everybody = remember(service, "Of everybody")
+    building = assembler(service)
+    assert building.build_context(None).memory_ids == (everybody,)
+    assert len(building.build_context("t1").items) == 2
+    named = Task(task_id="t1", metadata={"project_id": "web"})
+    assert len(building.build_context(named).items) == 3
+
+
+def test_turns_of_other_conversations_are_recalled_and_this_one_is_left_out(
+    service: MemoryService,
+) -> None:
+    handle = service.orchestrator(NAME)
+    other = handle.save_episode("Dana wrote the parser", session_id="c1", source_role="user")
+    handle.save_episode("Who wrote the parser?", session_id="c2", source_role="user")
+    found = assembler(service).build_context(
+        TASK, query="who wrote the parser", exclude_session_id="c2"
+    )
+    assert found.memory_ids == (other,)
+
+
+def test_both_sides_of_a_contradiction_come_though_one_was_asked_for(
+    service: MemoryService,
+) -> None:
+    one = remember(service, "The port of the shop is 80", "project:web")
+    other = remember(service, "Quite another number: 8080", "project:web", importance=0)
+    viewer = Viewer(project_ids=frozenset({"web"}))
+    service.orchestrator(NAME, viewer=viewer).relate(one, "Contradicts", other)
+    for number in range(30):
+        remember(service, f"Filler about ducks {number}", "project:web", importance=60)
+    found = assembler(service).build_context(TASK, query="port of the shop", max_items=3)
+    assert {one, other} <= set(found.memory_ids)
+
+
+def test_the_receipt_names_exactly_the_items_and_whom_they_were_for(
+    service: MemoryService,
+) -> None:
+    for number in range(30):
+        remember(service, f"The parser fails on line {number}", "task:t1")
+    found = assembler(service).build_context(
+        TASK, query="parser line 7", budget_tokens=400, conversation_id="c", step_id="s"
+    )
+    asked, items = receipt(service, found.receipt_id)
+    assert items == list(found.memory_ids)
+    assert 0 < len(items) < 30
+    assert found.left_out_count == 30 - len(items)
+    assert asked["purpose"] == "build_context"
+    assert (asked["task_id"], asked["project_id"]) == ("t1", "web")
+    assert (asked["conversation_id"], asked["step_id"]) == ("c", "s")
+    assert asked["sha256"] == hashlib.sha256(found.text.encode()).hexdigest()
+
+
+def test_the_request_wins_over_the_profile_and_the_profile_over_the_settings(
+    service: MemoryService,
+) -> None:
+    remember(service, "Something")
+    plain = assembler(service).build_context(TASK)
+    assert (plain.budget_tokens, plain.format) == (2_000, BlockFormat.FENCED)
+    profile = AgentProfile(
+        name="p", budget_tokens=300, format=BlockFormat.LIST, shares=Shares(task=1.0)
+    )
+    building = assembler(service, profile=profile)
+    of_profile = building.build_context(TASK)
+    assert (of_profile.budget_tokens, of_profile.format) == (300, BlockFormat.LIST)
+    request = ContextRequest(budget_tokens=200)
+    asked = building.build_context(TASK, request, format="sections")
+    assert (asked.budget_tokens, asked.format) == (200, BlockFormat.SECTIONS)
+    assert building.build_context(TASK, budget_tokens=0).text == ""
+
+
+def test_a_task_that_is_closed_leaves_nothing_behind(service: MemoryService) -> None:
+    building = assembler(service)
+    building.task_store("t1").add_reasoning("A thought", "plan")
+    remember(service, "For few eyes", "task:t1", sensitivity="Restricted")
+    kept = building.task_store("t2").add_reasoning("A thought", "plan")
+    assert building.cleanup_task("t1") == 2
+    assert building.cleanup_task("t1") == 0
+    assert building.build_context("t1").items == ()
+    assert building.task_store("t2").backend.get(kept.context_item_id) == kept
+    with service.opened(NAME) as opened, opened.database.read() as connection:
+        told = connection.exec_driver_sql(
+            "SELECT h.reason, h.actor FROM memory_status h WHERE h.status = 'retracted'"
+        )
+        assert set(told) == {("task_closed", "orchestrator")}
+
+
+def test_what_was_promoted_is_shown_once_while_the_task_lasts(service: MemoryService) -> None:
+    building = assembler(service)
+    building.task_store("t1").add_reasoning("Tabs break the parser", "plan")
+    [held] = building.build_context(TASK).items
+    promoted = building.promote(held.memory_id, "project", task_id="t1", project_id="web")
+    both = building.build_context(TASK)
+    assert both.memory_ids == (held.memory_id,)
+    assert [(each.memory_id, each.reason) for each in both.left_out] == [(promoted, "duplicate")]
+    building.cleanup_task("t1")
+    assert building.build_context(TASK).memory_ids == (promoted,)
+
+
+def test_wrong_requests_are_refused(service: MemoryService) -> None:
+    building = assembler(service)
+    with pytest.raises(InvalidInput):
+        building.build_context(TASK, budget_tokens=-1)
+    with pytest.raises(InvalidInput):
+        building.build_context("")
+    with pytest.raises(AccessDenied):
+        assembler(service, profile=AgentProfile(name="p", clearance=Sensitivity.RESTRICTED))
+    with pytest.raises(OrchestratorMissing):
+        ContextAssembler(service, "nobody")
+
+
+_TWICE = """
+import sys
+from memgraph import ContextAssembler, MemoryService
+from memgraph.clock import FixedClock
+from memgraph.ids import CountingIds
+from memgraph.model.context import Task
+with MemoryService(sys.argv[1], background=False, clock=FixedClock(1_767_225_600_000),
+                   ids=CountingIds()) as service:
+    service.create("orc")
+    building = ContextAssembler(service, "orc")
+    for number in range(40):
+        building.task_store("t").add_reasoning(f"The parser fails on line {number}", "plan")
+        building.project_store("p").add_decision(f"Decision {number}: no tabs", ["b", "a"])
+    service.orchestrator("orc").embed_pending()
+    found = building.build_context(Task(task_id="t", project_id="p"), query="parser tabs")
+    sys.stdout.write(found.model_dump_json())
+"""
+
+
+def test_the_same_database_clock_and_ids_give_the_same_bytes(tmp_path: Path) -> None:
+    made = [
+        subprocess.run(
+            [sys.executable, "-c", _TWICE, str(tmp_path / seed)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert made[0] == made[1]
+    assert len(json.loads(made[0])["items"]) > 10
+
+
+def test_a_model_whose_tokenizer_is_at_hand_counts_and_others_are_estimated(
+    service: MemoryService,
+) -> None:
+    for number in range(40):
+        remember(service, f"Ünïcödé words about the parser, number {number}", "task:t1")
+    building = assembler(service, profile=AgentProfile(name="p", model="gpt-4o"))
+    assert building.load_tokenizer() == "litellm:gpt-4o"
+    found = building.build_context(TASK, budget_tokens=500)
+    import litellm
+
+    counted = litellm.token_counter(model="gpt-4o", text=found.text)
+    assert found.counter == "litellm:gpt-4o"
+    assert found.token_cost == counted <= 500
+    assert found.degraded == ()
+    assert building.load_tokenizer("ollama/some-model") == "estimate"
+    other = building.build_context(TASK, model="ollama/some-model")
+    assert [each.code for each in other.degraded] == ["tokenizer.unknown"]
+
+
+@pytest.mark.parametrize(
+    ("model", "known"),
+    [
+        ("gpt-4", True),
+        ("openai/gpt-4o-mini", True),
+        ("claude-sonnet-4-5", True),
+        ("claude-3-opus-20240229", False),
+        ("meta-llama/llama-3-70b", False),
+        ("command-r", False),
+        ("text-davinci-002", False),
+    ],
+)
+def test_no_tokenizer_is_fetched(model: str, known: bool) -> None:
+    # Sockets are blocked: one that had to be fetched would fail.
+    counters = Counters()
+    assert counters.wait(model)
+    counter, told = counters.at_hand(model)
+    assert counter.name == (f"litellm:{model}" if known else "estimate")
+    assert bool(told) is not known
+    assert counter.count("a few words, counted twice") == counter.count(
+        "a few words, counted twice"
+    )
+    assert counter.count("") == 0
+
+
+def test_until_a_tokenizer_is_there_the_estimate_counts_and_says_so() -> None:
+    counters = Counters()
+    counter, told = counters.at_hand("gpt-4o")
+    assert (counter.name, [each.code for each in told]) == ("estimate", ["tokenizer.loading"])
+    assert counters.wait("gpt-4o")
+    assert counters.at_hand("gpt-4o")[0].name == "litellm:gpt-4o"
