@@ -27,6 +27,7 @@ from memgraph.model.values import EpisodeInput, Memory, Source, validated
 from memgraph.policy.scope import Reason, ScopeFacts, visible
 from memgraph.policy.transcript import entry_of, part_place, parts_of
 from memgraph.service import changes
+from memgraph.service.context.evicting import retract_all
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened, Transaction
 from memgraph.storage import memories
@@ -42,7 +43,7 @@ class Held:
     """An entry with the episodes that hold it, first to last."""
 
     entry: Entry
-    memory_ids: tuple[str, ...]
+    parts: tuple[Memory, ...]
 
 
 class Transcript(Handle):
@@ -118,14 +119,14 @@ class Transcript(Handle):
         """Retract the last entry and give it; None: there is none."""
         with self._write() as (_, transaction):
             for held in self._newest(transaction.connection, 1):
-                self._retract(transaction, held.memory_ids, reason)
+                self._retract(transaction, held.parts, reason)
                 return held.entry
         return None
 
     def clear(self, *, reason: str = "cleared") -> int:
         """Retract all entries; gives how many episodes those were. They stay in the history."""
         with self._write() as (_, transaction):
-            found = [one.memory_id for one in self._parts(transaction.connection)]
+            found = [*self._parts(transaction.connection)]
             self._retract(transaction, found, reason)
         return len(found)
 
@@ -175,18 +176,22 @@ class Transcript(Handle):
             )
             transaction.tell(written.entries)
 
-    def _retract(self, transaction: Transaction, ids: Sequence[str], reason: str) -> None:
-        for memory_id in ids:
-            transaction.tell(
-                changes.retract(
-                    transaction.connection,
-                    memory_id,
-                    reason=reason,
-                    at=transaction.at,
-                    actor=self.actor,
-                    view=self._view,
+    def _retract(self, transaction: Transaction, parts: Sequence[Memory], reason: str) -> None:
+        active = [one.memory_id for one in parts if one.status is MemoryStatus.ACTIVE]
+        if active:
+            retract_all(transaction, active, reason)
+        for one in parts:
+            if one.status is MemoryStatus.SUPERSEDED:
+                transaction.tell(
+                    changes.retract(
+                        transaction.connection,
+                        one.memory_id,
+                        reason=reason,
+                        at=transaction.at,
+                        actor=self.actor,
+                        view=self._view,
+                    )
                 )
-            )
 
     def _newest(self, connection: sa.Connection, limit: int | None) -> Iterator[Held]:
         """Entries that are whole, the last one first."""
@@ -229,4 +234,4 @@ class Transcript(Handle):
 
 def _held(parts: Sequence[Memory]) -> Held:
     entry = entry_of([(one.content, one.attributes) for one in parts])
-    return Held(entry, tuple(one.memory_id for one in parts))
+    return Held(entry, tuple(parts))

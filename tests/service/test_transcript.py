@@ -116,6 +116,9 @@ def test_a_corrected_turn_is_still_what_was_said(transcript: Transcript, orc: Or
     [turn] = orc.list_memories(session_id="s")
     orc.correct(turn.memory_id, "I live in Berlin.", reason="slip of the tongue")
     assert texts(transcript) == ["I live in Bonn."]
+    assert transcript.clear() == 1
+    assert transcript.entries() == []
+    assert orc.get(turn.memory_id).status is MemoryStatus.RETRACTED
 
 
 def test_facts_come_from_what_was_said_alone(orc: Orchestrator) -> None:
