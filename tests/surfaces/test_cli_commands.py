@@ -54,6 +54,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "sessions": ["sessions", "orc-1"],
         "relate": ["relate", "orc-1", one, "relatedto", other],
         "recall": ["recall", "orc-1", "when does the shop close?"],
+        "context": ["context", "orc-1", "what is slow?", "--task-id", "t1", "--explain"],
         "subgraph": ["subgraph", "orc-1", one],
         "bulletin": ["bulletin", "orc-1"],
         "contradictions": ["contradictions", "orc-1"],
@@ -105,6 +106,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "bench ablation": ["bench", "ablation", "--data", str(locomo), "--histories", "0"],
         "bench staleness": ["bench", "staleness", "--histories", "4"],
         "bench latency": ["bench", "latency", "--sizes", "100", "--rounds", "1"],
+        "bench context": ["bench", "context", "--sizes", "100", "--rounds", "1"],
         "bench life": ["bench", "life", "--sessions", "2", "--facts", "100"],
     }
 

@@ -22,6 +22,7 @@ COMMANDS: dict[str, Listed] = {
     "sessions": Listed(f"{_HERE}.conversing", "List conversations and what of them waits."),
     "relate": Listed(f"{_HERE}.writing", "Join two memories by an edge."),
     "recall": Listed(f"{_HERE}.recall", "Recall what fits a question, with its sources."),
+    "context": Listed(f"{_HERE}.assembling", "Print what a task needs to know, for a prompt."),
     "subgraph": Listed(f"{_HERE}.graph", "Show the graph around some memories."),
     "bulletin": Listed(f"{_HERE}.recall", "Print what to know before the next message."),
     "contradictions": Listed(f"{_HERE}.graph", "List contradictions with both sides."),

@@ -174,10 +174,7 @@ def latency(
     from memgraph.service.bench import latency as bench
     from memgraph.surfaces.cli import latency_report
 
-    try:
-        wanted = [int(each) for each in sizes.split(",")]
-    except ValueError:
-        raise typer.BadParameter("--sizes takes numbers, parted by commas") from None
+    wanted = _sizes(sizes)
     if plot is not None:
         from memgraph.service.bench import latency_curve
 
@@ -237,6 +234,35 @@ def turns(
         return _measured(bench.run(load, told))
 
 
+def contexts(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    sizes: Annotated[str, typer.Option(metavar="N,N", help="Numbers of memories.")] = "10000",
+    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each kind.")] = 100,
+    budget: Annotated[int, typer.Option(min=0, help="Tokens of each context.")] = 2_000,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            file_okay=False,
+            help="Keep the filled databases here, and take those that are here already.",
+        ),
+    ] = None,
+) -> Report:
+    """Measure how long a context takes, beside recall on the same memories."""
+    from memgraph.service.bench import contexts as bench
+
+    with stages("measuring") as told:
+        found = bench.run(_sizes(sizes), told, rounds=rounds, budget_tokens=budget, keep=keep)
+    return _measured(found)
+
+
+def _sizes(given: str) -> list[int]:
+    try:
+        return [int(each) for each in given.split(",")]
+    except ValueError:
+        raise typer.BadParameter("--sizes takes numbers, parted by commas") from None
+
+
 def _measured(found: dict[str, Any]) -> Report:
     def show(screen: Screen) -> None:
         screen.fields(_flat(found, ""))
@@ -267,6 +293,7 @@ COMMANDS = {
             "staleness": staleness,
             "latency": latency,
             "life": life,
+            "context": contexts,
             "turns": turns,
         },
     )

@@ -1,0 +1,138 @@
+"""What a task needs to know, as it is put before a prompt: memgraph context."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
+from memgraph.surfaces.cli.commands.shaping import as_json, short
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen, note
+
+if TYPE_CHECKING:
+    from memgraph.model.context import ContextPackage
+
+MAX_STDIN_CHARS = 2_000_001
+TEXT_CHARS = 60
+
+
+class Format(StrEnum):
+    """``BlockFormat``, without what it costs to load it for a help."""
+
+    FENCED = "fenced"
+    LIST = "list"
+    SECTIONS = "sections"
+
+
+def context(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    message: Annotated[
+        str,
+        typer.Argument(
+            metavar="MESSAGE",
+            help="What it is for; - reads it from standard input. Without one the most important.",
+            show_default=False,
+        ),
+    ] = "",
+    task_id: Annotated[str | None, value("ID", "The task that is worked on.")] = None,
+    project_id: Annotated[str | None, value("ID", "Its project.")] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="Tokens it may cost. [memory.context.budget_tokens]")
+    ] = None,
+    model: Annotated[
+        str | None, value("NAME", "Whose tokenizer counts, as litellm names it; else an estimate.")
+    ] = None,
+    format_: Annotated[Format | None, choice(Format, "--format", text="How it is written.")] = None,
+    max_items: Annotated[int, typer.Option(help="Memories at most, 1 to 1000.")] = 100,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show tiers, reasons, and what was left out.")
+    ] = False,
+) -> Report:
+    """Print what a task needs to know within a budget of tokens, ready for a prompt."""
+    from memgraph.model.context import ContextRequest, Task
+    from memgraph.model.values import validated
+    from memgraph.service.context.assembler import ContextAssembler
+
+    request = validated(
+        ContextRequest,
+        {
+            "query": sys.stdin.read(MAX_STDIN_CHARS) if message == "-" else message,
+            "budget_tokens": budget,
+            "model": model,
+            "format": format_,
+            "max_items": max_items,
+        },
+    )
+    if project_id is not None and task_id is None:
+        raise typer.BadParameter("--project-id goes with --task-id")
+    task = None
+    if task_id is not None:
+        task = validated(Task, {"task_id": task_id, "project_id": project_id})
+    given = invocation(context)
+    with given.service() as service:
+        assembler = ContextAssembler(
+            service,
+            orchestrator,
+            clearance=given.viewer.clearance,
+            actor=given.actor or "orchestrator",
+        )
+        # A person waits for the tokenizer; a turn would not.
+        assembler.load_tokenizer(model)
+        package = assembler.build_context(task, request)
+
+    def show(screen: Screen) -> None:
+        screen.raw_lines(package.text)
+        if explain:
+            _explain(screen, package)
+        for each in package.degraded:
+            note(f"degraded[{each.code}]: {each.text}")
+
+    return Report(as_json(package), show)
+
+
+def _explain(screen: Screen, package: ContextPackage) -> None:
+    screen.heading("tiers")
+    screen.table(
+        ("tier", "share", "spent", "offered", "chosen"),
+        [
+            (tier.value, *map(str, (use.share_tokens, use.spent, use.offered, use.chosen)))
+            for tier, use in package.tiers.items()
+        ],
+    )
+    screen.line()
+    screen.heading("items")
+    screen.table(
+        ("memory", "tier", "tokens", "why", "text"),
+        [
+            (
+                each.memory_id,
+                each.tier.value,
+                str(each.token_cost),
+                ", ".join([*each.reasons, *(["shortened"] if each.shortened else [])]),
+                short(each.text, TEXT_CHARS),
+            )
+            for each in package.items
+        ],
+    )
+    if package.left_out:
+        screen.line()
+        screen.heading(f"left out: {package.left_out_count}")
+        screen.table(
+            ("memory", "tier", "tokens", "why"),
+            [
+                (each.memory_id, each.tier.value, str(each.token_cost), each.reason)
+                for each in package.left_out
+            ],
+        )
+    screen.line(
+        f"receipt {package.receipt_id}, {package.token_cost} of {package.budget_tokens} tokens"
+        f" by {package.counter}, compression {package.compression_ratio:.2f}"
+    )
+
+
+COMMANDS = {"context": make_command(context, "context")}

@@ -1,0 +1,40 @@
+"""memgraph context: the block of a task, and why it holds what it holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memgraph.model.context import BlockFormat
+from memgraph.surfaces.cli.commands.assembling import Format
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+
+
+def test_the_formats_are_those_of_the_model() -> None:
+    assert [each.value for each in Format] == [each.value for each in BlockFormat]
+
+
+def test_the_block_is_printed_and_explained(cli: CommandLine) -> None:
+    noted = cli.remember("The oven is slow.", "--scope", "session", "--scope-id", "t1")
+    cli.remember("The oven of another task.", "--scope", "session", "--scope-id", "t2")
+    plain = cli("context", "orc-1", "oven", "--task-id", "t1", "--format", "list")
+    assert plain.out.startswith("[Relevant Memory]\n- The oven is slow.\n")
+    assert "another task" not in plain.out
+    told = cli("context", "orc-1", "oven", "--task-id", "t1", "--explain").out
+    assert noted in told
+    assert "head, tail, recall:1" in told
+    assert "of 2000 tokens by estimate" in told
+
+
+def test_a_budget_holds_and_what_was_left_out_is_told(cli: CommandLine) -> None:
+    for number in range(9):
+        cli.remember(f"Rule {number} of the bakery.")
+    data = cli.json("context", "orc-1", "--budget", "150", "--max-items", "20")
+    assert data["token_cost"] <= 150
+    assert data["left_out_count"] == len(data["left_out"]) > 0
+    assert "left out" in cli("context", "orc-1", "--budget", "150", "--explain").out
+
+
+def test_a_project_goes_with_a_task(cli: CommandLine) -> None:
+    assert cli("context", "orc-1", "--project-id", "web").code == 2
