@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -168,6 +169,20 @@ def test_a_reader_who_would_not_see_it_does_not_store_it(service: MemoryService)
 def test_wrong_arguments_are_told_at_once(orc: Orchestrator, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         Transcript(orc, **arguments)
+
+
+def test_an_export_carries_the_session_and_an_audit_finds_nothing(
+    service: MemoryService, transcript: Transcript, orc: Orchestrator
+) -> None:
+    transcript.append([said("I live in Berlin."), Entry("r" * 20_000), said("word " * 20_000)])
+    transcript.append([Entry("popped")])
+    transcript.pop()
+    service.import_lines("copy", io.BytesIO(b"".join(orc.export_lines())))
+    copy = service.orchestrator("copy")
+    assert Transcript(copy, "s").entries() == transcript.entries()
+    Transcript(copy, "s").clear()
+    for one in (orc, copy):
+        assert one.verify().totals == {}
 
 
 def test_threads_lose_nothing_and_mix_nothing_up(transcript: Transcript) -> None:
