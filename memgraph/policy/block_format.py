@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from memgraph.policy.bulletin import escape, flatten
+from memgraph.policy.bulletin import escape
 
 MARK_DIGITS = 16
 
@@ -45,7 +45,7 @@ def cleaned(text: str) -> str:
     """
     text = _IGNORABLE.sub("", text)
     if not text.isprintable():
-        text = "".join(map(_seen, _LINE_END.sub("\n", text)))
+        text = "\n".join(map(_seen_of, _LINE_END.sub("\n", text).split("\n")))
     return text.strip()
 
 
@@ -55,11 +55,16 @@ def one_line(text: str) -> str:
     It holds no bracket, angle bracket or backtick that is not escaped, so it is no heading in
     brackets, no link, no fence and no HTML, and it cannot begin a block.
     """
-    flat = escape(flatten(cleaned(text)))
+    flat = escape(" ".join(cleaned(text).split()))
     return _LOOKALIKES.sub(r"\\\g<0>", flat) or NOTHING_SEEN
 
 
+def _seen_of(line: str) -> str:
+    # Most lines have nothing to hide.
+    return line if line.replace("\t", "").isprintable() else "".join(map(_seen, line))
+
+
 def _seen(character: str) -> str:
-    if character in "\n\t" or character.isprintable():
+    if character == "\t" or character.isprintable():
         return character
     return " " if character.isspace() else ""
