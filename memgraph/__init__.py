@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from memgraph.service.context.entity import MemoryEntity as MemoryEntity
     from memgraph.service.memory_service import MemoryService as MemoryService
     from memgraph.service.orchestrator import Orchestrator as Orchestrator
+    from memgraph.service.turns.aio import AsyncMemoryHooks as AsyncMemoryHooks
     from memgraph.service.turns.hooks import MemoryHooks as MemoryHooks
 
 _HOME = {
@@ -79,6 +80,7 @@ _HOME = {
     "MemoryEntity": "memgraph.service.context.entity",
     "MemoryService": "memgraph.service.memory_service",
     "Orchestrator": "memgraph.service.orchestrator",
+    "AsyncMemoryHooks": "memgraph.service.turns.aio",
     "MemoryHooks": "memgraph.service.turns.hooks",
     "answer_calls": "memgraph.service.agent_tools",
     "call_tool": "memgraph.service.agent_tools",

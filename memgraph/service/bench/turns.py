@@ -8,6 +8,7 @@ take no CPU here. Default settings, the local embedding, the deadline of a turn 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -29,6 +30,7 @@ MAX_ORCHESTRATORS = 200
 MAX_MEMORIES = 1_000_000
 MAX_PAUSE_MS = 60_000
 MAX_ROUNDS = 100
+LEAST_SWITCH_MS, MOST_SWITCH_MS = 0.1, 100.0
 # Of each orchestrator, before anything is measured: imports, the model, the files.
 WARM_MS = 60_000
 CLOSE_S = 60.0
@@ -43,6 +45,7 @@ class Load:
         memories: turns of earlier talk in each orchestrator.
         rounds: turns of each conversation, one after the other.
         pause_ms: what each of a turn's two model calls takes.
+        switch_ms: how long Python lets a thread run while others want to; its own default is 5.
     """
 
     turns: int = 200
@@ -50,15 +53,17 @@ class Load:
     memories: int = 1_000
     rounds: int = 3
     pause_ms: int = 5_000
+    switch_ms: float = 5.0
     seed: int = 1
 
     def __post_init__(self) -> None:
-        bounds = {
+        bounds: dict[str, tuple[float, float]] = {
             "turns": (1, MAX_TURNS),
             "orchestrators": (1, MAX_ORCHESTRATORS),
             "memories": (0, MAX_MEMORIES),
             "rounds": (1, MAX_ROUNDS),
             "pause_ms": (0, MAX_PAUSE_MS),
+            "switch_ms": (LEAST_SWITCH_MS, MOST_SWITCH_MS),
         }
         for name, (least, most) in bounds.items():
             if not least <= getattr(self, name) <= most:
@@ -109,6 +114,7 @@ def run(load: Load, progress: Tell = lambda _stage, _done, _total: None) -> dict
         there, once.
     """
     talk = corpus(load.seed)
+    usual = sys.getswitchinterval()
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
         MemoryService(root, environ={}) as service,
@@ -125,9 +131,11 @@ def run(load: Load, progress: Tell = lambda _stage, _done, _total: None) -> dict
                 progress("warming", number, len(hooks))
                 _warm(each, talk)
             acknowledged: list[tuple[str, str]] = []
+            sys.setswitchinterval(load.switch_ms / 1_000)
             flying = _in_flight(hooks, talk, load, acknowledged, progress)
             burst = _burst(hooks, talk, load, acknowledged, progress)
         finally:
+            sys.setswitchinterval(usual)
             lost = sum(each.close(CLOSE_S) for each in hooks)
         return {
             "turns": load.turns,
@@ -135,6 +143,7 @@ def run(load: Load, progress: Tell = lambda _stage, _done, _total: None) -> dict
             "memories": load.memories,
             "rounds": load.rounds,
             "pause_ms": load.pause_ms,
+            "switch_ms": load.switch_ms,
             "cpus": os.cpu_count(),
             "in_flight": flying,
             "burst": burst,

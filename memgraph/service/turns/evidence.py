@@ -12,7 +12,7 @@ from typing import Any
 
 from memgraph.context.blocks import render
 from memgraph.graph.contradictions import describe
-from memgraph.graph.subgraph import subgraph
+from memgraph.graph.subgraph import MAX_NODES_LIMIT, subgraph
 from memgraph.graph.trace import trace
 from memgraph.model.context import BlockFormat, BlockLine
 from memgraph.model.enums import EdgeType
@@ -161,7 +161,9 @@ def _around(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Edge, ...]:
     """The neighbours of what was found, as far as there is room; the edges among all of them."""
     if not found.memories:
         return ()
-    around = subgraph(opened.database, list(found.memories), max_nodes=found.most, viewer=viewer)
+    # One more than there is room for, so that it shows.
+    most = min(found.most + 1, MAX_NODES_LIMIT)
+    around = subgraph(opened.database, list(found.memories), max_nodes=most, viewer=viewer)
     found.cut.update(around.cut_reasons)
     for node in around.nodes:
         distance = around.distances[node.memory_id]

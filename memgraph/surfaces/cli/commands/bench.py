@@ -224,12 +224,21 @@ def turns(
             "--pause-ms", min=0, max=60_000, help="What each of a turn's two model calls takes."
         ),
     ] = 5_000,
+    switch_ms: Annotated[
+        float,
+        typer.Option(
+            "--switch-ms",
+            min=0.1,
+            max=100.0,
+            help="How long Python lets one thread run while others want to.",
+        ),
+    ] = 5.0,
     seed: Annotated[int, typer.Option(help="Another seed, other texts.")] = 1,
 ) -> Report:
     """Measure many turns of many orchestrators at once, in one process; and all in one instant."""
     from memgraph.service.bench import turns as bench
 
-    load = bench.Load(in_flight, orchestrators, memories, rounds, pause_ms, seed)
+    load = bench.Load(in_flight, orchestrators, memories, rounds, pause_ms, switch_ms, seed)
     with stages("measuring") as told:
         return _measured(bench.run(load, told))
 

@@ -1,0 +1,362 @@
+"""What the hooks of a turn keep, give and refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from working import tampering, working
+
+from memgraph import (
+    EdgeType,
+    MemoryHooks,
+    MemoryService,
+    MemoryType,
+    Scope,
+    Sensitivity,
+    SourceType,
+    Viewer,
+)
+from memgraph.errors import InvalidInput
+from memgraph.model.context import ContextRequest, Tier
+from memgraph.model.conversation import AgentTurn
+from memgraph.model.turns import Finding
+
+LONG_MS = 30_000
+ALL = Viewer(
+    clearance=Sensitivity.RESTRICTED,
+    project_ids=frozenset({"web", "shop"}),
+    session_ids=frozenset({"task-1"}),
+)
+
+
+@contextmanager
+def hooked(root: Path, *names: str) -> Iterator[tuple[MemoryService, list[MemoryHooks]]]:
+    with working(root) as service:
+        for name in names:
+            service.orchestrator(name, create=True)
+        hooks = [MemoryHooks(service, name, deadline_ms=LONG_MS) for name in names]
+        yield service, hooks
+        for each in hooks:
+            assert each.close() == 0
+
+
+def receipts(service: MemoryService, name: str = "a") -> list[dict[str, Any]]:
+    """What is kept of everything that was handed out, with the ids of the items."""
+    with service.opened(name) as opened:
+        opened.receipts.flush()
+        with opened.database.read() as connection:
+            rows = connection.exec_driver_sql("SELECT recall_id, request FROM recalls").fetchall()
+            items = connection.exec_driver_sql(
+                "SELECT recall_id, memory_id FROM recall_items ORDER BY rank"
+            )
+            by_id: dict[str, list[str]] = {}
+            for recall_id, memory_id in items:
+                by_id.setdefault(recall_id, []).append(memory_id)
+    return [{"id": one, "items": by_id.get(one, []), **json.loads(asked)} for one, asked in rows]
+
+
+def test_a_message_is_kept_and_recalled_from_another_channel(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        first = hooks.on_message("The oven shop opens at nine.", conversation_id="c-1")
+        assert first.acknowledged
+        again = hooks.on_message("When does the oven shop open?", conversation_id="c-2")
+        assert again.context is not None
+        assert first.episode_id in again.context.memory_ids
+        assert "opens at nine" in again.prompt
+        assert again.prompt.startswith("# Memory bulletin")
+        # What the reader has before its eyes is not told again.
+        same = hooks.on_message("When does the oven shop open?", conversation_id="c-1")
+        assert same.context is not None
+        assert first.episode_id not in same.context.memory_ids
+        kept = service.orchestrator("a").get(first.episode_id or "")
+        assert (kept.session_id, kept.source_role, kept.scope) == ("c-1", "user", Scope.GLOBAL)
+        source = service.orchestrator("a").trace(kept.memory_id).source
+        assert source.source_type is SourceType.CHANNEL_TRANSCRIPT
+        assert source.conversation_id == "c-1"
+
+
+def test_a_message_that_is_handed_over_twice_is_stored_once(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (_, [hooks]):
+        ids = {
+            hooks.on_message("Hello.", conversation_id="c", turn_id="1").episode_id
+            for _ in range(3)
+        }
+        assert len(ids) == 1
+        assert hooks.on_message("Hello.", conversation_id="c", turn_id="2").episode_id not in ids
+
+
+def test_what_is_shown_is_in_receipts(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        known = service.orchestrator("a").remember("Open at nine.", type="Decision")
+        turn = hooks.on_message("When do we open?", conversation_id="c")
+        assert turn.context is not None
+        hooks.close()
+        kept = {each["id"]: each for each in receipts(service)}
+        shown = kept[turn.receipt_id or ""]
+        assert shown["bulletin"]["memory_ids"] == [known]
+        assert shown["items"] == []
+        assert shown["context"] == turn.context.receipt_id
+        assert (shown["purpose"], shown["conversation_id"]) == ("on_message", "c")
+        assert "When do we open?" not in json.dumps(shown)
+        assert kept[turn.context.receipt_id]["items"] == list(turn.context.memory_ids)
+
+
+@pytest.mark.parametrize("content", ["", "  \n", "x" * 32_001, "a\x00b", "a\ud800b"])
+def test_a_message_that_cannot_be_stored_is_answered(tmp_path: Path, content: str) -> None:
+    with hooked(tmp_path, "a") as (_, [hooks]):
+        turn = hooks.on_message(content, conversation_id="c")
+        assert turn.codes == ("capture.refused",)
+        assert turn.bulletin
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"conversation_id": ""},
+        {"turn_id": ""},
+        {"task_id": "x" * 600},
+        {"deadline_ms": 0},
+        {"deadline_ms": True},
+        {"content": 3},
+        {"speaker": ""},
+    ],
+)
+def test_a_programmers_mistake_is_raised(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with hooked(tmp_path, "a") as (_, [hooks]), pytest.raises(InvalidInput):
+        hooks.on_message(**({"content": "x", "conversation_id": "c"} | wrong))
+
+
+def test_projects_and_tasks_see_their_own(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (_, [hooks]):
+        hooks.on_message("The canary sings at dawn.", conversation_id="c-1", project_id="web")
+        output = {"decisions": ["The canary is yellow."]}
+        place: dict[str, Any] = {"workflow_run_id": "r", "step_id": "s"}
+        hooks.on_step_output(output, **place, project_id="web")
+        hooks.on_step_output(
+            {"todos": ["Feed the canary."]}, **place, task_id="task-1", tier=Tier.TASK
+        )
+        outside = [
+            hooks.on_message("the canary?", conversation_id="c-2").prompt,
+            hooks.on_message("the canary?", conversation_id="c-2", project_id="shop").prompt,
+            hooks.on_step("the canary?", **place, task_id="task-2").prompt,
+            hooks.on_diagnostics("the canary?", workflow_run_id="r").text,
+        ]
+        for word in ("sings", "yellow", "Feed"):
+            assert not any(word in each for each in outside)
+        inside = hooks.on_step("the canary?", **place, project_id="web", task_id="task-1")
+        assert all(word in inside.prompt for word in ("sings", "yellow", "Feed"))
+
+
+def test_a_steps_output_shapes_the_next_context(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        text = "Decision: Buy the large oven.\n  Because: it bakes more\n- [ ] Call the oven shop\n"
+        place: dict[str, Any] = {
+            "workflow_run_id": "run-1",
+            "step_id": "plan",
+            "conversation_id": "c",
+        }
+        written = hooks.on_step_output(text + "Identity: root", **place)
+        assert [each.code for each in written.rejected] == ["identity"]
+        orc = service.orchestrator("a")
+        decision, todo, ground = (orc.get(one) for one in written.memory_ids)
+        assert (decision.type, todo.type) == (MemoryType.DECISION, MemoryType.TODO)
+        traced = orc.trace(decision.memory_id)
+        source = traced.source
+        assert (source.source_type, source.workflow_run_id, source.step_id, source.locator) == (
+            SourceType.WORKFLOW_OUTPUT,
+            "run-1",
+            "plan",
+            "L1-L2",
+        )
+        [edge] = traced.edges_out
+        assert (edge.edge_type, edge.to_id) == (EdgeType.CAUSED_BY, ground.memory_id)
+        again = hooks.on_step_output(text, **place)
+        assert [each.outcome for each in again.outcomes] == ["duplicate"] * 3
+        assert again.memory_ids == written.memory_ids
+        step = hooks.on_step("Which oven?", **place)
+        assert "Buy the large oven." in step.prompt
+        assert "Call the oven shop" in step.bulletin
+
+
+def test_a_transcript_is_kept_in_order_and_once(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        turns: list[Any] = [
+            {"content": f"turn {n}", "source_role": ("user", "bot")[n % 2], "turn_id": str(n)}
+            for n in range(60)
+        ]
+        turns.append(AgentTurn(content="last", session_id="elsewhere", source_role="bot"))
+        written = hooks.on_transcript(turns, conversation_id="c")
+        assert written.acknowledged
+        assert len(written.memory_ids) == 61
+        again = hooks.on_transcript(turns[:60], conversation_id="c")
+        assert again.memory_ids == written.memory_ids[:60]
+        found = service.orchestrator("a").list_memories(session_id="c", limit=100)
+        assert [each.content for each in reversed(found)] == [
+            *(f"turn {n}" for n in range(60)),
+            "last",
+        ]
+        with pytest.raises(InvalidInput):
+            hooks.on_transcript([{"content": "x"}] * 1_001, conversation_id="c")
+
+
+def test_another_orchestrator_gets_nothing_and_it_is_told(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a", "b") as (service, [hooks, _]):
+        service.orchestrator("a").remember("A secret of a.")
+        refused: list[Any] = [
+            hooks.on_message("secret?", conversation_id="c", orchestrator="b"),
+            hooks.on_step("secret?", workflow_run_id="r", step_id="s", orchestrator="b"),
+            hooks.on_diagnostics("secret?", orchestrator="b"),
+            hooks.on_step_output(
+                "Todo: write there", workflow_run_id="r", step_id="s", orchestrator="b"
+            ),
+            hooks.on_transcript([{"content": "x"}], conversation_id="c", orchestrator="b"),
+            hooks.record_findings(["x y"], orchestrator="b"),
+            hooks.end_task("t", orchestrator="b"),
+            # One that does not exist is refused the same way.
+            hooks.on_step("secret?", workflow_run_id="r", step_id="s", orchestrator="nobody"),
+        ]
+        hooks.close()
+        for each in refused:
+            assert [one.code for one in each.warnings] == ["access.denied"]
+            assert "secret of a" not in each.model_dump_json()
+        for name in ("a", "b"):
+            assert len(service.orchestrator(name).list_memories()) == (name == "a")
+        with service.opened("b") as opened, opened.database.read() as connection:
+            rows = connection.exec_driver_sql("SELECT action FROM audit_log").fetchall()
+        assert [each[0] for each in rows] == ["deny"] * 7
+        log = service.paths("a").log_file.read_text().splitlines()
+        assert sum('"access.denied"' in line for line in log) == 8
+
+
+def test_evidence_is_bounded_and_has_its_sources(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        orc = service.orchestrator("a")
+        ground = orc.remember("The supplier was late.")
+        fact = orc.remember("The rolls were sold out.", derived_from=[ground])
+        other = orc.remember("The rolls were never sold out.")
+        orc.relate(fact, "Contradicts", other)
+        for number in range(30):
+            orc.remember(f"Rolls note {number} of the bakery.")
+        evidence = hooks.on_diagnostics("Why no rolls?", memory_ids=[fact, "fact_none"])
+        assert evidence.warnings == ()
+        assert evidence.missing == ("fact_none",)
+        assert evidence.items[0].memory.memory_id == fact
+        reasons = {each.memory.memory_id: each.reasons for each in evidence.items}
+        assert f"ground:{fact}" in reasons[ground]
+        assert f"contradicts:{fact}" in reasons[other]
+        assert [each.edge.edge_type for each in evidence.contradictions] == [EdgeType.CONTRADICTS]
+        assert all(each.citation and each.source.source_id for each in evidence.items)
+        assert f"{fact} Contradicts {other} (open)" in evidence.text
+        hooks.close()
+        kept = {each["id"]: each["items"] for each in receipts(service)}
+        assert kept[evidence.receipt_id or ""] == list(evidence.memory_ids)
+
+
+@pytest.mark.parametrize(("nodes", "budget"), [(1, 10_000), (5, 10_000), (50, 120), (50, 0)])
+def test_evidence_keeps_to_its_bounds(tmp_path: Path, nodes: int, budget: int) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        orc = service.orchestrator("a")
+        ids = [orc.remember(f"Rolls note {number} of the bakery.") for number in range(20)]
+        for one, other in pairwise(ids):
+            orc.relate(one, "RelatedTo", other)
+        evidence = hooks.on_diagnostics(
+            "Rolls?", memory_ids=ids[:5], max_nodes=nodes, budget_tokens=budget
+        )
+        assert len(evidence.items) <= nodes
+        assert evidence.token_cost <= budget
+        assert evidence.cut
+        shown = set(evidence.memory_ids)
+        assert all({each.from_id, each.to_id} <= shown for each in evidence.edges)
+
+
+def test_findings_stand_on_their_evidence_and_are_seen_no_wider(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        orc = service.orchestrator("a", viewer=ALL)
+        fact = orc.remember(
+            "The supplier was late.", scope="project", scope_id="web", sensitivity="Confidential"
+        )
+        cleared = MemoryHooks(service, "a", deadline_ms=LONG_MS, clearance=Sensitivity.CONFIDENTIAL)
+        evidence = cleared.on_diagnostics("Why late?", memory_ids=[fact], project_id="web")
+        written = cleared.record_findings(
+            ["No rolls, for the supplier was late.", Finding(content="All is well.", confidence=1)],
+            evidence=evidence,
+            workflow_run_id="run-2",
+        )
+        cleared.close()
+        assert [each.outcome for each in written.outcomes] == ["stored", "stored"]
+        found = orc.get(written.memory_ids[0])
+        assert (found.scope, found.scope_id) == (Scope.PROJECT, "web")
+        assert found.sensitivity is Sensitivity.CONFIDENTIAL
+        traced = orc.trace(found.memory_id)
+        assert traced.source.source_type is SourceType.DIAGNOSTICS
+        assert traced.source.workflow_run_id == "run-2"
+        assert [each.to_id for each in traced.edges_out] == [fact]
+        assert traced.edges_out[0].edge_type is EdgeType.CAUSED_BY
+        assert [(each.memory_id, each.edge_type) for each in traced.grounds] == [(fact, None)]
+        assert orc.get(written.memory_ids[1]).confidence < 1
+        with pytest.raises(InvalidInput):
+            hooks.record_findings([{"content": "I am root", "type": "Identity"}])
+
+
+def test_an_ended_task_leaves_what_was_promoted(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        orc = service.orchestrator("a", viewer=ALL)
+        place: dict[str, Any] = {"workflow_run_id": "r", "step_id": "s", "task_id": "task-1"}
+        written = hooks.on_step_output(
+            "Decision: Keep it.\nTodo: drop it",
+            **place,
+            tier="task",
+            reasoning="I think.",
+            tool_outputs={"scale": {"kg": 2}},
+        )
+        decision, todo = written.memory_ids
+        with pytest.raises(InvalidInput):
+            hooks.end_task("task-1", promote=[decision])
+        wrong = hooks.end_task("task-1", promote=[decision, "fact_none"], project_id="web")
+        assert [each.code for each in wrong.rejected] == ["memory.not_found"]
+        assert wrong.cleared == 0
+        assert orc.get(todo).status == "active"
+        ended = hooks.end_task("task-1", promote=[decision], project_id="web")
+        assert ended.cleared == 4
+        kept = orc.get(ended.promoted[decision])
+        assert (kept.scope, kept.scope_id, kept.content) == (Scope.PROJECT, "web", "Keep it.")
+        assert orc.get(todo).status == "retracted"
+        again = hooks.end_task("task-1", promote=[decision], project_id="web")
+        assert (again.promoted, again.cleared) == (ended.promoted, 0)
+
+
+def test_a_request_sets_the_budget_of_the_context(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        for number in range(20):
+            service.orchestrator("a").remember(f"Rolls note {number} of the bakery.")
+        small = hooks.on_message(
+            "rolls?",
+            conversation_id="c",
+            request=ContextRequest(query="not this", budget_tokens=200),
+        ).context
+        assert small is not None
+        assert 0 < small.token_cost <= 200
+
+
+def test_a_memory_that_appears_later_is_used(tmp_path: Path) -> None:
+    with working(tmp_path) as service, MemoryHooks(service, "a", deadline_ms=LONG_MS) as hooks:
+        assert "orchestrator.missing" in hooks.on_message("x y", conversation_id="c").codes
+        service.orchestrator("a", create=True)
+        assert hooks.on_message("x y", conversation_id="c").codes == ()
+
+
+def test_what_breaks_in_the_database_is_a_warning(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        path = service.paths("a").database
+        service.forget("a")
+        with tampering(path) as connection:
+            connection.execute("DROP TABLE sessions")
+        turn = hooks.on_message("x y", conversation_id="c")
+        assert not turn.acknowledged
+        assert "capture.refused" in turn.codes

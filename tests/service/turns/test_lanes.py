@@ -1,0 +1,157 @@
+"""Lanes: nobody waits for what hangs, and no thread is left over."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from memgraph.service.turns import lanes
+from memgraph.service.turns.lanes import Gate, Lane, LaneClosed, LaneFull, Ticket, TooLate
+
+PATIENCE_S = 10.0
+
+
+def soon(seconds: float = PATIENCE_S) -> float:
+    return time.monotonic() + seconds
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = soon()
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_one_thread_keeps_the_order() -> None:
+    lane, done = Lane("t", threads=1, waiting=100), list[int]()
+    tickets = [lane.submit(partial(done.append, n)) for n in range(50)]
+    tickets[-1].result(soon())
+    assert done == list(range(50))
+    assert lane.close(PATIENCE_S)
+
+
+def test_what_the_work_raises_comes_to_whoever_asks() -> None:
+    lane = Lane("t", threads=1, waiting=1)
+
+    def fail() -> None:
+        raise KeyError("a provider's own bug")
+
+    with pytest.raises(KeyError):
+        lane.submit(fail).result(soon())
+    assert lane.submit(lambda: 3).result(soon()) == 3
+    lane.close(PATIENCE_S)
+
+
+def test_a_lane_whose_threads_hang_says_so_at_once() -> None:
+    lane, gate = Lane("t", threads=2, waiting=10), threading.Event()
+    hung = [lane.submit(gate.wait) for _ in range(2)]
+    for each in hung:
+        with pytest.raises(TooLate):
+            each.result(soon(0.01))
+    wait_for(lambda: len(lane._running) == 2)
+    for _ in range(100):
+        with pytest.raises(LaneFull):
+            lane.submit(lambda: None)
+    assert lane.alive == 2
+    gate.set()
+    wait_for(lambda: not lane._running)
+    assert lane.submit(lambda: "again").result(soon()) == "again"
+    lane.close(PATIENCE_S)
+
+
+def test_what_nobody_waits_for_is_not_begun() -> None:
+    lane, gate, begun = Lane("t", threads=1, waiting=2), threading.Event(), list[int]()
+    first = lane.submit(gate.wait)
+    late = lane.submit(lambda: begun.append(1))
+    with pytest.raises(TooLate):
+        late.result(soon(0.01))
+    # Its place is free for another.
+    lane.submit(lambda: begun.append(2))
+    last = lane.submit(lambda: begun.append(3))
+    gate.set()
+    first.result(soon())
+    last.result(soon())
+    assert begun == [2, 3]
+    lane.close(PATIENCE_S)
+
+
+def test_what_is_to_be_kept_is_done_in_any_case() -> None:
+    lane, gate, done = Lane("t", threads=1, waiting=5, keeps=True), threading.Event(), list[int]()
+    lane.submit(gate.wait)
+    late = lane.submit(lambda: done.append(1))
+    with pytest.raises(TooLate):
+        late.result(soon(0.01))
+    gate.set()
+    assert lane.close(PATIENCE_S)
+    assert done == [1]
+
+
+def test_closing_waits_no_longer_than_it_may() -> None:
+    lane, gate = Lane("t", threads=1, waiting=5), threading.Event()
+    lane.submit(gate.wait)
+    wait_for(lambda: bool(lane._running))
+    waiting = lane.submit(lambda: None)
+    begun = time.monotonic()
+    assert not lane.close(0.05)
+    assert time.monotonic() - begun < PATIENCE_S
+    with pytest.raises(LaneClosed):
+        waiting.result(soon())
+    with pytest.raises(LaneClosed):
+        lane.submit(lambda: None)
+    gate.set()
+
+
+def test_threads_end_without_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "IDLE_S", 0.01)
+    lane = Lane("t", threads=3, waiting=10)
+    for each in [lane.submit(lambda: None) for _ in range(10)]:
+        each.result(soon())
+    wait_for(lambda: lane.alive == 0)
+    assert lane.submit(lambda: 1).result(soon()) == 1
+
+
+def test_many_threads_lose_nothing() -> None:
+    lane, done, lock = Lane("t", threads=3, waiting=10_000), list[int](), threading.Lock()
+
+    def note(number: int) -> None:
+        with lock:
+            done.append(number)
+
+    def submit(start: int) -> None:
+        for number in range(start, start + 200):
+            lane.submit(partial(note, number)).result(soon())
+
+    threads = [threading.Thread(target=submit, args=(n * 200,)) for n in range(5)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(PATIENCE_S)
+    assert len(done) == 1_000
+    assert lane.alive <= 3
+    assert lane.close(PATIENCE_S)
+
+
+def test_a_gate_lets_in_so_many_and_forgets_those_who_gave_up() -> None:
+    gate, hang = Gate(1), threading.Event()
+    stuck, free = (Lane(name, threads=1, waiting=5, gate=gate) for name in ("stuck", "free"))
+    hung = stuck.submit(hang.wait)
+    wait_for(lambda: bool(gate._inside))
+    waiting = free.submit(lambda: "in")
+    with pytest.raises(TooLate):
+        hung.result(soon(0.02))
+    assert waiting.result(soon()) == "in"
+    hang.set()
+    wait_for(lambda: not gate._inside)
+    stuck.close(PATIENCE_S)
+    free.close(PATIENCE_S)
+
+
+def test_a_ticket_that_is_done_in_time_is_not_late() -> None:
+    ticket = Ticket(lambda: 5)
+    ticket.run()
+    assert ticket.result(time.monotonic() - 1.0) == 5
+    assert not ticket.abandoned

@@ -1,0 +1,312 @@
+"""Turns while the memory is killed, held, switched off, damaged, hung or gone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from turn_workers import CONVERSATION, ORC, SETTINGS, start
+
+from memgraph import MemoryHooks, MemoryKind, MemoryService
+from memgraph.model.turns import TurnContext
+from memgraph.model.values import Memory
+from memgraph.service.turns.aio import AsyncMemoryHooks
+
+ROUNDS = 4
+PATIENCE_S = 60.0
+DEADLINE_MS = 250
+LONG_MS = 30_000
+# What a call may take beyond its deadline on a machine that does much else.
+SCHEDULING_S = 3.0
+
+
+@contextmanager
+def serving(root: Path, **config: object) -> Iterator[MemoryService]:
+    with MemoryService(root, config=SETTINGS | config, environ={}) as service:
+        service.orchestrator(ORC, create=True)
+        yield service
+
+
+def episodes(service: MemoryService) -> list[Memory]:
+    """All turns, the first one first."""
+    orc, found = service.orchestrator(ORC), list[Memory]()
+    page = orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1_000)
+    while page:
+        found += page
+        page = orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1_000, before=page[-1].memory_id)
+    return sorted(found, key=lambda each: each.sequence or 0)
+
+
+def in_time(hooks: MemoryHooks, text: str = "Anything?", turn_id: str | None = None) -> TurnContext:
+    """A message, answered within the deadline and what a loaded machine adds."""
+    begun = time.monotonic()
+    turn = hooks.on_message(text, conversation_id=CONVERSATION, turn_id=turn_id)
+    assert time.monotonic() - begun < hooks.deadline_ms / 1_000 + SCHEDULING_S
+    return turn
+
+
+def wait_for_episodes(service: MemoryService, count: int) -> list[Memory]:
+    until = time.monotonic() + PATIENCE_S
+    while len(found := episodes(service)) < count:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return found
+
+
+def logged(service: MemoryService, event: str) -> list[dict[str, str]]:
+    path = service.paths(ORC).log_file
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [each for line in lines if (each := json.loads(line))["event"] == event]
+
+
+def test_a_killed_process_loses_no_acknowledged_message(tmp_path: Path) -> None:
+    root, told = tmp_path / "root", tmp_path / "told"
+    chance = random.Random(7)
+    with serving(root):
+        pass
+    acknowledged: dict[int, str] = {}
+    for _ in range(ROUNDS):
+        first = max(acknowledged, default=-1) + 1
+        process = start(root, told, first)
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until and not (
+            told.exists() and f"\n{first + 3} " in told.read_text()
+        ):
+            if first == 0 and told.exists() and told.read_text().count("\n") > 3:
+                break
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0.0, 0.2))
+        process.kill()
+        process.wait()
+        whole = told.read_text().rpartition("\n")[0].splitlines()
+        acknowledged = {int(n): memory_id for n, memory_id in map(str.split, whole)}
+    assert len(acknowledged) > 3 * ROUNDS
+    with serving(root) as service:
+        found = episodes(service)
+        by_id = {each.memory_id: each for each in found}
+        for number, memory_id in acknowledged.items():
+            assert by_id[memory_id].content == f"Message {number} of them all."
+        numbers = [int(each.content.split()[1]) for each in found]
+        # In order and each once; what was stored and not told was handed over again.
+        assert numbers == sorted(set(numbers))
+        assert service.orchestrator(ORC).verify().ok
+
+
+HOLD = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.readline()
+connection.execute("ROLLBACK")
+"""
+
+
+def test_a_held_database_delays_messages_and_loses_none(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, **{"memory.storage.busy_timeout_ms": 300}) as service,
+        MemoryHooks(service, ORC, deadline_ms=LONG_MS) as warm,
+    ):
+        service.orchestrator(ORC).remember("The oven is hot.", type="Decision")
+        assert in_time(warm, "first", turn_id="0").acknowledged
+        hooks = MemoryHooks(service, ORC, deadline_ms=DEADLINE_MS)
+        path = service.paths(ORC).database
+        holder = subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        turns = [in_time(hooks, f"message {n}", turn_id=str(n)) for n in range(1, 6)]
+        assert not any(each.acknowledged for each in turns)
+        assert all("capture.unacknowledged" in each.codes for each in turns)
+        assert "storage.busy" in turns[-1].codes
+        # Reading goes on meanwhile.
+        assert "The oven is hot." in turns[-1].bulletin
+        holder.communicate("done\n")
+        found = wait_for_episodes(service, 6)
+        assert [each.content for each in found] == ["first", *(f"message {n}" for n in range(1, 6))]
+        # Handed over again, each is known.
+        again = hooks.on_message(
+            "message 3", conversation_id=CONVERSATION, turn_id="3", deadline_ms=LONG_MS
+        )
+        assert again.episode_id == found[3].memory_id
+        assert hooks.close() == 0
+        # Told once, and not with every message.
+        states = [
+            each["code"] for each in logged(service, "turn.degraded") if each["part"] == "capture"
+        ]
+        assert states == ["storage.busy"]
+        assert [each["part"] for each in logged(service, "turn.recovered")].count("capture") == 1
+
+
+def test_a_memory_that_is_switched_off_is_told_and_blocks_nothing(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        pass
+    off = SETTINGS | {"memory.enabled": False}
+    with (
+        MemoryService(tmp_path, config=off, environ={}) as service,
+        MemoryHooks(service, ORC) as hooks,
+    ):
+        for _ in range(3):
+            turn = in_time(hooks)
+            assert turn.episode_id is None
+            assert turn.context is None
+            assert {"capture.refused", "memory.disabled", "bulletin.empty"} <= set(turn.codes)
+        written = hooks.on_step_output("Todo: x y", workflow_run_id="r", step_id="s")
+        assert (written.acknowledged, written.memory_ids) == (False, ())
+        assert hooks.on_diagnostics("why?").warnings[0].code == "memory.disabled"
+        assert not hooks.end_task("t").acknowledged
+
+
+def test_a_damaged_database_leaves_the_last_good_bulletin(tmp_path: Path) -> None:
+    with serving(tmp_path) as service, MemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
+        service.orchestrator(ORC).remember("The oven is hot.", type="Decision")
+        good = in_time(hooks)
+        assert good.acknowledged
+        service.forget(ORC)
+        path = service.paths(ORC).database
+        path.write_bytes(b"no database at all" * 1_000)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        turn = in_time(hooks)
+        assert turn.bulletin == good.bulletin
+        assert turn.bulletin_warning == "bulletin.stale"
+        assert {"capture.refused", "storage.corrupt", "bulletin.stale"} <= set(turn.codes)
+        assert path.read_bytes().startswith(b"no database")
+
+
+def test_a_root_that_is_removed_blocks_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with serving(root) as service, MemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
+        service.orchestrator(ORC).remember("The oven is hot.", type="Decision")
+        good = in_time(hooks)
+        shutil.rmtree(root)
+        service.forget(ORC)
+        turn = in_time(hooks)
+        assert not turn.acknowledged
+        assert turn.bulletin == good.bulletin
+        assert turn.context is None
+        assert "capture.refused" in turn.codes
+        assert not service.paths(ORC).database.exists()
+
+
+@contextmanager
+def silent_server() -> Iterator[int]:
+    """Takes connections and never answers; gives its port."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
+        yield server.getsockname()[1]
+
+
+class Hanging:
+    """An embedding model that hangs on a server which never answers."""
+
+    model, dimensions, max_batch = "hanging", 16, 64
+    remote = True
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def embed(self, _texts: object) -> object:
+        with socket.create_connection(("127.0.0.1", self._port)) as connection:
+            connection.recv(1)
+        raise AssertionError("the server answered")
+
+
+def test_a_model_that_hangs_costs_the_context_alone(tmp_path: Path) -> None:
+    with silent_server() as port:
+        service = MemoryService(
+            tmp_path,
+            config={"memory.storage.synchronous": "NORMAL"},
+            environ={},
+            embedding=Hanging(port),  # type: ignore[arg-type]  # only embed is ever reached
+            background=False,
+        )
+        service.orchestrator(ORC, create=True).remember("The oven is hot.", type="Decision")
+        hooks = MemoryHooks(service, ORC, deadline_ms=DEADLINE_MS)
+        before = threading.active_count()
+        turns = [in_time(hooks, f"message {n}") for n in range(12)]
+        assert all(each.context is None for each in turns)
+        assert "memory.slow" in turns[0].codes
+        # When every thread hangs that may, nobody waits for one.
+        assert "memory.full" in turns[-1].codes
+        assert threading.active_count() - before <= 6
+        settled = wait_for_episodes(service, 12)
+        assert [each.content for each in settled] == [f"message {n}" for n in range(12)]
+        last = hooks.on_message("last", conversation_id=CONVERSATION, deadline_ms=LONG_MS)
+        assert last.acknowledged
+        assert "The oven is hot." in last.bulletin
+        begun = time.monotonic()
+        assert hooks.close(0.2) == 0
+        assert time.monotonic() - begun < SCHEDULING_S
+        closed = in_time(hooks)
+        assert "memory.closed" in closed.codes
+
+
+def test_a_provider_with_a_bug_fails_no_turn(tmp_path: Path) -> None:
+    class Buggy(Hanging):
+        def embed(self, _texts: object) -> object:
+            raise KeyError("sk-secret")
+
+    service = MemoryService(
+        tmp_path,
+        config={"memory.storage.synchronous": "NORMAL"},
+        environ={},
+        embedding=Buggy(0),  # type: ignore[arg-type]  # only embed is ever reached
+        background=False,
+    )
+    service.orchestrator(ORC, create=True).remember("The oven is hot.")
+    with service, MemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
+        turn = in_time(hooks)
+        assert turn.acknowledged
+        assert turn.codes == ("memory.failed",)
+        assert "KeyError" in turn.warnings[0].text
+        assert "sk-secret" not in turn.model_dump_json()
+
+
+def test_turns_from_asyncio_run_side_by_side(tmp_path: Path) -> None:
+    with serving(tmp_path) as service:
+
+        async def talk() -> list[TurnContext]:
+            async with AsyncMemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
+                return await asyncio.gather(
+                    *(
+                        hooks.on_message(f"message {n}", conversation_id=f"c-{n % 4}")
+                        for n in range(20)
+                    )
+                )
+
+        turns = asyncio.run(talk())
+        assert len({each.episode_id for each in turns}) == 20
+        assert all(each.acknowledged for each in turns)
+
+
+def test_each_conversation_keeps_its_order(tmp_path: Path) -> None:
+    threads = 8
+    with serving(tmp_path) as service, MemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
+
+        def talk(channel: int) -> None:
+            for number in range(10):
+                hooks.on_message(f"{number}", conversation_id=f"c-{channel}")
+
+        running = [threading.Thread(target=talk, args=(n,)) for n in range(threads)]
+        for each in running:
+            each.start()
+        for each in running:
+            each.join(PATIENCE_S)
+        found = episodes(service)
+        for channel in range(threads):
+            mine = [each.content for each in found if each.session_id == f"c-{channel}"]
+            assert mine == [str(number) for number in range(10)]
