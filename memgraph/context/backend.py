@@ -10,7 +10,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from memgraph.clock import Clock
 from memgraph.context.items import checked, equal
 from memgraph.model.context import ContextItem
 from memgraph.policy.eviction import evicted, held
@@ -92,8 +91,7 @@ class MemoryBackend(Protocol):
 class InMemoryBackend:
     """Items that are gone with the process: for tests, and for what no one need find again."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._items: dict[str, ContextItem] = {}
         self._lock = threading.RLock()
 

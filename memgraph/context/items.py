@@ -60,7 +60,6 @@ _TYPES = {each.value.lower(): each for each in MemoryType} | {
     "reasoning": MemoryType.OBSERVATION,
     "tool_output": MemoryType.OBSERVATION,
 }
-_TIERS = {each.scope: each for each in Tier}
 _MARKERS = {Scope.SESSION: "task", Scope.PROJECT: "project", Scope.GLOBAL: "global"}
 
 
@@ -72,11 +71,6 @@ def type_of(kind: str) -> MemoryType:
 def source_of(scope: Scope, scope_id: str | None) -> str:
     """Where an item belongs that does not say: ``task/t1``, ``project/web``, ``global``."""
     return _MARKERS[scope] if scope_id is None else f"{_MARKERS[scope]}/{scope_id}"
-
-
-def tier_of(memory: Memory) -> Tier:
-    """The tier that a memory is an item of."""
-    return _TIERS[memory.scope]
 
 
 def memory_input_of(

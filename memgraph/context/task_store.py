@@ -34,7 +34,7 @@ class TaskMemoryStore(Store):
         clock: Clock | None = None,
         ids: IdSource | None = None,
     ) -> None:
-        given = InMemoryBackend(clock) if backend is None else backend
+        given = InMemoryBackend() if backend is None else backend
         super().__init__(given, clock=clock, ids=ids)
         self.task_id = task_id
 

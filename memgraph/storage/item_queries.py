@@ -14,6 +14,7 @@ from memgraph.model.values import Memory
 from memgraph.policy.eviction import KEPT_TYPES
 from memgraph.policy.filters import Order, Term
 from memgraph.storage.item_terms import ID, VALUES, Conditions
+from memgraph.storage.namespace_queries import is_no_item
 from memgraph.storage.rows import MEMORY_FIELDS, columns, memory_from_row
 from memgraph.storage.statements import driver
 from memgraph.storage.visibility import View
@@ -26,9 +27,10 @@ _OF_ID = (
     " SELECT pk FROM memories WHERE memory_id = :item_id AND item_id IS NULL"
 )
 _KEPT_TYPES = ", ".join(f"'{each.value}'" for each in sorted(KEPT_TYPES))
-# As ``policy.eviction`` has it; whom a person confirmed does not decay.
+# As ``policy.eviction`` has it. What a person confirmed does not decay; added up, the types are
+# told apart even where the settings let nothing decay.
 _EVICTION_ORDER = (
-    f"(m.type IN ({_KEPT_TYPES}) OR (m.kind = 'fact' AND m.decay_rate = 0)),"
+    f"(m.type IN ({_KEPT_TYPES})) + (m.kind = 'fact' AND m.decay_rate = 0),"
     f" coalesce({VALUES['importance']}, 0), {VALUES['timestamp']}, {ID}, m.pk"
 )
 
@@ -86,6 +88,8 @@ class Place:
                 "m.status = 'active'",
                 "(m.valid_until IS NULL OR m.valid_until > :place_at)",
                 self.view.where("m"),
+                # A program's store is no part of a tier: it neither fills nor empties one.
+                is_no_item("m"),
             ]
         )
 

@@ -27,7 +27,7 @@ Open = Callable[[Tier, str | None], MemoryBackend]
 @pytest.fixture(params=["memory", "database"])
 def open_backend(request: pytest.FixtureRequest, service: MemoryService, clock: FixedClock) -> Open:
     if request.param == "memory":
-        return lambda _tier, _scope_id: InMemoryBackend(clock)
+        return lambda _tier, _scope_id: InMemoryBackend()
     viewer = Viewer(session_ids=frozenset({"t1", "t2"}), project_ids=frozenset({"p1", "p2"}))
     orc = service.orchestrator("orc-1", create=True, viewer=viewer)
     return lambda tier, scope_id: DatabaseBackend(orc, tier, scope_id)

@@ -8,6 +8,8 @@ from unittest.mock import patch
 import item_workers
 import pytest
 import sqlalchemy as sa
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from item_workers import GRANTED
 from item_worlds import item
 from working import NAME
@@ -18,6 +20,7 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
+from memgraph.policy.filters import matches, parse
 from memgraph.service.context import database_backend
 from memgraph.service.context.database_backend import DatabaseBackend
 from memgraph.service.context.evicting import retract_all
@@ -381,3 +384,61 @@ def test_a_write_that_fails_leaves_everything_as_it_was(web: DatabaseBackend) ->
         web.add_bounded(item("a", importance=1.0), 5)
 
     assert web.list_all() == [item("a")]
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.0])
+def test_what_is_confirmed_and_what_is_worked_for_goes_last(tmp_path: Path, rate: float) -> None:
+    config = {"memory.decay.rate": rate}
+    with MemoryService(tmp_path, environ={}, background=False, config=config) as service:
+        service.orchestrator(NAME, create=True)
+        web = seen_by(service)
+        for kind in ("goal", "note", "other", "todo"):
+            web.add(item(kind, kind=kind, importance=0.0 if kind in ("goal", "todo") else 0.9))
+        orc = service.orchestrator(NAME, viewer=GRANTED)
+        [note] = [each for each in stored(orc) if each.item_id == "note"]
+        orc.confirm(note.memory_id)
+
+        # Where nothing decays, nobody can tell what was confirmed.
+        first = "note" if rate == 0.0 else "other"
+        assert web.add_bounded(item("last", kind="goal"), 4) == (first,)
+
+
+NOTES = st.fixed_dictionaries(
+    {},
+    optional={
+        "kind": st.sampled_from([None, True, "", "goal", "decision", 5, ["goal"]]),
+        "source": st.sampled_from([None, "", "global", {"a": 1}]),
+        "importance": st.sampled_from([None, False, "0.5", 0, 1, 0.25, 7, -1, 10**30]),
+        "token_cost": st.sampled_from([None, True, 3, 3.0, -3, 10**30, "3"]),
+        "timestamp": st.sampled_from([None, "", "yesterday", "2026-01-01", 5]),
+        "text": st.sampled_from([None, "decision", 5, "n"]),
+    },
+)
+QUESTIONS: tuple[dict[str, Any], ...] = (
+    {"kind": "goal"},
+    {"kind": {"$gt": "decision"}},
+    {"source": {"$ne": "global"}},
+    {"importance": None},
+    {"importance": {"$lte": 0.25}},
+    {"token_cost": {"$in": [3, None]}},
+    {"token_cost": {"$gt": 2}},
+    {"timestamp": {"$lt": "2026-02-01"}},
+    {"payload.n": "x"},
+    {"payload.text": "said"},
+)
+
+
+def test_notes_of_another_hand_are_read_alike_by_sql_and_by_us(
+    orc: Orchestrator, web: DatabaseBackend
+) -> None:
+    @settings(max_examples=40)
+    @given(NOTES | st.sampled_from(["x", 3, [], None]))
+    def alike(notes: Any) -> None:
+        attributes = {"context_item": notes, "n": "x"}
+        orc.remember("said", scope="project", scope_id="web", attributes=attributes)
+        [one] = web.list_all()
+        for wanted in QUESTIONS:
+            assert bool(web.query(wanted)) == matches(one, parse(wanted)), (wanted, notes)
+        web.clear()
+
+    alike()
