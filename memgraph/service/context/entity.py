@@ -91,7 +91,8 @@ class MemoryEntity(Handle):
     ) -> None:
         service.orchestrator(name, actor=agent_id)
         validated(ListRequest, {"project_id": project_id})
-        viewer = Viewer(clearance=clearance, agent_id=agent_id, shared=False)
+        projects = frozenset(() if project_id is None else (project_id,))
+        viewer = Viewer(clearance=clearance, project_ids=projects, agent_id=agent_id, shared=False)
         super().__init__(service, name, viewer=viewer, actor=agent_id)
         self.agent_id = agent_id
         self.project_id = project_id

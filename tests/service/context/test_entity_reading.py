@@ -69,6 +69,8 @@ def test_an_entity_of_a_project_stays_in_it(
     bound = MemoryEntity(service, NAME, "ana", project_id="p")
     assert [each.content for each in bound.list_items()] == ["In p."]
     assert [each.content for each in bound.retrieve("in", project_id="p")] == ["In p."]
+    own = service.orchestrator(NAME, viewer=bound.viewer)
+    assert [each.memory.content for each in own.recall("in").items] == ["In p."]
     for request in (
         lambda: bound.list_items(project_id="q"),
         lambda: bound.retrieve("in", project_id="q"),
