@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,11 @@ from working import working
 from memgraph import EdgeType, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.service.context.database_backend import DatabaseBackend
 from memgraph.service.context.namespaces import NamespaceHandle
+from memgraph.service.life import reflecting
 from memgraph.storage import memories, namespace_queries
 from memgraph.surfaces.adapters.langgraph import MemgraphStore
 
@@ -508,3 +512,57 @@ def test_many_items_that_say_the_same_are_not_read_for_one_more(
     # The same text without a name is a memory of its own.
     assert orc.remember('{"done": false}') != orc.remember('{"done": false}', item_id="mine")
     assert len(orc.list_memories(limit=100)) == 53
+
+
+def test_a_store_neither_fills_nor_empties_a_tier(service: MemoryService) -> None:
+    service.orchestrator("orc-1", create=True)
+    viewer = Viewer(project_ids=frozenset({"p"}))
+    orc = service.orchestrator("orc-1", viewer=viewer)
+    store = MemgraphStore(orc, scope="project", scope_id="p")
+    store.put(USER, "k", {"x": 1})
+    project = DatabaseBackend(orc, Tier.PROJECT, "p")
+    assert project.count() == 0
+    assert project.list_all() == []
+    project.clear("over")
+    assert value(store) == {"x": 1}
+
+
+def test_what_a_model_remembers_is_not_held_against_an_item(
+    orc: Orchestrator, store: MemgraphStore
+) -> None:
+    store.put(USER, "home", {"said": "Ann lives in Turin"}, index=["said"])
+    beside = orc.remember("Ann lives in Rome")
+    told = orc.propose_fact("Ann does not live in Turin")
+    found = orc.subgraph([told.memory_id]).edges
+    assert {each.to_id for each in found} <= {beside}
+
+
+def test_a_reflection_is_not_made_of_items(
+    service: MemoryService, orc: Orchestrator, store: MemgraphStore, clock: FixedClock
+) -> None:
+    for at in range(30):
+        store.put(USER, str(at), {"said": f"Ann paid invoice {at} of the heron fund."})
+    clock.advance(days=2)
+    with service.opened("orc-1") as opened:
+        reflecting.reflect(opened, now_ms=clock.now_ms(), actor="test")
+    assert orc.latest_reflection() is None
+    for at in range(30):
+        orc.remember(f"Ann paid invoice {at} of the heron fund.")
+    clock.advance(days=2)
+    with service.opened("orc-1") as opened:
+        reflecting.reflect(opened, now_ms=clock.now_ms(), actor="test")
+    assert orc.latest_reflection() is not None
+
+
+def test_an_export_brings_a_store_along(
+    service: MemoryService, orc: Orchestrator, store: MemgraphStore
+) -> None:
+    store.put(USER, "k", {"x": "a  b\nc", "y": [1, {"z": None}]})
+    store.put(USER, "path", {"x": "a  b", "y": 1}, index=["x"])
+    store.put(USER, "k", {"x": "a b\nc", "y": [1, {"z": None}]})
+    service.import_lines("orc-2", BytesIO(b"".join(orc.export_lines())))
+    other = service.orchestrator("orc-2")
+    copied = MemgraphStore(other)
+    for key in ("k", "path"):
+        assert repr(value(copied, key=key)) == repr(value(store, key=key))
+    assert copied.search(USER, query="b")[0].score is not None
