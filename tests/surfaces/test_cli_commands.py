@@ -108,6 +108,10 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "bench latency": ["bench", "latency", "--sizes", "100", "--rounds", "1"],
         "bench context": ["bench", "context", "--sizes", "100", "--rounds", "1"],
         "bench life": ["bench", "life", "--sessions", "2", "--facts", "100"],
+        "bench turns": [
+            *("bench", "turns", "--turns", "2", "--orchestrators", "1", "--memories", "20"),
+            *("--rounds", "1", "--pause-ms", "10"),
+        ],
     }
 
 
