@@ -1,0 +1,116 @@
+"""A full project in a database: what goes, with which reason, and in the same transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memgraph import MemoryService, MemoryStatus, Orchestrator, Sensitivity, Viewer
+from memgraph.clock import FixedClock
+
+MAX = 5
+VIEWER = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1", "p2"}))
+
+
+@pytest.fixture
+def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
+    config = {"memory.context.max_project_items": MAX}
+    with MemoryService(tmp_path, clock=clock, environ={}, background=False, config=config) as made:
+        yield made
+
+
+@pytest.fixture
+def orc(service: MemoryService) -> Iterator[Orchestrator]:
+    made = service.orchestrator("orc-1", create=True, viewer=VIEWER, actor="tester")
+    yield made
+    assert made.verify().findings == []
+
+
+def remembered(orc: Orchestrator, text: str, **fields: object) -> str:
+    return orc.remember(text, scope="project", scope_id="p1", **fields)
+
+
+def active(orc: Orchestrator) -> set[str]:
+    return {each.memory_id for each in orc.list_memories(limit=1000)}
+
+
+def test_what_is_kept_longest_goes_last(orc: Orchestrator, clock: FixedClock) -> None:
+    kept = {
+        remembered(orc, "a goal", type="Goal", importance=0),
+        remembered(orc, "a todo", type="Todo", importance=0),
+        remembered(orc, "a decision", type="Decision", importance=0),
+    }
+    confirmed = remembered(orc, "a fact that a person confirmed", importance=0)
+    orc.confirm(confirmed)
+    clock.advance(ms=1)
+    least = remembered(orc, "an important fact", importance=99)
+    orc.project("p1").add_convention("Mind the last line.", "files")
+    assert orc.get(least).status is MemoryStatus.RETRACTED
+    assert kept | {confirmed} <= active(orc)
+    assert orc.trace(least).status_history[-1].reason == "evicted"
+
+
+def test_the_eviction_is_told_in_the_transaction_of_the_write(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    project = orc.project("p1")
+    for number in range(MAX):
+        project.add_convention(f"Convention {number}.", "x")
+    before = active(orc)
+    project.add_decision("One more.")
+    [gone] = before - active(orc)
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT action, subject, details, actor FROM audit_log ORDER BY seq DESC LIMIT 2"
+        ).all()
+    (action, subject, details, actor), (wrote, *_) = rows
+    assert (action, subject, json.loads(details)) == ("retract", gone, {"reason": "evicted"})
+    assert (actor, wrote) == ("tester", "remember")
+
+
+def test_what_is_evicted_is_found_no_more_and_may_come_back(orc: Orchestrator) -> None:
+    project = orc.project("p1")
+    least = remembered(orc, "the quokka sleeps", importance=0)
+    for number in range(MAX):
+        project.add_convention(f"Convention {number}.", "x")
+    assert least not in orc.recall("where does the quokka sleep?").ids
+    orc.restore(least, reason="it was needed")
+    assert least in orc.recall("where does the quokka sleep?").ids
+
+
+def test_nobody_pushes_out_what_they_do_not_see(service: MemoryService, orc: Orchestrator) -> None:
+    boss = service.orchestrator(
+        "orc-1",
+        viewer=Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p1", "p2"})),
+    )
+    hidden = [
+        remembered(boss, f"secret {number}", importance=0, sensitivity="Restricted")
+        for number in range(3)
+    ]
+    elsewhere = boss.remember("of the other project", scope="project", scope_id="p2", importance=0)
+    everybodys = boss.remember("of everybody", importance=0)
+    project = orc.project("p1")
+    for number in range(MAX + 3):
+        project.add_convention(f"Convention {number}.", "x")
+    assert {*hidden, elsewhere, everybodys} <= active(boss)
+    assert project.backend.count() == MAX
+
+
+def test_turns_are_no_items_and_are_not_evicted(orc: Orchestrator) -> None:
+    turns = {
+        remembered(orc, f"turn {number}", kind="episode", session_id="s", importance=0)
+        for number in range(2 * MAX)
+    }
+    orc.project("p1").add_convention("Mind the last line.", "files")
+    assert turns <= active(orc)
+
+
+def test_tasks_and_everybody_are_not_bounded(orc: Orchestrator) -> None:
+    task, everywhere = orc.task("t1"), orc.everywhere()
+    for number in range(3 * MAX):
+        task.add_reasoning(f"Thought {number}.", "plan")
+        everywhere.add_pattern(f"Pattern {number}.", "x")
+    assert (task.backend.count(), everywhere.backend.count()) == (3 * MAX, 3 * MAX)
