@@ -27,7 +27,7 @@ from memgraph.service.recalling import reading
 PURPOSE = "build_context"
 PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
 # Hardly a line of a block costs fewer tokens: many more candidates than fit are not looked at.
-_LEAST_LINE_TOKENS = {BlockFormat.FENCED: 50, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
+_LEAST_LINE_TOKENS = {BlockFormat.FENCED: 65, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
 _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 
 

@@ -1,0 +1,97 @@
+"""Recall for a reader who sees little of much takes other ways to the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from working import working
+
+from memgraph import MemoryService, Viewer
+from memgraph.retrieval import legs, many_matches
+from memgraph.storage import vector_search
+
+PROJECTS, EACH = 8, 25
+WORDS = ("parser", "lexer", "tabs", "oven", "shop", "Lisbon", "ledger", "ferry")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryService]:
+    with working(tmp_path_factory.mktemp("narrow")) as made:
+        made.create("orc")
+        for project in range(PROJECTS):
+            viewer = Viewer(project_ids=frozenset({f"p{project}"}))
+            handle = made.orchestrator("orc", viewer=viewer)
+            for number in range(EACH):
+                said = " ".join(WORDS[(number + at) % len(WORDS)] for at in range(1 + number % 4))
+                handle.remember(
+                    f"{said}, as note {number} of project {project} has it",
+                    scope="project",
+                    scope_id=f"p{project}",
+                    type="Decision" if number % 3 else "Fact",
+                )
+        made.orchestrator("orc").embed_pending()
+        yield made
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few memories are many, and a part of them is few."""
+    monkeypatch.setattr(legs, "MANY_ROWS", 0)
+    monkeypatch.setattr(legs, "FEW_OF_MANY", 0.5)
+    monkeypatch.setattr(vector_search, "COMPARED_EXACTLY", 0)
+
+
+def answers(service: MemoryService, question: str, **fields: object) -> tuple[str, ...]:
+    viewer = Viewer(project_ids=frozenset({"p3"}))
+    return service.orchestrator("orc", viewer=viewer).recall(question, **fields).ids
+
+
+@pytest.mark.parametrize("question", ["parser tabs", "Which oven is in the shop?", "note 7"])
+@pytest.mark.parametrize("types", [(), ("Decision",)])
+def test_the_narrow_way_finds_what_the_wide_one_finds(
+    service: MemoryService,
+    request: pytest.FixtureRequest,
+    question: str,
+    types: tuple[str, ...],
+) -> None:
+    wide = answers(service, question, top_n=10, types=types)
+    request.getfixturevalue("narrow")
+    calls: list[int] = []
+    best_of_many = legs.best_of_many
+
+    def noted(*given: object) -> object:
+        calls.append(len(given))
+        return best_of_many(*given)  # type: ignore[arg-type]
+
+    request.getfixturevalue("monkeypatch").setattr(legs, "best_of_many", noted)
+    assert answers(service, question, top_n=10, types=types) == wide
+    assert len(wide) == 10
+    assert calls
+
+
+@pytest.mark.usefixtures("narrow")
+def test_what_is_not_embedded_yet_is_found_by_its_words(service: MemoryService) -> None:
+    viewer = Viewer(project_ids=frozenset({"p3"}))
+    handle = service.orchestrator("orc", viewer=viewer)
+    late = handle.remember("A quokka crossed the bridge", scope="project", scope_id="p3")
+    assert answers(service, "quokka")[0] == late
+    handle.retract(late, reason="test")
+    assert late not in answers(service, "quokka")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_nothing_that_is_hidden_is_found(service: MemoryService) -> None:
+    viewer = Viewer(project_ids=frozenset({"p3"}))
+    found = service.orchestrator("orc", viewer=viewer).recall("note of project 5", top_n=100)
+    assert {item.memory.scope_id for item in found.items} == {"p3"}
+    nobody = service.orchestrator("orc", viewer=Viewer(project_ids=frozenset({"p99"})))
+    assert nobody.recall("note of project 5").ids == ()
+
+
+@pytest.mark.usefixtures("narrow")
+def test_with_too_few_of_the_best_shown_all_that_may_be_are_looked_at(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many_matches, "READ_CLOSELY_OF_FEW", 2)
+    assert len(answers(service, "note", top_n=20)) == 20
