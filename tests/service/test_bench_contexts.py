@@ -25,7 +25,7 @@ def test_every_kind_is_measured_and_a_kept_database_is_taken_as_it_is(tmp_path: 
     for _ in range(2):
         found = contexts.run([300], tell, rounds=2, budget_tokens=500, keep=tmp_path)
     figures = found["sizes"]["300"]
-    assert 0 < figures["items"]
+    assert figures["items"] > 0
     assert 0 < figures["tokens"] <= 500
     for name in ("context", "context_without_query", "recall", "recall_of_all"):
         assert 0.0 < figures[name]["p50"] <= figures[name]["p95"]
