@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
+from uuid import uuid4
 
 from examples.orchestrator import events
 from examples.orchestrator.channels import Answered, Inbox, Message, read
@@ -19,13 +21,16 @@ EVERYTHING_ANSWERED, SOMETHING_UNANSWERED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """One run. Gives 0, or 1 where a message got no answer of the model, or 2 for wrong use."""
+    """One run; gives its exit code."""
     given = _parser().parse_args(arguments)
-    show = events.as_json() if given.json else events.as_text()
+    show = events.shown(as_json=given.json)
     try:
-        model = _model(given)
+        model: Model = ScriptedModel(given.script)
+        if given.model:
+            model = LitellmModel(given.model, api_base=given.api_base)
         with given.story.open(encoding="utf-8") if given.story else sys.stdin as lines:
-            name = given.story.stem if given.story else given.stdin_name
+            # What is typed in one run is not what was typed in another.
+            name = given.story.stem if given.story else f"stdin-{uuid4().hex[:8]}"
             unanswered = _run(given, model, read(lines, name), show)
     except (OSError, ValueError, ModelFailed, MemgraphError) as error:
         sys.stderr.write(f"orchestrator: {error}\n")
@@ -39,42 +44,27 @@ def _run(
     given: argparse.Namespace, model: Model, messages: Iterable[Message], show: events.Show
 ) -> int:
     """Answers all messages, each once; gives how many had no answer of the model."""
-    answered = Answered(given.root / f"{given.name}.answered")
-    try:
-        with (
-            MemoryService(given.root) as service,
-            MemoryHooks(service, given.name, deadline_ms=given.deadline_ms) as hooks,
-        ):
-            _prepare(service, hooks, show)
-            host = Host(hooks, model, show, task_id=given.task, project_id=given.project)
-            count = before = 0
-            for message in Inbox(messages):
-                if message in answered:
-                    before += 1
-                    continue
+    with (
+        closing(Answered(given.root / f"{given.name}.answered")) as answered,
+        MemoryService(given.root) as service,
+        MemoryHooks(service, given.name, deadline_ms=given.deadline_ms) as hooks,
+    ):
+        try:
+            service.orchestrator(given.name, create=True)
+        except MemgraphError as error:  # what is wrong with it is no hindrance
+            show("warning", code=error.code, text=error.message)
+        hooks.prepare()
+        host = Host(hooks, model, show, task_id=given.task, project_id=given.project)
+        count = before = 0
+        for message in Inbox(messages):
+            if message in answered:
+                before += 1
+            else:
                 host.answer(message)
                 answered.note(message)
                 count += 1
-            show("finished", answered=count, answered_before=before)
-            return host.unanswered
-    finally:
-        answered.close()
-
-
-def _prepare(service: MemoryService, hooks: MemoryHooks, show: events.Show) -> None:
-    """Make the memory where there is none, and let it load its model before the first message."""
-    try:
-        service.orchestrator(hooks.name, create=True)
-    except MemgraphError as error:
-        # What is wrong with a memory that is there is no hindrance.
-        show("warning", code=error.code, text=error.message)
-    hooks.prepare()
-
-
-def _model(given: argparse.Namespace) -> Model:
-    if given.model:
-        return LitellmModel(given.model, api_base=given.api_base)
-    return ScriptedModel(given.script)
+        show("finished", answered=count, answered_before=before)
+        return host.unanswered
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,7 +79,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--task", default="spring-festival", help="what is being worked on")
     add("--project", default="posters", help="what the task belongs to")
     add("--story", type=Path, help="messages, a line each: channel/speaker: text; else from stdin")
-    add("--stdin-name", default="stdin", help="tells messages from stdin from those of other runs")
     add("--script", type=Path, default=HERE / "answers.yaml", help="of the scripted model")
     add("--deadline-ms", type=int, help="how long a turn waits for its memory; default: settings")
     add("--model", help="a model as litellm names it, instead of the scripted one")

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-WAITING = 32
-"""So many messages wait at most; whoever brings one more waits with it."""
+WAITING = 32  # whoever brings one more waits with it
 
-# counter/Mara: What was said.
 _LINE = re.compile(r"(?P<channel>[\w.-]+)/(?P<speaker>[^:]+): *(?P<text>.*\S)")
 
 
 @dataclass(frozen=True)
 class Message:
-    """Something that was said in a channel. The id is the same when the line is read again."""
+    """What was said in a channel. The id is the same when the line is read again."""
 
     message_id: str
     channel: str
@@ -29,11 +27,7 @@ class Message:
 
 
 def read(lines: Iterable[str], name: str) -> Iterator[Message]:
-    """The messages in lines of the form ``channel/speaker: text``; ``#`` begins a remark.
-
-    Raises:
-        ValueError: a line has another form; the text says which.
-    """
+    """The messages in lines ``channel/speaker: text``; ``#`` begins a remark; else ValueError."""
     for number, line in enumerate(lines, start=1):
         said = line.strip()
         if not said or said.startswith("#"):
@@ -71,8 +65,8 @@ class Inbox:
 class Answered:
     """Which messages were answered, in a file that outlives the process.
 
-    A message that was answered and not yet noted when the process died is answered once more. The
-    memory holds it once all the same, for its id is the same.
+    One that was answered and not yet noted when the process died is answered once more; the memory
+    holds it once all the same, for its id is the same.
     """
 
     def __init__(self, path: Path) -> None:

@@ -4,41 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Protocol, TextIO
+from collections.abc import Callable
+from typing import Any, TextIO
 
-FIRST = 3
-"""Of the memories that a prompt was given a person is shown so many."""
+FIRST = 3  # of the memories that a prompt was given are shown to a person
 
-
-class Show(Protocol):
-    """Is told of an event by its name and its fields, which are JSON values."""
-
-    def __call__(self, event: str, **fields: Any) -> None: ...
+Show = Callable[..., None]
+"""Is told of an event by its name and, as keywords, its fields, which are JSON values."""
 
 
-def as_json(out: TextIO | None = None) -> Show:
-    """One JSON object a line, by default to standard output."""
+def shown(*, as_json: bool, out: TextIO | None = None) -> Show:
+    """Writes lines for a person, or a JSON object a line; by default to standard output."""
 
     def show(event: str, **fields: Any) -> None:
-        _say(json.dumps({"event": event, **fields}, ensure_ascii=False), out)
+        told = {"event": event, **fields}
+        lines = [json.dumps(told, ensure_ascii=False)] if as_json else _lines(event, fields)
+        into = out or sys.stdout
+        into.write("".join(f"{line}\n" for line in lines))
+        into.flush()
 
     return show
-
-
-def as_text(out: TextIO | None = None) -> Show:
-    """Lines for a person, by default to standard output."""
-
-    def show(event: str, **fields: Any) -> None:
-        for line in _lines(event, fields):
-            _say(line, out)
-
-    return show
-
-
-def _say(line: str, out: TextIO | None) -> None:
-    into = out or sys.stdout
-    into.write(f"{line}\n")
-    into.flush()
 
 
 def _lines(event: str, fields: dict[str, Any]) -> list[str]:
@@ -50,9 +35,9 @@ def _lines(event: str, fields: dict[str, Any]) -> list[str]:
         case "captured":
             return [f"  captured    {fields['memory_id']}"]
         case "selected":
-            return [f"  selected    {fields['workflow']}", *_shown("seen", fields["saw"])]
+            return [f"  selected    {fields['workflow']}", *_listed("seen", fields["saw"])]
         case "step":
-            return [f"  step        {fields['step']}", *_shown("recalled", fields["recalled"])]
+            return [f"  step        {fields['step']}", *_listed("recalled", fields["recalled"])]
         case "remembered":
             refused = (f"{each['locator']}: {each['code']}" for each in fields["rejected"])
             return [
@@ -61,22 +46,16 @@ def _lines(event: str, fields: dict[str, Any]) -> list[str]:
             ]
         case "evidence":
             cited = [{"text": f"{each['text']} <- {each['citation']}"} for each in fields["items"]]
-            return _shown("evidence", cited)
+            return _listed("evidence", cited)
         case "task_ended":
             kept = [f"    {old} became {new}" for old, new in fields["promoted"].items()]
             return [f"  task ended  {fields['cleared']} cleared", *kept]
         case "warning" | "model_failed":
             return [f"  warning     {fields.get('code', 'model')}: {fields['text']}"]
         case _:
-            told = ", ".join(f"{name} {value}" for name, value in fields.items())
-            return ["", f"{event}: {told}"]
+            return ["", ", ".join(f"{name} {value}" for name, value in fields.items())]
 
 
-def _shown(verb: str, memories: list[dict[str, str]]) -> list[str]:
-    """The first few of some memories."""
-    more = [f"    … and {len(memories) - FIRST} more"] if len(memories) > FIRST else []
-    return [
-        f"  {verb:<11} {'' if memories else 'nothing'}".rstrip(),
-        *(f"    - {each['text']}" for each in memories[:FIRST]),
-        *more,
-    ]
+def _listed(verb: str, memories: list[dict[str, str]]) -> list[str]:
+    first = (f"    - {each['text']}" for each in memories[:FIRST])
+    return [f"  {verb:<11} {len(memories)}", *first]

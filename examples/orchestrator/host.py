@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from examples.orchestrator.channels import Message
 from examples.orchestrator.events import Show
 from examples.orchestrator.models import Model, ModelFailed
-from examples.orchestrator.workflows import Step, Workflow, picked, selector_instruction
+from examples.orchestrator.workflows import Step, picked, selector_instruction
 from memgraph import MemoryHooks, MemoryType
 from memgraph.model.context import ContextRequest, Tier
 from memgraph.model.turns import Evidence, Finding, StepContext, TurnWarning, Written
@@ -24,19 +25,11 @@ _DIAGNOSE = (
     f"rests on in brackets. Answer with the one word {NOTHING_KNOWN} where it does not tell."
 )
 _CITED = re.compile(r"\s*\[\w+\]")
-# @bakery When are the rolls ready?
-_ADDRESSED = re.compile(r"@(?P<name>[\w.-]+)\s+(?P<text>.+)")
+_ADDRESSED = re.compile(r"@(?P<name>[\w.-]+) .+")  # @bakery When are the rolls ready?
 
 
 class Host:
-    """Answers messages, one after the other.
-
-    Args:
-        hooks: the memory.
-        model: what writes the answers.
-        show: is told of everything that happens.
-        task_id, project_id: what is being worked on.
-    """
+    """Answers messages, one after the other; ``show`` is told of everything that happens."""
 
     def __init__(
         self, hooks: MemoryHooks, model: Model, show: Show, *, task_id: str, project_id: str
@@ -44,9 +37,7 @@ class Host:
         self._hooks = hooks
         self._model = model
         self._show = show
-        self._place = {"task_id": task_id, "project_id": project_id}
-        self._task_id = task_id
-        self._project_id = project_id
+        self._place: dict[str, Any] = {"task_id": task_id, "project_id": project_id}
         self.unanswered = 0
 
     def answer(self, message: Message) -> str:
@@ -87,38 +78,21 @@ class Host:
         self._show(
             "selected", workflow=workflow.name, bulletin=bool(turn.bulletin), saw=_memories(turn)
         )
-        return self._run(workflow, message)
-
-    def _run(self, workflow: Workflow, message: Message) -> str:
-        run = _run_of(message)
         output = ""
         for step in workflow.steps:
-            output = self._step(step, run, message, output)
+            output = self._step(step, message, output)
         return output
 
-    def _step(self, step: Step, run: str, message: Message, before: str) -> str:
+    def _step(self, step: Step, message: Message, before: str) -> str:
         """One step: its prompt gets what is known, and what it decided is remembered."""
-        known = self._hooks.on_step(
-            message.text,
-            workflow_run_id=run,
-            step_id=step.step_id,
-            conversation_id=message.channel,
-            **self._place,
-        )
+        ids = {**self._ids(message), "step_id": step.step_id}
+        known = self._hooks.on_step(message.text, **ids)
         self._warn(known.warnings)
         system = "\n\n".join(filter(None, (step.instruction, known.prompt, before)))
         output = self._model.ask(step.step_id, system, message.text)
         self._show("step", step=step.step_id, output=output, recalled=_memories(known))
         if step.remembered:
-            written = self._hooks.on_step_output(
-                output,
-                workflow_run_id=run,
-                step_id=step.step_id,
-                conversation_id=message.channel,
-                tier=Tier.TASK,
-                **self._place,
-            )
-            self._tell(written, run)
+            self._tell(self._hooks.on_step_output(output, tier=Tier.TASK, **ids), message)
         return output
 
     def _diagnose(self, message: Message, question: str) -> str:
@@ -131,56 +105,39 @@ class Host:
             return "Nothing in the memory tells why."
         cited = tuple(each for each in evidence.memory_ids if f"[{each}]" in found)
         finding = Finding(content=_CITED.sub("", found), caused_by=cited or None)
-        run = _run_of(message)
-        self._tell(
-            self._hooks.record_findings(
-                [finding],
-                evidence=evidence,
-                workflow_run_id=run,
-                conversation_id=message.channel,
-                **self._place,
-            ),
-            run,
-        )
+        written = self._hooks.record_findings([finding], evidence=evidence, **self._ids(message))
+        self._tell(written, message)
         return f"{finding.content} ({len(cited)} of {len(evidence.items)} memories tell so.)"
 
     def _finish(self, message: Message) -> str:
         """The task is over: what it decided and found goes to the project, the rest is cleared."""
-        known = self._hooks.on_step(
-            "",
-            workflow_run_id=_run_of(message),
-            step_id="done",
-            request=ContextRequest(types=(MemoryType.DECISION, MemoryType.OBSERVATION)),
-            **self._place,
-        )
+        request = ContextRequest(types=(MemoryType.DECISION, MemoryType.OBSERVATION))
+        known = self._hooks.on_step("", step_id="done", request=request, **self._ids(message))
         self._warn(known.warnings)
         items = known.context.items if known.context else ()
         worth_it = [each.memory_id for each in items if each.tier is Tier.TASK]
-        ended = self._hooks.end_task(self._task_id, worth_it, project_id=self._project_id)
+        ended = self._hooks.end_task(promote=worth_it, **self._place)
         self._warn(ended.warnings)
         self._show("task_ended", promoted=ended.promoted, cleared=ended.cleared)
         return f"Done. {len(ended.promoted)} kept for the project, {ended.cleared} cleared."
 
     def _keep_reply(self, message: Message, reply: str) -> None:
         """What the orchestrator said belongs to the conversation as well."""
-        said = {
-            "content": reply,
-            "source_role": "assistant",
-            "turn_id": f"{message.message_id}-reply",
-        }
-        kept = self._hooks.on_transcript(
-            [said], conversation_id=message.channel, project_id=self._project_id
-        )
-        self._warn(kept.warnings)
+        said = {"content": reply, "speaker": "assistant", "turn_id": f"{message.message_id}-reply"}
+        project = self._place["project_id"]
+        where: dict[str, Any] = {"conversation_id": message.channel, "project_id": project}
+        self._warn(self._hooks.on_transcript([said], **where).warnings)
 
-    def _tell(self, written: Written, run: str) -> None:
+    def _ids(self, message: Message) -> dict[str, Any]:
+        """One message, one run: a message that is answered again writes the same again."""
+        run = _run_of(message)
+        return {"conversation_id": message.channel, "workflow_run_id": run, **self._place}
+
+    def _tell(self, written: Written, message: Message) -> None:
         self._warn(written.warnings)
-        self._show(
-            "remembered",
-            run=run,
-            memory_ids=list(written.memory_ids),
-            rejected=[each.model_dump() for each in written.rejected],
-        )
+        rejected = [each.model_dump() for each in written.rejected]
+        memory_ids = list(written.memory_ids)
+        self._show("remembered", run=_run_of(message), memory_ids=memory_ids, rejected=rejected)
 
     def _warn(self, warnings: Iterable[TurnWarning]) -> None:
         for warning in warnings:
@@ -188,18 +145,15 @@ class Host:
 
 
 def _run_of(message: Message) -> str:
-    """One message, one run: a message that is answered again writes the same again."""
     return f"run-{message.message_id}"
 
 
 def _memories(known: StepContext) -> list[dict[str, str]]:
-    """What a prompt was given of the memory."""
     items = known.context.items if known.context else ()
     return [{"memory_id": each.memory_id, "text": each.text} for each in items]
 
 
 def _as_shown(evidence: Evidence) -> dict[str, object]:
-    """Every memory of the evidence with where it comes from."""
     items = [
         {
             "memory_id": item.memory.memory_id,

@@ -20,21 +20,15 @@ class Model(Protocol):
     """Whatever writes text."""
 
     def ask(self, purpose: str, system: str, user: str) -> str:
-        """An answer. ``purpose``: ``select``, ``diagnose`` or the id of a step.
-
-        Raises:
-            ModelFailed: there is none.
-        """
+        """An answer, or ModelFailed. ``purpose``: ``select``, ``diagnose`` or a step's id."""
         ...
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One line of a scripted model: it answers where everything that it names is there.
+    """Answers where all of ``asked`` stand in the message, and of ``knows`` in what is put beside.
 
-    ``asked`` has to stand in the message, ``knows`` in what the model was told beside it: a model
-    knows what its memory gave it, and nothing else. Case does not count. ``{id:words}`` in an
-    answer becomes the id, in brackets, of the first memory shown that holds the words.
+    ``{id:words}`` becomes the id, in brackets, of the first memory shown that holds the words.
     """
 
     answer: str
@@ -44,16 +38,11 @@ class Rule:
 
     @classmethod
     def of(cls, given: Any) -> Rule:
-        """A rule from a file.
-
-        Raises:
-            ValueError: it is none.
-        """
         if not isinstance(given, dict) or "answer" not in given or given.keys() - _FIELDS:
             raise ValueError(f"a rule has an answer, and purpose, asked or knows: {given!r}")
-        answer = given["answer"]
+        said = given["answer"]
         return cls(
-            answer=answer if isinstance(answer, str) else json.dumps(answer),
+            answer=said if isinstance(said, str) else json.dumps(said),
             purpose=given.get("purpose"),
             asked=tuple(given.get("asked", ())),
             knows=tuple(given.get("knows", ())),
@@ -67,8 +56,8 @@ class Rule:
         )
 
 
-_CITATION = re.compile(r"\{id:([^}]+)\}")
 _FIELDS = frozenset(("answer", "purpose", "asked", "knows"))
+_CITATION = re.compile(r"\{id:([^}]+)\}")
 
 
 class ScriptedModel:
@@ -99,7 +88,7 @@ def _cited(words: str, system: str) -> str:
 
 
 class LitellmModel:
-    """Any model by the name that litellm gives it, for instance ``ollama/llama3``."""
+    """Any model, as litellm names it, for instance ``ollama/llama3``."""
 
     def __init__(self, name: str, *, api_base: str | None = None, timeout_s: float = 60.0) -> None:
         # litellm would fetch a price list and read a .env file when it is imported.

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Step:
-    """One call of the model.
-
-    Attributes:
-        remembered: its output holds decisions and tasks that are to become memories. What the last
-            step of a workflow says is the reply.
-    """
+    """One call of the model; ``remembered``: it decides and plans what is to become memory."""
 
     step_id: str
     instruction: str
@@ -21,7 +16,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Workflow:
-    """``used_for`` is what the selector reads."""
+    """Steps, the last of which says the reply; ``used_for`` is what the selector reads."""
 
     name: str
     used_for: str
@@ -34,8 +29,7 @@ ANSWER = Workflow(
     (
         Step(
             "reply",
-            "Answer the message in one or two sentences, from what is known alone. "
-            "Say that you do not know where it is not known.",
+            "Answer in a sentence, from what is known alone, or say that you do not know.",
         ),
     ),
 )

@@ -87,13 +87,13 @@ def test_the_story_shows_every_turn(tmp_path: Path, capsys: pytest.CaptureFixtur
         "selected    plan",
         "step        plan",
         "remembered  ",
-        "  evidence\n",
+        "  evidence    ",
         " <- channel_transcript, conversation pressroom",
         "counter/assistant: The proof run jammed since the store room was too damp",
         "warning     access.denied",
         "task ended",
         "pressroom/assistant: On the risograph, in two colours.",
-        "finished: answered 11, answered_before 0",
+        "\nanswered 11, answered_before 0\n",
     ):
         assert each in out, each
     assert out.count("warning  ") == 1

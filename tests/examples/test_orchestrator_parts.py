@@ -134,12 +134,12 @@ def test_the_selector_takes_a_name_however_it_is_written_and_answers_else() -> N
 
 def test_events_are_lines_for_people_or_json_for_programs() -> None:
     out = io.StringIO()
-    events.as_json(out)("warning", code="memory.slow", text="zu spät")
+    events.shown(as_json=True, out=out)("warning", code="memory.slow", text="zu spät")
     assert json.loads(out.getvalue()) == {
         "event": "warning",
         "code": "memory.slow",
         "text": "zu spät",
     }
     out = io.StringIO()
-    events.as_text(out)("warning", code="memory.slow", text="late")
+    events.shown(as_json=False, out=out)("warning", code="memory.slow", text="late")
     assert "memory.slow: late" in out.getvalue()
