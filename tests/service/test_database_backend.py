@@ -15,6 +15,7 @@ from item_worlds import item
 from working import NAME
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph.clock import FixedClock
 from memgraph.context.items import item_of, memory_input_of
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
@@ -401,6 +402,35 @@ def test_what_is_confirmed_and_what_is_worked_for_goes_last(tmp_path: Path, rate
         # Where nothing decays, nobody can tell what was confirmed.
         first = "note" if rate == 0.0 else "other"
         assert web.add_bounded(item("last", kind="goal"), 4) == (first,)
+
+
+def test_what_is_global_does_not_fade(service: MemoryService, clock: FixedClock) -> None:
+    service.orchestrator(NAME, create=True)
+    orc = service.orchestrator(NAME, viewer=EVERYTHING)
+    everywhere = DatabaseBackend(orc, Tier.GLOBAL)
+    web = DatabaseBackend(orc, Tier.PROJECT, "web")
+    for each in (everywhere, web):
+        each.add(item())
+
+    clock.advance(days=400)
+
+    assert orc.run("decay").counts["retired"] == 1
+    assert (everywhere.list_all(), web.list_all()) == ([item()], [])
+
+
+def test_winning_a_contradiction_does_not_change_an_item(
+    orc: Orchestrator, web: DatabaseBackend
+) -> None:
+    one = item("a", payload={"decision": "Ann leads the Atlas team", "by": "Bob"})
+    web.add(one)
+    web.add(item("b", payload={"decision": "Cem leads the Atlas team"}))
+    ids = {each.item_id: each.memory_id for each in stored(orc)}
+    edge_id = orc.relate(ids["a"], "Contradicts", ids["b"])
+
+    orc.resolve(edge_id, winner=ids["a"], reason="asked her")
+
+    assert orc.get(ids["a"]).attributes["supersedes"] == [ids["b"]]
+    assert web.list_all() == [one]
 
 
 NOTES = st.fixed_dictionaries(
