@@ -205,7 +205,7 @@ def test_it_answers_as_the_reference_does(service: MemoryService) -> None:
     Bound.service = service
     # Each step works on a database; shrinking a failure would take minutes of that.
     chosen = settings(
-        max_examples=40,
+        max_examples=25,
         stateful_step_count=15,
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
         suppress_health_check=[HealthCheck.too_slow],

@@ -530,11 +530,14 @@ def test_a_store_neither_fills_nor_empties_a_tier(service: MemoryService) -> Non
 def test_what_a_model_remembers_is_not_held_against_an_item(
     orc: Orchestrator, store: MemgraphStore
 ) -> None:
-    store.put(USER, "home", {"said": "Ann lives in Turin"}, index=["said"])
-    beside = orc.remember("Ann lives in Rome")
-    told = orc.propose_fact("Ann does not live in Turin")
-    found = orc.subgraph([told.memory_id]).edges
-    assert {each.to_id for each in found} <= {beside}
+    store.put(USER, "home", {"said": "Ann lives in Turin."}, index=["said"])
+    told = orc.propose_fact("Ann lives in Rome.")
+    assert orc.subgraph([told.memory_id]).edges == ()
+    # Of two statements one is held against the other.
+    orc.propose_fact("The standup is at 9 o'clock.")
+    told = orc.propose_fact("The standup is at 10 o'clock.")
+    [edge] = orc.subgraph([told.memory_id]).edges
+    assert edge.edge_type is EdgeType.CONTRADICTS
 
 
 def test_a_reflection_is_not_made_of_items(
