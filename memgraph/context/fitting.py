@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from memgraph.context.blocks import render_line
 from memgraph.model.context import BlockFormat, BlockLine
+from memgraph.model.enums import MemoryKind
 
 CUT = " … "
 """Stands where the middle of a text was."""
@@ -14,6 +16,7 @@ _HEAD_PARTS, _PARTS = 2, 3
 _SMALLER = 0.9
 # Fewer characters say nothing.
 _FEWEST = 20
+_REMEMBERED_CHARS = 1_000
 
 
 def fitted(
@@ -26,7 +29,7 @@ def fitted(
 
     Where not even twenty characters of the text fit, it stays as it is.
     """
-    cost = count(render_line(line, format))
+    cost = _cost(line, format, count)
     if cost <= limit:
         return line, cost
     bare = count(render_line(_with_text(line, CUT), format))
@@ -48,6 +51,38 @@ def shortened(text: str, kept: int) -> str:
     head = kept * _HEAD_PARTS // _PARTS
     tail = kept - head
     return f"{text[:head].rstrip()}{CUT}{text[len(text) - tail :].lstrip()}"
+
+
+def _cost(
+    line: BlockLine,
+    format: BlockFormat,  # noqa: A002  as above
+    count: Callable[[str], int],
+) -> int:
+    if len(line.text) > _REMEMBERED_CHARS:
+        return count(render_line(line, format))
+    said = (line.memory_id, line.kind, line.text, line.at, line.citation)
+    # Confidence fades from one moment to the next; a line shows two digits of it.
+    return _cost_of(said, round(line.confidence, 2), format, count)
+
+
+@lru_cache(maxsize=4_096)
+def _cost_of(
+    said: tuple[str, MemoryKind, str, int, str],
+    confidence: float,
+    format: BlockFormat,  # noqa: A002  as above
+    count: Callable[[str], int],
+) -> int:
+    """What is held and what is most important comes into one context after another."""
+    memory_id, kind, text, at, citation = said
+    line = BlockLine.model_construct(
+        memory_id=memory_id,
+        kind=kind,
+        text=text,
+        at=at,
+        citation=citation,
+        confidence=confidence,
+    )
+    return count(render_line(line, format))
 
 
 def _with_text(line: BlockLine, text: str) -> BlockLine:
