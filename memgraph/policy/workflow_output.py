@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from memgraph.model.enums import MemoryType
@@ -44,7 +45,7 @@ _NO_SAY = (
 )
 _SELF_PRAISE = re.compile(_NO_SAY, re.IGNORECASE)
 # Read value by value: an id in it may be a ground that a statement names.
-_JSON_FENCE = re.compile(r"^ *(`{3,}|~{3,}) *json[\w+-]* *\n.*?^ *\1 *$", re.DOTALL | re.M | re.I)
+_JSON_FENCE = re.compile(r"(`{3,}|~{3,}) *json", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +88,33 @@ def _read_text(text: str, into: Collector, prefix: str = "") -> None:
 def _without_own_output(text: str) -> tuple[str, int]:
     """What the memory had written itself, as a bulletin or a block, says nothing new."""
     kept: list[str] = []
-    start = found = 0
-    for fence in (*_JSON_FENCE.finditer(text), None):
-        bare, own = without_own_output(text[start : fence.start() if fence else len(text)])
+    found = 0
+    for is_json, lines in _parts(text):
+        part = "".join(lines)
+        bare, own = (part, 0) if is_json else without_own_output(part)
         found += own
         kept.append(bare)
-        if fence is not None:
-            kept.append(fence[0])
-            start = fence.end()
     return "".join(kept), found
+
+
+def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:
+    """The lines in and around JSON fences; a fence that is not closed goes to the end."""
+    lines: list[str] = []
+    mark = ""
+    for line in text.splitlines(keepends=True):
+        bare = line.strip()
+        if mark:
+            lines.append(line)
+            if bare.startswith(mark) and not bare.strip(mark[0]):
+                yield True, lines
+                lines, mark = [], ""
+            continue
+        fence = _JSON_FENCE.match(bare)
+        if fence is not None:
+            yield False, lines
+            lines, mark = [], fence[1]
+        lines.append(line)
+    yield bool(mark), lines
 
 
 def _read_json(body: str, into: Collector, where: str) -> None:
@@ -120,8 +139,7 @@ class _Values:
         stack = [(value, pointer, kind, 0)]
         while stack:
             found, at, known, depth = stack.pop()
-            self._left -= 1
-            if self._left < 0 or self._into.full:
+            if self._into.full:
                 self._into.reject(self._prefix + at, "too_many")
                 return
             if depth > MAX_DEPTH:
@@ -129,12 +147,19 @@ class _Values:
             elif isinstance(found, Mapping):
                 stack.extend(reversed(self._mapping(found, at, known, depth + 1)))
             elif isinstance(found, list | tuple):
-                # One more than may be looked at, so that it shows.
-                shown = list(found[: MAX_VALUES + 1])
+                shown = found[: self._some(len(found), at)]
                 inside = [(each, f"{at}/{n}", known, depth + 1) for n, each in enumerate(shown)]
                 stack.extend(reversed(inside))
             elif isinstance(found, str) and known is not None:
                 self._into.add(found, known, self._prefix + at)
+
+    def _some(self, count: int, at: str) -> int:
+        """How many of so many values may be looked at; of all values of an output 5,000."""
+        some = min(count, self._left)
+        self._left -= some
+        if some < count:
+            self._into.reject(self._prefix + at, "too_many")
+        return some
 
     def _mapping(
         self, value: Mapping[Any, Any], at: str, kind: MemoryType | None, depth: int
@@ -152,7 +177,7 @@ class _Values:
                 self._statement(value, content, chosen, at)
             return []
         inside: list[tuple[Any, str, MemoryType | None, int]] = []
-        for name, each in list(value.items())[:MAX_VALUES]:
+        for name, each in islice(value.items(), self._some(len(value), at)):
             pointer = f"{at}/{_escaped(str(name))}"
             below = type_named(str(name)) or (kind if str(name).casefold() in _LISTS else None)
             if below is None and isinstance(each, str):
@@ -179,7 +204,7 @@ class _Values:
         )
         if key is None:
             return
-        for field, each in list(value.items())[: MAX_TAGS * 4]:
+        for field, each in islice(value.items(), MAX_TAGS * 4):
             pointer = f"{where}/{_escaped(str(field))}"
             relation = relation_named(str(field))
             if relation is not None:

@@ -172,6 +172,24 @@ def test_bounds_hold_and_are_told(output: Any, code: str) -> None:
     assert len(parsed.candidates) <= MAX_PROPOSALS
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        "```json\n" * (MAX_OUTPUT_CHARS // 8),
+        "~~~\n```json\n" * (MAX_OUTPUT_CHARS // 12),
+        "- [ ] \n" * (MAX_OUTPUT_CHARS // 7),
+        "**a" * (MAX_OUTPUT_CHARS // 3),
+        [[[0] * 5_000] * 5_000] * 5_000,
+        {"todos": [[["x y"] * 5_000] * 5_000] * 5_000},
+        "[" * MAX_OUTPUT_CHARS,
+    ],
+    ids=range(7),
+)
+def test_no_output_takes_long(output: Any) -> None:
+    # Read again and again from every place, each of these would take minutes.
+    assert codes(parse(output))
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: (
