@@ -212,6 +212,8 @@ def test_wrong_requests_are_refused(service: MemoryService) -> None:
         building.build_context(TASK, budget_tokens=-1)
     with pytest.raises(InvalidInput):
         building.build_context("")
+    with pytest.raises(InvalidInput):
+        building.promote("fact_1", "nowhere", project_id="web")
     with pytest.raises(AccessDenied):
         assembler(service, profile=AgentProfile(name="p", clearance=Sensitivity.RESTRICTED))
     with pytest.raises(OrchestratorMissing):

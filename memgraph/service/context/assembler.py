@@ -155,7 +155,7 @@ class ContextAssembler(Handle):
         return handle.promote(
             memory_id,
             to,
-            project_id if Tier(to) is Tier.PROJECT else None,
+            project_id if to == Tier.PROJECT else None,
             confirmation_callback=self._callback,
             reason=reason,
         )
