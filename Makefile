@@ -31,7 +31,7 @@ $(STAMP): $(RUNTIME)
 
 $(AGENTS)/.made: pyproject.toml constraints-openai-agents.txt
 	$(PYTHON) -m venv $(AGENTS)
-	$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	    --constraint constraints-openai-agents.txt --editable '.[openai-agents]' \
 	    hypothesis pytest pytest-socket
 	touch $@
