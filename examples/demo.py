@@ -42,6 +42,8 @@ def demo() -> int:
         run("recall", NAME, question, "--top-n", "3")
     say("The bulletin is what an orchestrator reads before each message.")
     run("bulletin", NAME)
+    say("The context is what a prompt gets within a budget of tokens. No text in it can end it.")
+    run("context", NAME, QUESTIONS[0], "--budget", "500")
     say("Two memories contradict each other. Neither is deleted; somebody has to decide.")
     run("contradictions", NAME)
     say("The trace of one side: its source, its history, and what was decided because of it.")

@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--project", default="posters", help="what the task belongs to")
     add("--story", type=Path, help="messages, a line each: channel/speaker: text; else from stdin")
     add("--script", type=Path, default=HERE / "answers.yaml", help="of the scripted model")
-    add("--deadline-ms", type=int, help="how long a turn waits for its memory; default: settings")
+    add("--deadline-ms", type=int, default=5_000, help="how long a turn waits for its memory")
     add("--model", help="a model as litellm names it, instead of the scripted one")
     add("--api-base", help="the model's address, where it is not its provider's own")
     add("--json", action="store_true", help="print events as JSON, one a line")

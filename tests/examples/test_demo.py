@@ -66,6 +66,12 @@ def test_it_shows_the_bulletin_and_the_trace_of_the_contradiction(shown: str) ->
     assert "\x1b" not in shown
 
 
+def test_it_shows_what_a_prompt_gets(shown: str) -> None:
+    block = shown.split("$ memgraph context")[1].split("$ memgraph contradictions")[0]
+    assert "0002-keep-the-loan-register-in-sqlite.md#L" in block
+    assert "</data-" in block
+
+
 def test_conversations_become_facts_with_their_turns_and_a_contradiction(
     place: Path, shown: str
 ) -> None:
