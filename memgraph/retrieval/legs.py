@@ -30,7 +30,7 @@ from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.recall_queries import Candidate
 from memgraph.storage.vector_cache import HeldVectors
-from memgraph.storage.vector_search import Vectors
+from memgraph.storage.vector_search import FEW_OF_MANY, Vectors
 from memgraph.storage.visibility import STANDING
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ MAX_SUCCESSION_STEPS = 5
 NO_DEADLINE_MS = 86_400_000
 TOP_K_ENTITY = 50
 MAX_STEPS = 1_000
-# Where a reader sees no larger share than this, matches are first cut down to what is seen.
-FEW_OF_MANY, MANY_ROWS = 0.25, 2_000
+# Where the words stand in so many, matches are cut down to what is seen, if that is little.
+MANY_ROWS = 2_000
 # The neighbours of so many of each leg are looked at.
 NEIGHBOURED = 10
 SEEDS = 15

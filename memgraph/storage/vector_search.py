@@ -28,8 +28,8 @@ Number = TypeVar("Number", np.uint16, np.float32)
 # times those with the query's numbers instead of its signs.
 OVERSAMPLING = 16
 LOOKED_AT_TWICE = 6
-# A reader who sees so few of more: fewer need to be compared.
-FEW_SEEN, OVERSAMPLING_OF_FEW = 20_480, 6
+# Where a reader sees so few, and no larger share than this, fewer need to be compared.
+FEW_SEEN, FEW_OF_MANY, OVERSAMPLING_OF_FEW = 20_480, 0.25, 6
 # The nearest of a million lie closer together: of many vectors at least these shares.
 _SHARE_COMPARED, _SHARE_LOOKED_AT_TWICE = 0.003, 0.05
 # Up to so many vectors (twenty chunks of vec0's) the exact comparison is the faster one.
@@ -94,7 +94,7 @@ class Vectors:
                 return found
         if index is not None and among is None:
             few = self._seen_of(index, visibilities)
-            if len(few) <= FEW_SEEN:
+            if len(few) <= min(FEW_SEEN, int(FEW_OF_MANY * len(index.pks))):
                 return self._nearest_of_few(index, few, query, limit)
         twice = max(LOOKED_AT_TWICE * wide, int(size * _SHARE_LOOKED_AT_TWICE))
         parts = runs(self._connection) if index is None else _cut(index)
