@@ -186,6 +186,16 @@ def test_memories_of_the_scope_are_items_and_turns_are_not(
     assert [each.context_item_id for each in web.query({"kind": "identity"})] == [known]
 
 
+def test_a_turn_is_no_global_item(orc: Orchestrator) -> None:
+    known = orc.remember("Ann reviews")
+    orc.save_episode("Hello", session_id="s", source_role="user")
+
+    assert [each.context_item_id for each in DatabaseBackend(orc, Tier.GLOBAL).list_all()] == [
+        known
+    ]
+    assert DatabaseBackend(orc, Tier.GLOBAL).count() == 1
+
+
 def test_a_memory_is_corrected_by_the_item_it_reads_as(
     orc: Orchestrator, web: DatabaseBackend
 ) -> None:
