@@ -141,17 +141,18 @@ class Collector:
     ) -> str | None:
         """Take a statement; gives its key, also where it stood there before; None: refused."""
         text = tidy(content)
-        if kind is MemoryType.IDENTITY:
-            return self.reject(locator, "identity")
-        if not any(map(str.isalnum, text)) or len(text) > MAX_CONTENT_CHARS:
-            return self.reject(locator, "content")
+        refused = _refused(text, kind)
+        if refused is not None:
+            self.reject(locator, refused)
+            return None
         identity = (content_hash(text), kind)
         known = self._known.get(identity)
         if known is not None:
             self.reject(locator, "repeated")
             return known.key
         if self.full:
-            return self.reject(locator, "too_many")
+            self.reject(locator, "too_many")
+            return None
         draft = _Draft(
             key=f"o{len(self._drafts)}",
             content=text,
@@ -286,6 +287,14 @@ def tidy(text: str) -> str:
             inner = bare[len(mark) : -len(mark)]
             bare = bare if mark in inner else inner.strip()
     return bare
+
+
+def _refused(text: str, kind: MemoryType) -> str | None:
+    if kind is MemoryType.IDENTITY:
+        return "identity"
+    if not any(map(str.isalnum, text)) or len(text) > MAX_CONTENT_CHARS:
+        return "content"
+    return None
 
 
 def _folded(text: str) -> str:
