@@ -49,8 +49,9 @@ class Held:
 class Transcript(Handle):
     """The entries of one session. Thread-safe; several processes may share a session.
 
-    Turns of the session that were stored otherwise are not among the entries, and an entry of
-    which somebody retracted a part is not given back.
+    A session belongs to a place: one scope, and the handle's agent or none. In another place the
+    same name is another session. Turns of the session that were stored otherwise are not among the
+    entries, and an entry of which somebody retracted a part is not given back.
 
     Args:
         handle: whose memory it is; its viewer and actor are those of the transcript.
@@ -90,6 +91,7 @@ class Transcript(Handle):
         if not verdict.allowed:
             self._deny(verdict.reason)
         self.session_id = given.session_id
+        self._place = (given.scope, given.scope_id, given.agent_id)
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Store entries behind all others, all of them or none.
@@ -221,7 +223,11 @@ class Transcript(Handle):
         while True:
             chosen = Filter(kinds=(MemoryKind.EPISODE,), session_id=self.session_id, before=before)
             page = memories.select(connection, view, chosen, limit=size)
-            yield from (one for one in page if part_place(one.attributes) is not None)
+            for one in page:
+                # Others may be seen, too: those of another project or agent stay out of this one.
+                here = (one.scope, one.scope_id, one.agent_id) == self._place
+                if here and part_place(one.attributes) is not None:
+                    yield one
             if len(page) < size:
                 return
             before, size = page[-1].memory_id, _PAGE

@@ -100,6 +100,29 @@ def test_sessions_and_other_turns_are_kept_apart(orc: Orchestrator) -> None:
     assert left.content == "told otherwise"
 
 
+def test_one_name_in_two_places_is_two_sessions(service: MemoryService) -> None:
+    service.create("orc-1")
+    wide = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p", "q"})))
+    agent = service.orchestrator("orc-1", viewer=Viewer(agent_id="ann"))
+    places = {
+        "p": Transcript(wide, "s", scope=Scope.PROJECT, scope_id="p"),
+        "q": Transcript(wide, "s", scope=Scope.PROJECT, scope_id="q"),
+        "everywhere": Transcript(wide, "s"),
+        "ann": Transcript(agent, "s"),
+    }
+    for name, each in places.items():
+        each.append([said(f"of {name}")])
+    for name, each in places.items():
+        assert texts(each) == [f"of {name}"]
+    assert places["p"].clear() == 1
+    popped = places["ann"].pop()
+    assert popped is not None
+    assert popped.text == "of ann"
+    assert places["ann"].pop() is None
+    left = [texts(each) for each in places.values()]
+    assert left == [[], ["of q"], ["of everywhere"], []]
+
+
 def test_a_part_that_was_taken_back_takes_its_entry_with_it(
     transcript: Transcript, orc: Orchestrator
 ) -> None:
