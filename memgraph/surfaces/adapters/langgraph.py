@@ -34,7 +34,8 @@ try:
     )
 except ImportError as error:
     raise ExtraMissing(
-        "LangGraph's store is not installed: pip install 'memgraph[langgraph]'"
+        "LangGraph's store is not installed: pip install 'memgraph[langgraph]'",
+        extra="langgraph",
     ) from error
 
 Namespace = tuple[str, ...]

@@ -32,7 +32,8 @@ try:
     from pydantic_ai.toolsets import ToolsetTool
 except ImportError as error:
     raise ExtraMissing(
-        "pydantic-ai is not installed: pip install 'memgraph[pydantic-ai]'"
+        "pydantic-ai is not installed: pip install 'memgraph[pydantic-ai]'",
+        extra="pydantic-ai",
     ) from error
 
 ASSISTANT: Final = "assistant"
