@@ -23,7 +23,7 @@ class Snapshots:
     """The files of one orchestrator.
 
     Args:
-        folder: made when the first snapshot is written.
+        folder: made when the first snapshot is written; what it stands in has to be there.
         keep: >= 1; how many snapshots (pairs of files) remain: the last ones written.
         plain_key: the view whose files are named by ``change_seq`` alone.
     """
@@ -39,7 +39,8 @@ class Snapshots:
         Raises:
             OSError: the folder or a file cannot be written.
         """
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Without its parents: an orchestrator that was removed must not come back as a folder.
+        self._folder.mkdir(exist_ok=True, mode=0o700)
         suffix = "" if bulletin.view_key == self._plain_key else f"-{bulletin.view_key}"
         stem = f"{bulletin.change_seq}{suffix}"
         text = self._folder / f"{stem}.md"

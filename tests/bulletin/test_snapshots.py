@@ -34,7 +34,7 @@ def saved(folder: Path, *bulletins: Bulletin, keep: int = 20) -> list[str]:
 
 
 def test_a_snapshot_is_named_after_the_change_and_read_back(tmp_path: Path) -> None:
-    folder = tmp_path / "deep" / "bulletins"
+    folder = tmp_path / "bulletins"
     assert saved(folder, bulletin(7)) == ["7.json", "7.md"]
     assert (folder / "7.md").read_text(encoding="utf-8") == bulletin(7).text
     assert snapshots(folder).latest(PLAIN) == bulletin(7)
@@ -89,6 +89,12 @@ def test_no_folder_is_no_snapshot(tmp_path: Path) -> None:
     assert nowhere.latest(PLAIN) is None
     nowhere.clear()
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_what_was_removed_is_not_made_anew(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        snapshots(tmp_path / "removed" / "bulletins").save(bulletin(1))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_in_place_of_a_snapshot_is_replaced_not_followed(tmp_path: Path) -> None:

@@ -200,7 +200,9 @@ def test_a_root_that_is_removed_blocks_nothing(tmp_path: Path) -> None:
         assert turn.bulletin == good.bulletin
         assert turn.context is None
         assert "capture.refused" in turn.codes
-        assert not service.paths(ORC).database.exists()
+        assert not root.exists()
+    # Nor does closing bring anything back.
+    assert not root.exists()
 
 
 @contextmanager
