@@ -25,7 +25,8 @@ from memgraph.model.values import (
     validated,
 )
 from memgraph.policy.budget import token_cost
-from memgraph.policy.filters import same
+from memgraph.policy.filters import MAX_DEPTH, same
+from memgraph.policy.namespaces import ITEM_TAG
 
 RECORD: Final = "context_item"
 """The attribute that keeps what a memory has no column for."""
@@ -46,9 +47,6 @@ TEXT_KEYS: Final = (
     "output",
 )
 """Where a payload's text is looked for, in this order; without one, all of it is the text."""
-
-MAX_DEPTH: Final = 100
-"""How deep lists and objects of a payload may be nested; SQLite's own limit is 1,000."""
 
 _NEUTRAL_IMPORTANCE: Final = 50
 # With what ``context_item`` may hold it stays within ``MAX_ATTRIBUTES_CHARS``.
@@ -146,12 +144,15 @@ def checked(item: ContextItem) -> ContextItem:
     """The item as a backend keeps it: a copy that is valid and can be stored.
 
     Raises:
-        InvalidInput: no item, a payload nested over 100 deep, or see ``memory_input_of``.
+        InvalidInput: no item, a payload nested over 100 deep, the tag of a key-value store's items,
+            which are in no tier, or see ``memory_input_of``.
     """
     if not isinstance(item, ContextItem):
         raise InvalidInput("a backend takes a ContextItem", field="item")
     if _is_deep(item.payload, MAX_DEPTH):
         raise InvalidInput(f"payload: nested over {MAX_DEPTH} deep", field="payload")
+    if ITEM_TAG in item.tags:
+        raise InvalidInput(f"tags: {ITEM_TAG!r} is kept for key-value stores", field="tags")
     copy = validated(ContextItem, item.model_dump(warnings=False))
     memory_input_of(copy, Tier.GLOBAL, None)
     return copy
@@ -188,9 +189,10 @@ def _payload(record: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     if key is None:
         try:
             whole = json.loads(memory.content)
-        except ValueError:
+        except (ValueError, RecursionError):
             whole = None
-        if isinstance(whole, dict):
+        # Anybody may store a memory that says of itself that it is an item.
+        if isinstance(whole, dict) and not _is_deep(whole, MAX_DEPTH):
             return whole
     key = key if isinstance(key, str) else "text"
     rest = {name: value for name, value in memory.attributes.items() if name not in RESERVED}

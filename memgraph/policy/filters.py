@@ -33,6 +33,8 @@ from memgraph.model.context import ContextItem
 MAX_TERMS: Final = 64
 MAX_OPERANDS: Final = 1_000
 MAX_LIMIT: Final = 1_000_000
+MAX_DEPTH: Final = 100
+"""How deep lists and objects of a payload may be nested; SQLite's own limit is 1,000."""
 PAYLOAD: Final = "payload"
 _PATH: Final = PAYLOAD + "."
 _TEXTS = frozenset({"context_item_id", "kind", "source"})
@@ -246,19 +248,18 @@ def _scalar(name: str, field: str, operand: Any) -> Any:
     return _json(name, operand)
 
 
-def _json(name: str, operand: Any) -> Any:
+def _json(name: str, operand: Any, levels: int = MAX_DEPTH) -> Any:
     """A value that a payload may hold. Raises InvalidInput."""
     if isinstance(operand, str):
         return _text(name, operand)
     if operand is None or isinstance(operand, bool) or _is_number(operand):
         return operand
-    try:
-        if isinstance(operand, list | tuple):
-            return tuple(_json(name, each) for each in operand)
-        if isinstance(operand, dict) and all(isinstance(key, str) for key in operand):
-            return {key: _json(name, each) for key, each in operand.items()}
-    except RecursionError:
-        raise _wrong(name, "is nested too deeply") from None
+    if isinstance(operand, list | tuple | dict) and levels == 0:
+        raise _wrong(name, f"is nested over {MAX_DEPTH} deep")
+    if isinstance(operand, list | tuple):
+        return tuple(_json(name, each, levels - 1) for each in operand)
+    if isinstance(operand, dict) and all(isinstance(key, str) for key in operand):
+        return {key: _json(name, each, levels - 1) for key, each in operand.items()}
     raise _wrong(name, "is plain JSON")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,6 +18,7 @@ from memgraph.context.backend import InMemoryBackend, MemoryBackend
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem, Tier
 from memgraph.policy.filters import FIELDS, ORDER_FIELDS
+from memgraph.policy.namespaces import ITEM_TAG
 from memgraph.service.context.database_backend import DatabaseBackend
 
 PROJECTS = frozenset({"web"})
@@ -265,6 +267,8 @@ REFUSED: list[tuple[Any, str]] = [
     ({"payload.n": {"$eq": float("nan")}}, "payload.n"),
     ({"payload.n": {"$eq": {1: 2}}}, "payload.n"),
     ({"payload.n": object()}, "payload.n"),
+    ({"payload.n": {"$eq": json.loads("[" * 101 + "]" * 101)}}, "payload.n"),
+    ({"payload.n": {"$in": [json.loads('{"a":' * 400 + "1" + "}" * 400)]}}, "payload.n"),
     ({f"payload.n{number}": 1 for number in range(65)}, "filters"),
     ([("kind", "decision")], "filters"),
 ]
@@ -305,6 +309,13 @@ def test_an_item_that_cannot_be_stored_leaves_everything_as_it_was(backend: Memo
         backend.add_bounded(item("b", tags=tuple(map(str, range(65)))), 1)
 
     assert names(backend.list_all()) == ["a"]
+
+
+def test_the_mark_of_another_store_is_no_tag_of_an_item(backend: MemoryBackend) -> None:
+    with pytest.raises(InvalidInput, match="tags"):
+        backend.add(item("a", tags=("x", ITEM_TAG)))
+
+    assert backend.count() == 0
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

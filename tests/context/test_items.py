@@ -10,7 +10,6 @@ from item_worlds import item, items
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.context.items import (
-    MAX_DEPTH,
     RECORD,
     RESERVED,
     checked,
@@ -24,6 +23,7 @@ from memgraph.model.context import ContextItem, Tier
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, SourceType
 from memgraph.model.values import Memory, MemoryInput
 from memgraph.policy.budget import token_cost
+from memgraph.policy.filters import MAX_DEPTH
 from memgraph.storage import enrichment_queries as enriching
 
 PLACES = {Tier.TASK: "t-1", Tier.PROJECT: "web", Tier.GLOBAL: None}

@@ -16,12 +16,12 @@ from working import NAME
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.context.items import item_of, memory_input_of
+from memgraph.context.items import RECORD, item_of, memory_input_of
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
-from memgraph.policy.filters import matches, parse
+from memgraph.policy.filters import MAX_DEPTH, matches, parse
 from memgraph.service.context import database_backend
 from memgraph.service.context.database_backend import DatabaseBackend
 from memgraph.service.context.evicting import retract_all
@@ -216,6 +216,19 @@ def test_a_memory_is_corrected_by_the_item_it_reads_as(
     )
     assert orc.get(memory_id).status is MemoryStatus.SUPERSEDED
     assert [each.context_item_id for each in web.list_all()] == [memory_id]
+
+
+@pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 450, 5_000])
+def test_a_memory_that_claims_to_be_a_deep_item_is_its_text(
+    orc: Orchestrator, web: DatabaseBackend, levels: int
+) -> None:
+    deep = '{"a":' * levels + "1" + "}" * levels
+    claim = {RECORD: {"text": None}}
+    orc.remember(deep, scope="project", scope_id="web", attributes=claim)
+
+    [found] = web.list_all()
+    assert found.payload == {"text": deep}
+    assert web.query({"payload.a.a": {"$ne": {"b": 1}}}) == [found]
 
 
 @pytest.mark.parametrize(
