@@ -8,10 +8,11 @@ from memgraph.model.enums import MemoryStatus
 
 EVICTED: Final = "evicted"
 TASK_CLOSED: Final = "task_closed"
+CLEARED: Final = "cleared"
 DECAYED: Final = "decayed"
 
-QUIET: Final = frozenset({EVICTED, TASK_CLOSED, DECAYED})
-"""Reasons of a retraction that is housekeeping: there was no room, no task, no reader any more."""
+QUIET: Final = frozenset({EVICTED, TASK_CLOSED, CLEARED, DECAYED})
+"""Reasons of a retraction that is housekeeping: no room, task, place or reader for it any more."""
 
 
 class Ending(NamedTuple):

@@ -24,6 +24,7 @@ from memgraph.model.enums import (
 )
 from memgraph.model.transcript import Entry
 from memgraph.model.values import EpisodeInput, Memory, Source, validated
+from memgraph.policy.endings import CLEARED
 from memgraph.policy.scope import Reason, ScopeFacts, visible
 from memgraph.policy.transcript import entry_of, part_place, parts_of
 from memgraph.service import changes
@@ -118,15 +119,21 @@ class Transcript(Handle):
             return [held.entry for held in self._newest(connection, limit)][::-1]
 
     def pop(self, *, reason: str = "popped") -> Entry | None:
-        """Retract the last entry and give it; None: there is none."""
+        """Retract the last entry and give it; None: there is none.
+
+        It is as if it had not been said: facts drawn from it stand on a stale ground.
+        """
         with self._write() as (_, transaction):
             for held in self._newest(transaction.connection, 1):
                 self._retract(transaction, held.parts, reason)
                 return held.entry
         return None
 
-    def clear(self, *, reason: str = "cleared") -> int:
-        """Retract all entries; gives how many episodes those were. They stay in the history."""
+    def clear(self, *, reason: str = CLEARED) -> int:
+        """Retract all entries; gives how many episodes those were. They stay in the history.
+
+        The reason ``cleared`` refutes nothing: what was drawn from them stands.
+        """
         with self._write() as (_, transaction):
             found = [*self._parts(transaction.connection)]
             self._retract(transaction, found, reason)
@@ -188,7 +195,8 @@ class Transcript(Handle):
                     changes.retract(
                         transaction.connection,
                         one.memory_id,
-                        reason=reason,
+                        # Housekeeping does not make good what a correction refuted.
+                        reason=f"{reason} after its correction",
                         at=transaction.at,
                         actor=self.actor,
                         view=self._view,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.model.enums import MemoryStatus
-from memgraph.policy.endings import DECAYED, EVICTED, QUIET, TASK_CLOSED, Ending, refuted
+from memgraph.policy.endings import CLEARED, DECAYED, EVICTED, QUIET, TASK_CLOSED, Ending, refuted
 from memgraph.storage import decay_queries
 
 reasons = st.none() | st.sampled_from(sorted(QUIET)) | st.sampled_from(["deleted", "", "Evicted"])
@@ -22,7 +22,7 @@ def test_only_what_ended_quietly_is_not_refuted(
     elif status is MemoryStatus.SUPERSEDED or lost:
         assert told
     else:
-        assert told == (reason not in (EVICTED, TASK_CLOSED, DECAYED))
+        assert told == (reason not in (EVICTED, TASK_CLOSED, CLEARED, DECAYED))
 
 
 def test_decay_gives_the_reason_that_the_rule_knows() -> None:

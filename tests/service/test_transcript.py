@@ -80,6 +80,27 @@ def test_what_is_popped_and_cleared_stays_in_the_history(
     assert texts(transcript) == ["again"]
 
 
+def test_what_is_cleared_refutes_nothing_and_what_is_popped_does(orc: Orchestrator) -> None:
+    def stale() -> set[str]:
+        found = orc.recall("user", kinds=(MemoryKind.FACT,), top_n=10).items
+        assert len(found) == 3
+        return {one.memory.content for one in found if one.modifiers["stale_basis"] < 1}
+
+    transcript = Transcript(orc, "s")
+    spoken = ("I live in Berlin.", "I like tea.", "My dog is called Rex.")
+    transcript.append([said(text) for text in spoken])
+    orc.consolidate("s")
+    assert stale() == set()
+    [turn] = [one for one in orc.list_memories(session_id="s") if one.content == spoken[1]]
+    orc.correct(turn.memory_id, "I like coffee.", reason="misheard")
+    transcript.pop()
+    refuted = {"The user likes tea.", "The user's dog is called Rex."}
+    assert stale() == refuted
+    transcript.clear()
+    assert transcript.entries() == []
+    assert stale() == refuted
+
+
 def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
     for number in range(3):
         with MemoryService(tmp_path, environ={}, background=False) as service:

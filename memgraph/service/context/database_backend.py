@@ -14,7 +14,7 @@ from memgraph.errors import AccessDenied
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Change, EdgeInput, Memory, validated
-from memgraph.policy.endings import TASK_CLOSED
+from memgraph.policy.endings import CLEARED, TASK_CLOSED
 from memgraph.policy.eviction import evicted
 from memgraph.policy.filters import matches, parse, parse_limit, parse_order
 from memgraph.policy.scope import ScopeFacts, visible
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from memgraph.service.writing import Prepared
 
 DELETED: Final = "deleted"
-CLEARED: Final = "cleared"
 REPLACED: Final = "replaced by a newer item of its id"
 CLEARED_AT_A_TIME: Final = 200
 """Memories that ``clear`` retracts in a transaction; others write in between."""
