@@ -38,7 +38,7 @@ class Candidate:
     """A memory that may come into a context.
 
     Attributes:
-        citation: where it came from, in one line.
+        citation: where it came from, in one line; shown: the same as its line has it.
         confidence: 0..1, after decay.
         recalled: its rank, from 1, among what was recalled; None: it was not.
         beside: the id of the memory whose open contradiction brought it; None: it came by itself.
@@ -48,6 +48,7 @@ class Candidate:
     memory: Memory
     tier: Tier
     citation: str
+    shown: str
     confidence: float
     recalled: int | None = None
     beside: str | None = None
@@ -250,7 +251,7 @@ def _line_of(each: Candidate, text: str) -> BlockLine:
             "kind": each.memory.kind,
             "text": text,
             "at": each.at,
-            "citation": each.citation,
+            "citation": each.shown,
             "confidence": each.confidence,
         },
     )

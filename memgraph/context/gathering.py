@@ -11,9 +11,9 @@ from memgraph.context.assembling import Candidate
 from memgraph.model.context import Shares, Tier
 from memgraph.model.enums import EdgeType
 from memgraph.model.recall import RecallItem
-from memgraph.model.values import Memory
+from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.decay import days_idle, effective_confidence
-from memgraph.retrieval.citation import citation
+from memgraph.retrieval.citation import citation, short_citation
 from memgraph.storage import graph_queries, recall_graph, tier_queries
 from memgraph.storage.narrowing import Narrowing
 
@@ -65,12 +65,13 @@ def gathered(
     ranks = {item.memory.memory_id: rank for rank, item in enumerate(recalled, start=1)}
     brought = {item.memory.memory_id: item.brought_by for item in recalled}
     confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
-    cited = _citations(connection, recalled, found.values())
+    source_of = _sources(connection, recalled, found.values())
     return [
         Candidate(
             memory,
             _TIERS[memory.scope],
-            cited(memory),
+            citation(memory, source_of(memory)),
+            short_citation(memory, source_of(memory)),
             confidence.get(one) or _confidence(memory, narrowing.at, wanted.exponent),
             None if brought.get(one) else ranks.get(one),
             brought.get(one) or sides.get(one),
@@ -112,14 +113,14 @@ def _against(
     return {one: tuple(sorted(others)) for one, others in sorted(against.items())}
 
 
-def _citations(
+def _sources(
     connection: sa.Connection, recalled: Sequence[RecallItem], memories: Iterable[Memory]
-) -> Callable[[Memory], str]:
+) -> Callable[[Memory], StoredSource]:
     known = {item.source.source_id: item.source for item in recalled}
     lacking = [each for each in memories if each.source_id not in known]
     if lacking:
         known |= {each.source_id: each for each in graph_queries.sources_of(connection, lacking)}
-    return lambda memory: citation(memory, known[memory.source_id])
+    return lambda memory: known[memory.source_id]
 
 
 def _confidence(memory: Memory, at: int, exponent: float) -> float:

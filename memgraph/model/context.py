@@ -160,7 +160,8 @@ class PackedItem(Value):
         text: what is rendered; ``shortened``: its middle was left out.
         token_cost: of its rendered line.
         reasons: of ``head``, ``tail``, ``recall:<rank>``, ``importance``, ``beside:<memory id>``.
-        citation: where it came from, in one line.
+        citation: where it came from, in one line; of a file its whole path, of which the rendered
+            line has the name alone.
         at: when it happened, else when it was stored.
         confidence: after decay, 0..1.
     """
@@ -241,7 +242,7 @@ class ContextPackage(Value):
 
 
 class BlockLine(Value):
-    """One memory as it is written into a prompt."""
+    """One memory as it is written into a prompt; of a file the citation has the name alone."""
 
     memory_id: str
     kind: MemoryKind

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from memgraph.model.values import Memory, StoredSource
 
 
 def citation(memory: Memory, source: StoredSource) -> str:
-    """Where a memory comes from, in one line for people."""
+    """Where a memory comes from, in one line for people; of a file, the whole path."""
     if source.source_path is not None:
-        return source.source_path + (f"#{source.locator}" if source.locator else "")
+        return _within(source.source_path, source)
     parts = [str(source.source_type)]
     if source.conversation_id is not None:
         parts.append(f"conversation {source.conversation_id}")
@@ -21,3 +23,14 @@ def citation(memory: Memory, source: StoredSource) -> str:
     if source.step_id is not None:
         parts.append(f"step {source.step_id}")
     return ", ".join(parts)
+
+
+def short_citation(memory: Memory, source: StoredSource) -> str:
+    """The same for a prompt: of a file its name and the place in it, not where it lies."""
+    if source.source_path is None:
+        return citation(memory, source)
+    return _within(PurePosixPath(source.source_path).name or "file", source)
+
+
+def _within(file: str, source: StoredSource) -> str:
+    return f"{file}#{source.locator}" if source.locator else file

@@ -10,6 +10,7 @@ from memgraph.clock import iso
 from memgraph.errors import Conflict
 from memgraph.model.enums import JobName, JobState
 from memgraph.policy.proposals import MAX_CONFIDENCE
+from memgraph.retrieval.citation import short_citation
 
 if TYPE_CHECKING:
     from memgraph.model.recall import Bundle, RecallItem
@@ -145,7 +146,7 @@ def _told(bundle: Bundle) -> dict[str, Any]:
 def _recalled(item: RecallItem) -> dict[str, Any]:
     told = _remembered(item.memory)
     told["confidence"] = round(item.effective_confidence, 2)
-    told["source"] = _cut(item.citation)
+    told["source"] = _cut(short_citation(item.memory, item.source))
     if item.contradicted_by:
         told["contradicted_by"] = list(item.contradicted_by[:5])
     return told

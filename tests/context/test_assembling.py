@@ -43,7 +43,7 @@ def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> Candida
         content_hash=content,
         token_cost=token_cost(content),
     )
-    return Candidate(memory, tier, "manual", 1.0, **fields)
+    return Candidate(memory, tier, "manual", "manual", 1.0, **fields)
 
 
 def plan(budget: int = 2_000, **fields: Any) -> Plan:

@@ -9,12 +9,12 @@ from memgraph.ids import IdSource
 from memgraph.model.context import BlockFormat, BlockLine, ContextBlock
 from memgraph.model.recall import Bundle, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.model.values import Memory
+from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.block_format import MARK_DIGITS
 from memgraph.policy.budget import token_cost
 from memgraph.policy.decay import days_idle, effective_confidence
 from memgraph.policy.scope import Viewer
-from memgraph.retrieval.citation import citation
+from memgraph.retrieval.citation import short_citation
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 from memgraph.storage.graph_queries import sources_of
@@ -67,7 +67,7 @@ def context_for(
 
 
 def _line(item: RecallItem) -> BlockLine:
-    return _of(item.memory, item.citation, item.effective_confidence)
+    return _of(item.memory, item.source, item.effective_confidence)
 
 
 def _insight(opened: Opened, memory: Memory, at: int) -> BlockLine:
@@ -76,16 +76,16 @@ def _insight(opened: Opened, memory: Memory, at: int) -> BlockLine:
     days = days_idle(at, memory.created_at, memory.last_accessed_at)
     exponent = opened.settings.memory.decay.exponent
     confidence = effective_confidence(memory.confidence, memory.decay_rate, days, exponent)
-    return _of(memory, citation(memory, source), confidence)
+    return _of(memory, source, confidence)
 
 
-def _of(memory: Memory, cited: str, confidence: float) -> BlockLine:
+def _of(memory: Memory, source: StoredSource, confidence: float) -> BlockLine:
     return BlockLine(
         memory_id=memory.memory_id,
         kind=memory.kind,
         text=memory.content,
         at=memory.created_at if memory.event_time is None else memory.event_time,
-        citation=cited,
+        citation=short_citation(memory, source),
         confidence=confidence,
     )
 

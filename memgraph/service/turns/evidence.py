@@ -24,7 +24,7 @@ from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.policy.budget import token_cost
 from memgraph.policy.decay import days_idle, effective_confidence
 from memgraph.policy.scope import Viewer
-from memgraph.retrieval.citation import citation
+from memgraph.retrieval.citation import citation, short_citation
 from memgraph.service.context.injecting import new_mark
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
@@ -263,7 +263,7 @@ def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str) -> st
             kind=each.memory.kind,
             text=each.memory.content,
             at=each.memory.created_at if each.memory.event_time is None else each.memory.event_time,
-            citation=each.citation,
+            citation=short_citation(each.memory, each.source),
             confidence=each.effective_confidence,
         )
         for each in items
