@@ -232,7 +232,8 @@ class _Answer:
             bool(self._ties),
             self._top_n + CONTEXT_SURPLUS,
             self.exact,
-            self.held,
+            # Without the model of the index nobody knows whether it tells of all that is seen.
+            None if self._vector is None else self.held,
         )
         question, vector = self.asked.question, self._vector
         if not question.words and vector is None:

@@ -156,3 +156,12 @@ def test_a_word_that_stands_everywhere_is_searched_among_the_newest(
     assert "text.newest" in {each.code for each in found.degraded}
     assert by_text
     assert by_text <= {f"The lighthouse log, day {number}" for number in range(140, 200)}
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [[], [0], [7], [1, 22, 333, 10**15], list(range(0, 12_000, 3)), [0, 9, 10, 99, 100, 10**17]],
+)
+def test_a_list_of_keys_is_read_as_it_is_written(numbers: list[int]) -> None:
+    listed = ",".join(map(str, numbers))
+    assert recall_queries._numbers(listed).tolist() == numbers

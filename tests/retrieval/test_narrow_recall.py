@@ -9,7 +9,9 @@ from working import working
 
 from memgraph import MemoryService, Viewer
 from memgraph.retrieval import legs, many_matches
-from memgraph.storage import vector_search
+from memgraph.service.embedding import MODEL_KEY
+from memgraph.storage import metadata, vector_search
+from memgraph.storage.vectors import indexed_dimensions, rebuild, recreate_index
 
 PROJECTS, EACH = 8, 25
 WORDS = ("parser", "lexer", "tabs", "oven", "shop", "Lisbon", "ledger", "ferry")
@@ -78,6 +80,20 @@ def test_what_is_not_embedded_yet_is_found_by_its_words(service: MemoryService) 
     assert answers(service, "quokka")[0] == late
     handle.retract(late, reason="test")
     assert late not in answers(service, "quokka")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_words_are_found_while_the_index_is_made_anew(service: MemoryService) -> None:
+    with service.opened("orc") as opened, opened.database.write() as connection:
+        model = metadata.get(connection, MODEL_KEY)
+        recreate_index(connection, indexed_dimensions(connection))
+        metadata.put(connection, MODEL_KEY, "another")
+    found = answers(service, "note", top_n=20)
+    with service.opened("orc") as opened, opened.database.write() as connection:
+        metadata.put(connection, MODEL_KEY, model or "")
+        rebuild(connection)
+    assert len(found) == 20
+    assert set(found) <= set(answers(service, "note", top_n=100))
 
 
 @pytest.mark.usefixtures("narrow")
