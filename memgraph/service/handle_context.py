@@ -89,9 +89,9 @@ class ContextHandle(WritingHandle):
 
         Raises:
             NotFound: there is no such memory that this handle may see.
-            InvalidInput: no such target, or it is a turn or a reflection.
-            Conflict: it skips a step, the memory is not active, or what it was promoted to was
-                replaced since.
+            InvalidInput: no such target, or it is a turn, a reflection or a key-value store's.
+            Conflict: it skips a step, the memory is not active or valid no more, or what it was
+                promoted to was replaced since.
             AccessDenied: the target is not open to the handle; it is logged and journalled.
             ConfirmationMissing: nobody said yes or no.
         """

@@ -11,7 +11,9 @@ from memgraph.storage.statements import driver
 
 _OF = (
     "SELECT m.memory_id, m.status FROM memories m"
-    " WHERE m.item_id = ? AND m.scope = ? AND m.scope_id IS ? ORDER BY m.pk DESC"
+    " WHERE m.item_id = ? AND m.scope = ? AND m.scope_id IS ? AND EXISTS (SELECT 1"
+    " FROM memory_derivations d WHERE d.memory_id = m.memory_id AND d.derived_from_id = ?)"
+    " ORDER BY m.pk DESC"
 )
 
 
@@ -26,6 +28,11 @@ def item_id_of(memory_id: str) -> str:
 def of(
     connection: sa.Connection, memory_id: str, scope: Scope, scope_id: str | None
 ) -> list[tuple[str, MemoryStatus]]:
-    """Ids and statuses of what a memory was promoted to in one place, the latest first."""
-    found = driver(connection).execute(_OF, (item_id_of(memory_id), scope.value, scope_id))
+    """Ids and statuses of what a memory was promoted to in one place, the latest first.
+
+    Anybody may give an item such an id, or put another item in its place: what was promoted is
+    derived from the memory, too.
+    """
+    values = (item_id_of(memory_id), scope.value, scope_id, memory_id)
+    found = driver(connection).execute(_OF, values)
     return [(one, MemoryStatus(status)) for one, status in found]

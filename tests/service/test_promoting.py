@@ -21,6 +21,8 @@ from memgraph.errors import (
     NotFound,
 )
 from memgraph.model.values import Memory
+from memgraph.policy.namespaces import ITEM_TAG
+from memgraph.storage.promotions import item_id_of
 
 VIEWER = Viewer(session_ids=frozenset({"t1", "t2"}), project_ids=frozenset({"p1", "p2"}))
 KEPT = (
@@ -131,6 +133,50 @@ def test_promoting_twice_is_promoting_once(service: MemoryService, orc: Orchestr
     assert orc.promote(old, "project", "p2") != orc.promote(old, "project", "p1")
     assert len(journal(service, "promote")) == 2
     assert len(orc.list_memories()) == 3
+
+
+def test_what_became_everybodys_does_not_fade(orc: Orchestrator) -> None:
+    lesson = project_memory(orc, decay_rate=0.2)
+    promoted = orc.promote(lesson, "global")
+    assert promoted is not None
+    assert (orc.get(lesson).decay_rate, orc.get(promoted).decay_rate) == (0.2, 0.0)
+
+
+def test_an_item_of_another_takes_nobodys_place(orc: Orchestrator) -> None:
+    thought = task_memory(orc)
+    planted = orc.remember("planted", scope="project", scope_id="p1", item_id=item_id_of(thought))
+    promoted = orc.promote(thought, "project", "p1")
+    assert promoted not in (None, planted)
+    assert orc.promote(thought, "project", "p1") == promoted
+    assert [each.memory_id for each in orc.trace(promoted or "").grounds] == [thought]
+
+    other = task_memory(orc, "another thought")
+    orc.remember("another thought", scope="project", scope_id="p1", item_id=item_id_of(other))
+    with pytest.raises(Conflict):
+        orc.promote(other, "project", "p1")
+
+
+def test_what_another_item_replaced_is_not_promoted_again(orc: Orchestrator) -> None:
+    thought = task_memory(orc)
+    orc.promote(thought, "project", "p1")
+    backend = orc.project("p1").backend
+    [item] = backend.list_all()
+    backend.add(item.model_copy(update={"payload": {"text": "it was another line"}}))
+    with pytest.raises(Conflict, match="replaced"):
+        orc.promote(thought, "project", "p1")
+
+
+def test_an_item_of_a_store_is_not_promoted(orc: Orchestrator) -> None:
+    kept = task_memory(orc, tags=[ITEM_TAG], item_id="store/a..b")
+    with pytest.raises(InvalidInput, match="key-value"):
+        orc.promote(kept, "project", "p1")
+
+
+def test_what_is_no_longer_valid_is_not_promoted(orc: Orchestrator, clock: FixedClock) -> None:
+    offer = task_memory(orc, valid_until=clock.now_ms() + 10)
+    clock.advance(ms=10)
+    with pytest.raises(Conflict, match="over"):
+        orc.promote(offer, "project", "p1")
 
 
 def test_the_same_words_that_were_there_before_are_somebody_elses(orc: Orchestrator) -> None:

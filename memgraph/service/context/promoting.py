@@ -17,6 +17,7 @@ from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory, MemoryInput, Source
+from memgraph.policy.namespaces import ITEM_TAG
 from memgraph.service.context.evicting import evict
 from memgraph.service.opened import Opened, Transaction
 from memgraph.storage import graph_queries, memories, promotions
@@ -81,7 +82,7 @@ def promote(
 ) -> str | None:
     """Promote one memory; see ``ContextHandle.promote``. None: the person declined."""
     with opened.database.read() as connection:
-        memory = _promotable(connection, memory_id, target, view)
+        memory = _promotable(connection, memory_id, target, view, opened.clock.now_ms())
         there = _promoted(connection, memory_id, target)
         [source] = graph_queries.sources_of(connection, [memory])
     if there is not None:
@@ -93,7 +94,7 @@ def promote(
     prepared = opened.writer.prepare(_promotion(memory, target, kept))
     with opened.transaction(actor) as transaction:
         # Another process may have promoted it, or somebody taken it back, meanwhile.
-        _promotable(transaction.connection, memory_id, target, view)
+        _promotable(transaction.connection, memory_id, target, view, transaction.at)
         there = _promoted(transaction.connection, memory_id, target)
         if there is not None:
             return there
@@ -102,6 +103,8 @@ def promote(
         )
         if written.errors:
             raise written.errors[0]
+        if written.memories[0].outcome != "stored":
+            raise Conflict("there is an item of its text and of its name that it did not become")
         transaction.tell(written.entries)
         return _finished(
             opened,
@@ -139,13 +142,17 @@ def _finished(
     return new_id
 
 
-def _promotable(connection: sa.Connection, memory_id: str, target: Target, view: View) -> Memory:
+def _promotable(
+    connection: sa.Connection, memory_id: str, target: Target, view: View, at: int
+) -> Memory:
     memory = memories.get(connection, memory_id, view)
     if memory.kind is not MemoryKind.FACT:
         raise InvalidInput(
             f"only facts are promoted; this is a {memory.kind.value}, a record of its own place",
             memory_id=memory_id,
         )
+    if ITEM_TAG in memory.tags:
+        raise InvalidInput("an item of a key-value store is in no tier", memory_id=memory_id)
     if memory.scope is not _NARROWER[target.tier]:
         raise Conflict(
             "a task's memory is promoted to a project, and a project's to global, a step at a"
@@ -157,6 +164,8 @@ def _promotable(connection: sa.Connection, memory_id: str, target: Target, view:
             f"only an active memory is promoted; this one is {memory.status.value}",
             memory_id=memory_id,
         )
+    if memory.valid_until is not None and memory.valid_until <= at:
+        raise Conflict("it was valid for a time that is over", memory_id=memory_id)
     return memory
 
 
@@ -190,6 +199,9 @@ def _consented(memory: Memory, target: Target, callback: ConfirmationCallback | 
 def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:
     """The memory as it is stored in the wider scope."""
     fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
+    if target.tier is Tier.GLOBAL:
+        # As what is added there: it stays until a person clears it.
+        fields["decay_rate"] = 0.0
     attributes = {
         name: value for name, value in memory.attributes.items() if name not in RESERVED - {RECORD}
     }
