@@ -2,6 +2,8 @@
 
 Every function works on the connection of a transaction that the caller holds. A place is where the
 items of one store are kept: those of another scope may bear the same names.
+
+Attributes come as they are stored, since writers put them back: no reader is to be handed them.
 """
 
 from __future__ import annotations
@@ -97,6 +99,19 @@ def by_key(connection: sa.Connection, keys: Sequence[int]) -> list[Memory]:
     )
     found = {row[0]: memory_from_row(row[1:]) for row in rows}
     return [found[key] for key in keys]
+
+
+def prolong(connection: sa.Connection, memory_ids: Sequence[str], *, at: int) -> None:
+    """Let items stay their whole time again, those of them that stand and expire still.
+
+    What was read is older than this transaction: they may have been put again meanwhile, for ever.
+    """
+    driver(connection).execute(
+        "UPDATE memories AS m SET valid_until = :at + (m.attributes ->> '$.ttl')"
+        " WHERE m.memory_id IN (SELECT value FROM json_each(:ids)) AND m.status = 'active'"
+        " AND m.attributes ->> '$.ttl' IS NOT NULL AND m.valid_until > :at",
+        {"at": at, "ids": json.dumps(list(memory_ids))},
+    )
 
 
 def items_among(connection: sa.Connection, keys: Sequence[int]) -> set[int]:

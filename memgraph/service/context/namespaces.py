@@ -32,7 +32,7 @@ from memgraph.service.context.namespace_writing import write_all
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
-from memgraph.storage import memories, namespace_queries
+from memgraph.storage import namespace_queries
 from memgraph.storage.namespace_queries import Place
 
 PURPOSE: Final = "store.search"
@@ -245,13 +245,11 @@ class NamespaceHandle(Handle):
         return found
 
     def _refresh(self, opened: Opened, items: Sequence[StoredItem]) -> None:
-        expiring = [each for each in items if each.ttl is not None]
+        expiring = [each.memory_id for each in items if each.ttl is not None]
         if not expiring:
             return
         with opened.database.write() as connection:
-            now = opened.clock.now_ms()
-            for each in expiring:
-                memories.update(connection, each.memory_id, valid_until=now + (each.ttl or 0))
+            namespace_queries.prolong(connection, expiring, at=opened.clock.now_ms())
 
 
 def _reasons(

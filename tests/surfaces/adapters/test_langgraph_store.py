@@ -292,6 +292,48 @@ def test_items_expire_and_reading_keeps_them(store: MemgraphStore, clock: FixedC
     assert store.list_namespaces() == [USER]
 
 
+@pytest.mark.parametrize("again", [{"x": "heron"}, {"x": "lemon"}, None])
+def test_a_reader_does_not_set_an_end_to_what_was_put_meanwhile(
+    orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, again: Any
+) -> None:
+    store, writer = MemgraphStore(orc), MemgraphStore(orc)
+    store.put(USER, "k", {"x": "heron"}, ttl=10)
+    [before] = orc.list_memories()
+    refresh = NamespaceHandle._refresh
+
+    def late(self: NamespaceHandle, opened: Any, items: Any) -> None:
+        monkeypatch.setattr(NamespaceHandle, "_refresh", refresh)
+        clock.advance(ms=60_000)
+        writer.batch([PutOp(USER, "k", again)])
+        refresh(self, opened, items)
+
+    monkeypatch.setattr(NamespaceHandle, "_refresh", late)
+    assert value(store) == {"x": "heron"}
+    clock.advance(days=1)
+    assert value(store) == again
+    if again != {"x": "heron"}:
+        # The end of the version that was replaced is as it was.
+        assert orc.get(before.memory_id).valid_until == before.valid_until
+
+
+def test_what_an_item_won_against_stays_hidden_and_is_not_lost(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    above = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.CONFIDENTIAL))
+    store = MemgraphStore(orc)
+    store.put(USER, "k", {"x": "heron"}, ttl=10)
+    [item] = orc.list_memories()
+    hidden = above.remember("No heron.", sensitivity=Sensitivity.CONFIDENTIAL)
+    edge = above.relate(item.memory_id, EdgeType.CONTRADICTS, hidden)
+    above.resolve(edge, winner=item.memory_id, reason="seen")
+    for found in (store.get(USER, "k"), *store.search(USER), *store.search(USER, query="heron")):
+        assert found is not None
+        assert found.value == {"x": "heron"}
+        assert hidden not in str(found.dict())
+    assert "supersedes" not in orc.get(item.memory_id).attributes
+    store.put(USER, "k", {"x": "heron"})
+    assert above.get(item.memory_id).attributes["supersedes"] == [hidden]
+
+
 def test_an_expired_item_begins_anew(
     orc: Orchestrator, store: MemgraphStore, clock: FixedClock
 ) -> None:
