@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -15,7 +16,7 @@ from memgraph.model.context import AgentProfile, ContextPackage, ContextRequest,
 from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import TurnWarning
 from memgraph.model.values import Change, Outcome, validated
-from memgraph.policy.scope import Viewer
+from memgraph.policy.scope import Viewer, narrow
 from memgraph.service.denials import tell_denial
 from memgraph.service.turns.capturing import Capture, Captures, Turn
 from memgraph.service.turns.lanes import Gate, Lane, LaneError
@@ -56,6 +57,12 @@ class Host:
         self.actor = actor
         self.clearance = clearance
         self.profile = profile
+        # What the agent's own profile grants, never more than the host does.
+        self._granted = narrow(
+            Viewer(clearance=clearance),
+            clearance=None if profile is None else profile.clearance,
+            agent_id=None if profile is None else profile.agent_id,
+        )
         settings = service.settings(name).memory
         self.deadline_ms = checked_deadline(deadline_ms, settings.context.deadline_ms)
         self._service = service
@@ -115,6 +122,11 @@ class Host:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _viewer(self, place: Place) -> Viewer:
+        """Who reads here: the agent of the profile, with what the place opens."""
+        viewer = place.viewer(self._granted.clearance)
+        return replace(viewer, agent_id=self._granted.agent_id)
 
     def _until(self, deadline_ms: int | None) -> float:
         return time.monotonic() + checked_deadline(deadline_ms, self.deadline_ms) / 1_000

@@ -186,8 +186,8 @@ class Diagnosing(WritingBack):
                 budget_tokens=usual if budget_tokens is None else budget_tokens,
                 asked=asked | ({"memory_ids": list(memory_ids)} if memory_ids else {}),
             )
-            evidence, receipt = gather(opened, place.viewer(self.clearance), inquiry)
-        self._handle(place.viewer(self.clearance)).keep(receipt)
+            evidence, receipt = gather(opened, self._viewer(place), inquiry)
+        self._handle(self._viewer(place)).keep(receipt)
         return evidence
 
 
@@ -224,7 +224,9 @@ def _causes(finding: Finding, evidence: Evidence | None) -> tuple[str, ...]:
 
 
 def _shelter(grounds: Sequence[Memory], scope: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a finding may stand: as narrow as the narrowest of its grounds, and as secret."""
+    """Where a finding may stand: as narrow as the narrowest of its grounds, as secret, and the
+    agent's own where one of them is. What rests on several agents' own is Restricted.
+    """
     own = (Scope(scope["scope"]), scope.get("scope_id"))
     places = [own, *((each.scope, each.scope_id) for each in grounds)]
     narrowest, scope_id = min(places, key=lambda one: _WIDTH.index(one[0]))
@@ -232,7 +234,15 @@ def _shelter(grounds: Sequence[Memory], scope: Mapping[str, Any]) -> dict[str, A
     sensitivity = max(levels, key=lambda one: one.level, default=Sensitivity.INTERNAL)
     if sensitivity.level < Sensitivity.INTERNAL.level:
         sensitivity = Sensitivity.INTERNAL
-    return {"scope": narrowest, "scope_id": scope_id, "sensitivity": sensitivity}
+    agents = sorted({each.agent_id for each in grounds if each.agent_id is not None})
+    if len(agents) > 1:
+        sensitivity = Sensitivity.RESTRICTED
+    return {
+        "scope": narrowest,
+        "scope_id": scope_id,
+        "sensitivity": sensitivity,
+        "agent_id": agents[0] if len(agents) == 1 else None,
+    }
 
 
 def _seeing(place: Place, shelter: Mapping[str, Any]) -> Place:

@@ -32,10 +32,12 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         deadline_ms: how long a hook waits, 1 to 600,000; None: ``memory.context.deadline_ms``.
         actor: whom the journal names.
         clearance: the highest sensitivity that is shown.
-        profile: of the agent whose prompts these are.
+        profile: of the agent whose prompts these are; what other agents keep for themselves, and
+            what is above its clearance, comes into none of them.
 
     Raises:
         InvalidInput: a deadline out of its bounds, or no name for an actor.
+        AccessDenied: the profile's clearance is above ``clearance``.
     """
 
     def prepare(self, deadline_ms: int = PREPARE_MS) -> tuple[TurnWarning, ...]:
@@ -135,10 +137,16 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         task_id: str | None = None,
         project_id: str | None = None,
         orchestrator: str | None = None,
+        exclude_conversation: bool = True,
         request: ContextRequest | None = None,
         deadline_ms: int | None = None,
     ) -> StepContext:
         """A workflow's step is to be prompted: what its prompt is to hold before it.
+
+        Args:
+            exclude_conversation: what was said in ``conversation_id`` is left out, as by
+                ``on_message``: the very message that the step answers would come first. False: the
+                prompt holds nothing of the conversation, and the step is to recall it.
 
         Raises:
             InvalidInput: as ``on_message``.
@@ -158,12 +166,14 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         denied = self._denied(place, "on_step", until)
         if denied is not None:
             return StepContext(warnings=(denied,))
-        wanted = self._wanted(place, _over(request, place.request(prompt)), "on_step")
+        left_out = conversation_id if exclude_conversation else None
+        asked = place.request(prompt, exclude_session_id=left_out)
+        wanted = self._wanted(place, _over(request, asked), "on_step")
         shown = self._showing.finish(self._showing.begin(wanted), until)
         return StepContext(**shown.fields, warnings=once(shown.warnings))
 
     def _wanted(self, place: Place, request: ContextRequest, purpose: str) -> Wanted:
-        return Wanted(place.viewer(self.clearance), place.task, request, purpose)
+        return Wanted(self._viewer(place), place.task, request, purpose)
 
 
 def _over(given: ContextRequest | None, asked: ContextRequest) -> ContextRequest:
