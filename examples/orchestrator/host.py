@@ -86,7 +86,8 @@ class Host:
     def _step(self, step: Step, message: Message, before: str) -> str:
         """One step: its prompt gets what is known, and what it decided is remembered."""
         ids = {**self._ids(message), "step_id": step.step_id}
-        known = self._hooks.on_step(message.text, **ids)
+        # A prompt here holds nothing of what was said before, so that a step recalls that as well.
+        known = self._hooks.on_step(message.text, exclude_conversation=False, **ids)
         self._warn(known.warnings)
         system = "\n\n".join(filter(None, (step.instruction, known.prompt, before)))
         output = self._model.ask(step.step_id, system, message.text)

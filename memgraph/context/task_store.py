@@ -38,8 +38,11 @@ class TaskMemoryStore(Store):
         super().__init__(given, clock=clock, ids=ids)
         self.task_id = task_id
 
-    def add_reasoning(self, text: str, stage_id: str) -> ContextItem:
+    def add_reasoning(self, text: str, stage_id: str, *, item_id: str | None = None) -> ContextItem:
         """Keep what a stage thought.
+
+        Args:
+            item_id: None: a new one. An item of this id that is there already stays as it is.
 
         Raises:
             InvalidInput: the text is empty or too long, or an id is no name.
@@ -52,10 +55,16 @@ class TaskMemoryStore(Store):
             tags=("task", stage_id),
             importance=0.5,
             payload={"text": text},
+            item_id=item_id,
         )
 
     def add_tool_output(
-        self, tool_id: str, output: Any, stage_id: str | None = None
+        self,
+        tool_id: str,
+        output: Any,
+        stage_id: str | None = None,
+        *,
+        item_id: str | None = None,
     ) -> ContextItem:
         """Keep what a tool gave: a text or plain JSON.
 
@@ -63,6 +72,7 @@ class TaskMemoryStore(Store):
 
         Args:
             stage_id: the stage that asked for it; None: the task as a whole.
+            item_id: as for ``add_reasoning``.
 
         Raises:
             InvalidInput: the output is no plain JSON, or an id is no name.
@@ -76,6 +86,7 @@ class TaskMemoryStore(Store):
             tags=("task", "tool", tool_id) + (() if stage_id is None else (stage_id,)),
             importance=0.7,
             payload={"tool_id": tool_id, **told},
+            item_id=item_id,
         )
 
     def get_stage_outputs(self, stage_id: str) -> list[ContextItem]:
@@ -90,8 +101,15 @@ class TaskMemoryStore(Store):
         """
         self.backend.clear()
 
-    def _add(self, prefix: str, text: str, *, stage_id: str | None, **fields: Any) -> ContextItem:
+    def _add(
+        self, prefix: str, text: str, *, stage_id: str | None, item_id: str | None, **fields: Any
+    ) -> ContextItem:
         item = self._item(prefix, text, source=self._source(stage_id), **fields)
+        if item_id is not None:
+            known = self.backend.get(item_id)
+            if known is not None:
+                return known
+            item = item.model_copy(update={"context_item_id": item_id})
         self.backend.add(item)
         return item
 

@@ -13,6 +13,7 @@ from memgraph.model.turns import Rejected, TaskEnded, TurnWarning, Written
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
 from memgraph.policy.workflow_candidates import Candidate
 from memgraph.policy.workflow_output import parse
+from memgraph.service.turns import step_notes
 from memgraph.service.turns.base import Host
 from memgraph.service.turns.capturing import PASSING
 from memgraph.service.turns.lanes import LaneError, TooLate
@@ -56,11 +57,13 @@ class WritingBack(Host):
         Args:
             tier: where it belongs; None: to the project where there is one, else to everybody.
                 ``task``: to the task, until it is promoted or the task ends.
-            reasoning, tool_outputs: kept as the task's own items, by tool.
+            reasoning, tool_outputs: kept as the task's own items, by tool; of a step that is told
+                again once. One that cannot be kept is ``rejected`` as ``reasoning`` or
+                ``tool_outputs/<tool>``, and takes nothing else with it.
 
         Raises:
             InvalidInput: an id is empty or too long; a tier, reasoning or tool outputs without the
-                id that they belong to.
+                id that they belong to; reasoning that is no text, outputs that are no mapping.
         """
         until = self._until(deadline_ms)
         place = validated(
@@ -75,8 +78,7 @@ class WritingBack(Host):
             },
         )
         scope = scope_of(place, tier)
-        if (reasoning is not None or tool_outputs) and task_id is None:
-            raise InvalidInput("task_id: reasoning and tool outputs are a task's", field="task_id")
+        notes = step_notes.checked(place, reasoning, tool_outputs)
         denied = self._denied(place, "on_step_output", until)
         if denied is not None:
             return Written(warnings=(denied,), acknowledged=False)
@@ -87,8 +89,12 @@ class WritingBack(Host):
         handle = self._writer_for(place)
 
         def work() -> Written:
-            self._keep_for_task(place, reasoning, tool_outputs or {})
-            return stored(handle, given, links)
+            written = stored(handle, given, links)
+            if not notes:
+                return written
+            store = self._assembler.task_store(place.task_id or "")
+            unkept = step_notes.keep(store, place, notes)
+            return written.model_copy(update={"rejected": (*written.rejected, *unkept)})
 
         return self._written(work, until, rejected)
 
@@ -218,17 +224,6 @@ class WritingBack(Host):
         """Sees where it writes whatever its sensitivity, so that what is there is known again."""
         viewer = place.viewer(Sensitivity.RESTRICTED)
         return StoringHandle(self._service, self.name, viewer=viewer, actor=self.actor)
-
-    def _keep_for_task(
-        self, place: Place, reasoning: str | None, tool_outputs: Mapping[str, Any]
-    ) -> None:
-        if reasoning is None and not tool_outputs:
-            return
-        store = self._assembler.task_store(place.task_id or "")
-        if reasoning is not None:
-            store.add_reasoning(reasoning, place.step_id or "")
-        for tool_id, output in tool_outputs.items():
-            store.add_tool_output(tool_id, output, place.step_id)
 
     def _written(
         self, work: Callable[[], Written], until: float, rejected: Sequence[Rejected]

@@ -184,6 +184,65 @@ def test_a_steps_output_shapes_the_next_context(tmp_path: Path) -> None:
         assert "Call the oven shop" in step.bulletin
 
 
+def test_a_step_recalls_its_own_conversation_where_it_is_asked_to(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (_, [hooks]):
+        there = hooks.on_message("The oven shop opens at nine.", conversation_id="c-2").episode_id
+        asked = "When does the oven shop open?"
+        here = hooks.on_message(asked, conversation_id="c-1").episode_id
+        place = {"workflow_run_id": "r", "step_id": "s", "conversation_id": "c-1"}
+        found = [
+            step.context.memory_ids
+            for step in (
+                hooks.on_step(asked, **place),
+                hooks.on_step(asked, **place, exclude_conversation=False),
+            )
+            if step.context is not None
+        ]
+        assert found[0] == (there,)
+        assert set(found[1]) == {there, here}
+
+
+def test_a_step_that_is_told_again_leaves_its_notes_once(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        place: dict[str, Any] = {"workflow_run_id": "r", "step_id": "s", "task_id": "task-1"}
+        notes: dict[str, Any] = {"reasoning": "I think.", "tool_outputs": {"scale": {"kg": 2}}}
+
+        def kept() -> list[str]:
+            found = service.orchestrator("a", viewer=ALL).list_memories(limit=100)
+            return sorted(each.content for each in found)
+
+        for _ in range(2):
+            assert hooks.on_step_output("Todo: weigh it", **place, **notes).rejected == ()
+            assert len(kept()) == 3
+        hooks.on_step_output("Todo: weigh it", **(place | {"workflow_run_id": "r-2"}), **notes)
+        assert len(kept()) == 5
+        hooks.on_step_output("Todo: weigh it", **place, reasoning="I think again.")
+        assert len(kept()) == 6
+
+
+def test_notes_that_cannot_be_kept_take_no_decision_with_them(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        place: dict[str, Any] = {"workflow_run_id": "r", "step_id": "s", "task_id": "task-1"}
+        written = hooks.on_step_output(
+            "Decision: keep it.",
+            **place,
+            reasoning="x\x00\ud800" * 20_000,
+            tool_outputs={"raw": b"x", "lone": {"a": "\ud800"}, "ok": 1, "": 2},
+        )
+        assert written.acknowledged
+        assert len(written.memory_ids) == 1
+        assert [each.locator for each in written.rejected] == [
+            "tool_outputs/raw",
+            "tool_outputs/lone",
+            "tool_outputs/",
+        ]
+        found = service.orchestrator("a", viewer=ALL).list_memories(limit=100)
+        assert len(found) == 3
+        for wrong in ({"reasoning": 3}, {"tool_outputs": ["x"]}):
+            with pytest.raises(InvalidInput):
+                hooks.on_step_output("Todo: x", **place, **wrong)
+
+
 def test_a_transcript_is_kept_in_order_and_once(tmp_path: Path) -> None:
     with hooked(tmp_path, "a") as (service, [hooks]):
         turns: list[Any] = [
