@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import Clock
 from memgraph.context.confirming import ConfirmationCallback, confirmed
+from memgraph.context.items import text_key
 from memgraph.context.stores import Store
-from memgraph.errors import NotFound
+from memgraph.errors import Conflict, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.context import ContextItem
 
@@ -70,33 +71,37 @@ class GlobalMemoryStore(Store):
     def change_preference(
         self, context_item_id: str, preference: str, require_confirmation: bool = True
     ) -> ContextItem | None:
-        """Replace what a preference says; its id and category stay.
+        """Replace what a preference says, whoever stored it; its id and all else of it stay.
 
         Returns, raises: as ``add_preference``.
 
         Raises:
             NotFound: there is no preference of that id.
+            Conflict: somebody else changed it while the person was asked.
         """
         old = self.backend.get(context_item_id)
         if old is None or old.kind != "preference":
             raise NotFound(f"no preference {context_item_id[:80]!r}")
-        category = str(old.payload.get("category", ""))
-        fresh = self._new(
+        # One that was promoted or remembered keeps its text elsewhere than one that was added.
+        key = text_key(old.payload) or "preference"
+        fresh = self._item(
             "pref",
-            preference,
-            kind="preference",
-            group=category,
-            importance=0.9,
-            payload={**old.payload, "preference": preference},
+            self._statement(preference),
+            kind=old.kind,
+            source=old.source,
+            tags=old.tags,
+            importance=old.importance,
+            payload={**old.payload, key: preference},
         )
-        kept = {"context_item_id": context_item_id, "tags": old.tags, "importance": old.importance}
-        item = fresh.model_copy(update=kept)
+        item = fresh.model_copy(update={"context_item_id": context_item_id})
         question = (
-            f"Change global preference: {old.payload.get('preference')!r} to {preference!r}"
-            f" (category: {category})?"
+            f"Change global preference: {old.payload.get(key)!r} to {preference!r}"
+            f" (category: {old.payload.get('category')})?"
         )
         if require_confirmation and not self._consent(question):
             return None
+        if self.backend.get(context_item_id) != old:
+            raise Conflict("it was changed meanwhile", context_item_id=context_item_id)
         self.backend.add(item)
         return item
 

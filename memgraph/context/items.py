@@ -66,6 +66,11 @@ def type_of(kind: str) -> MemoryType:
     return _TYPES.get(kind, MemoryType.FACT)
 
 
+def text_key(payload: Mapping[str, Any]) -> str | None:
+    """Under which key a payload's text stands; None: all of it is the text."""
+    return next((each for each in TEXT_KEYS if _is_text(payload.get(each))), None)
+
+
 def source_of(scope: Scope, scope_id: str | None) -> str:
     """Where an item belongs that does not say: ``task/t1``, ``project/web``, ``global``."""
     return _MARKERS[scope] if scope_id is None else f"{_MARKERS[scope]}/{scope_id}"
@@ -165,7 +170,7 @@ def equal(left: ContextItem, right: ContextItem) -> bool:
 
 def _stored_payload(payload: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Of a payload: the content, the attributes, and what ``context_item`` has to say of it."""
-    key = next((each for each in TEXT_KEYS if _is_text(payload.get(each))), None)
+    key = text_key(payload)
     rest = {name: value for name, value in payload.items() if name != key}
     if key is None or len(_json(rest)) > _MAX_REST_CHARS:
         return _whole(payload), {}, {"text": None}

@@ -12,6 +12,7 @@ from memgraph.model.context import ContextItem
 from memgraph.model.values import validated
 from memgraph.policy.budget import token_cost
 from memgraph.policy.eviction import evicted, held
+from memgraph.policy.filters import MAX_LIMIT
 
 if TYPE_CHECKING:
     from memgraph.context.backend import MemoryBackend
@@ -49,7 +50,7 @@ class Store:
         kind: str,
         source: str,
         tags: Sequence[str],
-        importance: float,
+        importance: float | None,
         payload: Mapping[str, Any],
     ) -> ContextItem:
         """A new item, stamped now. Raises InvalidInput, naming each field that is wrong."""
@@ -74,7 +75,7 @@ class Store:
 
     def _all(self, filters: Mapping[str, Any]) -> list[ContextItem]:
         """Whatever passes the filters, newest first."""
-        return self.backend.query(dict(filters), limit=max(self.backend.count(), 1))
+        return self.backend.query(filters, limit=MAX_LIMIT)
 
 
 def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tuple[str, ...]:

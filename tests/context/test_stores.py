@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from item_worlds import item
 
 from memgraph import MemoryService, Viewer
 from memgraph.clock import FixedClock, iso
 from memgraph.context.backend import InMemoryBackend, MemoryBackend
 from memgraph.context.global_store import GlobalMemoryStore
+from memgraph.context.items import memory_input_of
 from memgraph.context.project_store import ProjectMemoryStore
 from memgraph.context.shortening import MAX_OUTPUT_CHARS
 from memgraph.context.task_store import TaskMemoryStore
-from memgraph.errors import ConfirmationMissing, InvalidInput, NotFound
+from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, NotFound
 from memgraph.ids import CountingIds
 from memgraph.model.context import ContextItem, Tier
 from memgraph.service.context.database_backend import DatabaseBackend
@@ -230,6 +232,35 @@ def test_a_preference_is_changed_in_its_place(everywhere: GlobalMemoryStore) -> 
     everywhere.confirmation_callback = lambda _: False
     assert everywhere.change_preference(old.context_item_id, "Be vague.") is None
     assert everywhere.query_preferences("style") == [new]
+
+
+@pytest.mark.parametrize("payload", [{"text": "Be brief."}, {"why": "a"}, {"preference": 3}])
+def test_a_preference_that_was_stored_otherwise_is_changed_too(
+    open_backend: Open, payload: dict[str, Any]
+) -> None:
+    backend = open_backend(Tier.GLOBAL, None)
+    backend.add(item("p", kind="preference", source="global", tags=(), payload=payload))
+    changed = GlobalMemoryStore(backend, lambda _: True).change_preference("p", "Be precise.")
+    assert changed is not None
+    key = "text" if "text" in payload else "preference"
+    assert (changed.payload, changed.importance) == ({**payload, key: "Be precise."}, 0.5)
+    [stored] = backend.list_all()
+    assert memory_input_of(stored, Tier.GLOBAL, None).content == "Be precise."
+
+
+def test_a_preference_that_somebody_else_changed_meanwhile_stays(open_backend: Open) -> None:
+    backend = open_backend(Tier.GLOBAL, None)
+    other = GlobalMemoryStore(backend)
+    old = other.add_preference("Be brief.", "style", require_confirmation=False)
+    assert old is not None
+
+    def meanwhile(_: str) -> bool:
+        other.change_preference(old.context_item_id, "Be kind.", require_confirmation=False)
+        return True
+
+    with pytest.raises(Conflict):
+        GlobalMemoryStore(backend, meanwhile).change_preference(old.context_item_id, "Be vague.")
+    assert [each.payload["preference"] for each in other.query_preferences()] == ["Be kind."]
 
 
 def test_a_question_shows_a_text_that_would_hide_as_it_is(everywhere: GlobalMemoryStore) -> None:
