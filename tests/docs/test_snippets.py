@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,16 @@ def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+def test_what_is_installed_is_a_checkout_and_its_extras() -> None:
+    """No index has this project: a name would bring another one, and none of its extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    allowed = {".", *(f".[{extra}]" for extra in project["optional-dependencies"])}
+    asked = [
+        found
+        for path in FILES
+        for found in re.findall(r"pip install ['\"]?([^\s'\"`]+)", path.read_text(encoding="utf-8"))
+    ]
+    assert {".", ".[litellm]", ".[openai-agents]", ".[langgraph]", ".[pydantic-ai]"} <= {*asked}
+    assert {*asked} <= allowed
