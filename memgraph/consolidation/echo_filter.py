@@ -67,7 +67,7 @@ class EchoFilter:
             at_ms: when it was said: only what was handed out before counts.
             viewer: what the speaker could know of; memories that it may not see are not known.
         """
-        bare, blocks = without_own_output(text)
+        bare, blocks = without_own_output(text, lambda line: self._was_told(line, at_ms))
         judge = _Judge(self, source_role, at_ms, View(viewer))
         reasons = [EchoReason.FORMAT] * blocks
         # One read for all look-ups of a text; a person's lines are known already.
@@ -90,7 +90,7 @@ class EchoFilter:
             known = echo_queries.contents(connection, echo.cited_ids(text))
             if not known:
                 return Remainder(text)
-            bare, blocks = without_own_output(text)
+            bare, blocks = without_own_output(text, self._was_told)
             lines = [(line, echo.cited_ids(line)) for line in bare.split("\n")]
             hashes = (echo.line_hashes(line) for line, ids in lines if ids)
             self._load(connection, (each for found in hashes for each in found))
@@ -124,6 +124,10 @@ class EchoFilter:
             with self._database.read() as connection:
                 self._load(connection, [line_hash])
         return self._lines[line_hash]
+
+    def _was_told(self, line: str, before_ms: int | None = None) -> bool:
+        times = self.handed_out(line)
+        return times is not None and (before_ms is None or times[0] < before_ms)
 
     def cited(self, memory_ids: Sequence[str]) -> list[str]:
         """The texts of memories that a line names."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from memgraph.policy.block_format import (
@@ -15,7 +16,7 @@ from memgraph.policy.block_format import (
     SECTION_TITLE,
 )
 from memgraph.policy.bulletin import Section
-from memgraph.policy.echo import MEMORY_ID
+from memgraph.policy.echo import MEMORY_ID, normal_form, says_enough
 
 # As prompts are fenced: ``<data-`` and the hex digits of a random word.
 _FENCE = re.compile(rf"(?:{re.escape(FENCE_INTRO)}[ \t\r]*\n[ \t]*)?<(data)-([0-9a-f]{{16}})>")
@@ -37,16 +38,21 @@ _MAX_JSON = 50
 _MAX_DEPTH = 4
 
 
-def without_own_output(text: str) -> tuple[str, int]:
+def without_own_output(text: str, known: Callable[[str], bool] | None = None) -> tuple[str, int]:
     """A text without what only this memory writes, and how many blocks that were.
 
     Removed are fenced blocks, lists under their headings, the headings of a bulletin or of
     sections and the cited items under them, entries of a recall as the command line prints them,
     and JSON values with the id of a memory or a receipt. Line ends stay, so that line numbers do.
+
+    Args:
+        known: whether a line was handed out. A list has no marks of its own, and somebody may go on
+            writing right under one: its lines are those that are known, and those between them that
+            are too short to be told. None: nobody can tell, and all of them are taken for ours.
     """
     unfenced, fences = _without_fences(text)
     bare, values = _without_json(unfenced)
-    kept, blocks = _without_listings(bare)
+    kept, blocks = _without_listings(bare, known)
     return kept, fences + values + blocks
 
 
@@ -130,16 +136,20 @@ def _is_ours(value: Any, depth: int = 0) -> bool:
     return any(_is_ours(value[key], depth + 1) for key in _NESTED if key in value)
 
 
-def _without_listings(text: str) -> tuple[str, int]:
+def _without_listings(text: str, known: Callable[[str], bool] | None) -> tuple[str, int]:
     """Bulletins, sections, lists and printed recalls, line by line."""
     lines = text.split("\n")
     kept: list[str] = []
     blocks = 0
     state = ""
+    listed: frozenset[int] = frozenset()
     for place, line in enumerate(lines):
         bare = line.strip()
         kept.append("")
         begun = _begun_by(bare, lines[place + 1 : place + 2])
+        if begun == "list":
+            listed = _listed(lines, place + 1, known)
+            begun = begun if listed else ""
         if begun:
             # A bulletin has several headings.
             blocks += begun != "bulletin" or state != begun
@@ -147,6 +157,9 @@ def _without_listings(text: str) -> tuple[str, int]:
         elif state and not bare:
             # A list has no marks of its own: it ends where its lines do.
             state = "" if state == "list" else state
+        elif state == "list" and bare.startswith("- "):
+            # Somebody's own line among ours does not end the list.
+            kept[-1] = "" if place in listed else line
         elif not _belongs(line, bare, state):
             state = ""
             kept[-1] = line
@@ -169,11 +182,24 @@ def _begun_by(bare: str, following: Sequence[str]) -> str:
     return "list" if bare in _LIST_TITLES and below.startswith("- ") else ""
 
 
+def _listed(
+    lines: Sequence[str], first: int, known: Callable[[str], bool] | None
+) -> frozenset[int]:
+    """Which of the lines that begin with ``- ``, from ``first`` on, are memories."""
+    items = list(
+        takewhile(lambda place: lines[place].lstrip().startswith("- "), range(first, len(lines)))
+    )
+    if known is None:
+        return frozenset(items)
+    ours = [place for place in items if known(lines[place])]
+    last = ours[-1] if ours else -1
+    short = (each for each in items if each < last and not says_enough(normal_form(lines[each])))
+    return frozenset((*ours, *short))
+
+
 def _belongs(line: str, bare: str, state: str) -> bool:
     """Whether a line that is not blank goes on with a listing."""
     if state in ("bulletin", "sections"):
         return _CITED_ITEM.match(bare) is not None
-    if state == "list":
-        return bare.startswith("- ")
     # Under its heading an entry stands three columns in.
     return state == "recall" and line.startswith("   ")

@@ -126,3 +126,34 @@ def test_any_text(text: str) -> None:
     left, blocks = without_own_output(text)
     assert len(left) <= len(text)
     assert blocks or left == text
+
+
+OURS = ["- Mira lives in Graz.", "- Tea", "- Mira likes plants in pots."]
+
+
+def told(line: str) -> bool:
+    return line.strip() in (OURS[0], OURS[2])
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        (OURS, []),
+        ([*OURS, "- I moved to Linz in May."], ["- I moved to Linz in May."]),
+        ([OURS[0], "- I moved to Linz in May.", *OURS[1:]], ["- I moved to Linz in May."]),
+        # Too short to be told, and behind the last that is ours: whoever goes on writing.
+        ([OURS[0], OURS[1]], [OURS[1]]),
+        (["- I moved to Linz in May.", OURS[0]], ["- I moved to Linz in May."]),
+    ],
+)
+def test_of_a_list_only_memories_are_ours(lines: list[str], left: list[str]) -> None:
+    text = "\n".join(["[Relevant Memory]", *lines, "", "[User Message]"])
+    bare, blocks = without_own_output(text, told)
+    assert [each for each in bare.split("\n") if each] == [*left, "[User Message]"]
+    assert bare.count("\n") == text.count("\n")
+    assert blocks == 1
+
+
+def test_a_list_of_somebody_else_under_our_heading_stays() -> None:
+    text = "[Relevant Memory]\n- I moved to Linz in May.\n- Tea"
+    assert without_own_output(text, told) == (text, 0)

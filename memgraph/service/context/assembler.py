@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memgraph.context.counting import Counters
 from memgraph.model.context import (
     AgentProfile,
+    BlockFormat,
     ContextPackage,
     ContextRequest,
     Shares,
@@ -103,7 +104,11 @@ class ContextAssembler(Handle):
             counter, told = self._counters.at_hand(asked.model or self.profile.model)
             viewer = self._viewer_of(working, plan.shares)
             package, receipt = built(opened, viewer, working, asked, plan, counter, told)
-            self._write_receipts(opened, enough=opened.receipts.add(receipt))
+            enough = opened.receipts.add(receipt)
+            changed = _in_other_words(package)
+            if changed:
+                enough = opened.receipts.add_text(changed, receipt.at) or enough
+            self._write_receipts(opened, enough=enough)
         return package
 
     def load_tokenizer(self, model: str | None = None, timeout_s: float | None = None) -> str:
@@ -193,6 +198,13 @@ class ContextAssembler(Handle):
             project_ids=frozenset() if project is None else frozenset({project}),
             scopes=frozenset(scope for scope, is_open in open_.items() if is_open),
         )
+
+
+def _in_other_words(package: ContextPackage) -> str:
+    """Of a context what no memory has as a line: it would come back as if it were news."""
+    if package.format is not BlockFormat.FENCED:
+        return package.text
+    return "\n".join(each.text for each in package.items if each.shortened)
 
 
 def _asked(request: ContextRequest | None, fields: Mapping[str, Any]) -> ContextRequest:
