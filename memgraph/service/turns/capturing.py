@@ -16,7 +16,7 @@ from itertools import islice
 from memgraph.errors import DatabaseBusy, DatabaseFull, DatabaseReplaced
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.values import Outcome
-from memgraph.service.turns.lanes import Lane, LaneClosed, LaneFull
+from memgraph.service.turns.lanes import Lane, LaneClosed, LaneError, LaneFull, handed_over
 
 Turn = UserTurn | AgentTurn
 StoreTurns = Callable[[Sequence[Turn]], Sequence[Outcome]]
@@ -68,7 +68,7 @@ class Captures:
         """Put a message in the queue.
 
         Raises:
-            LaneFull: 1,000 wait already.
+            LaneFull: 1,000 wait already, or the system gives no thread.
             LaneClosed: it was closed.
         """
         capture = Capture(turn)
@@ -78,10 +78,13 @@ class Captures:
             if len(self._queue) >= MAX_WAITING:
                 raise LaneFull("too many messages wait to be stored already")
             self._queue.append(capture)
-            begins = not self._draining
-            self._draining = True
-            if begins:
-                self._lane.submit(self._drain)
+            if not self._draining:
+                try:
+                    self._lane.submit(self._drain)
+                except LaneError:
+                    self._queue.pop()
+                    raise
+                self._draining = True
         return capture
 
     def close(self, patience_s: float) -> int:
@@ -108,8 +111,8 @@ class Captures:
                 self._failed(error)
                 self._given_up.wait(pause)
                 pause = min(pause * 2, LONGEST_PAUSE_S)
-            except Exception as error:  # noqa: BLE001 - told to whoever waits for these messages
-                self._refuse(batch, error)
+            except BaseException as error:  # noqa: BLE001 - told to whoever waits for these messages
+                self._refuse(batch, handed_over(error))
             else:
                 pause = FIRST_PAUSE_S
                 self._acknowledge(batch, outcomes)

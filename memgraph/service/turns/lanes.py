@@ -82,6 +82,17 @@ class TooLate(LaneError):
     code = "memory.slow"
 
 
+class WorkEnded(LaneError):
+    """The work raised what is to end a thread or a process; whoever waits for it goes on."""
+
+
+def handed_over(error: BaseException) -> Exception:
+    """What work raised, as it may be raised where somebody waits for it: never SystemExit."""
+    if isinstance(error, Exception):
+        return error
+    return WorkEnded(f"a part of the memory failed: {type(error).__name__}")
+
+
 class Ticket(Generic[T]):
     """Work that was handed to a lane."""
 
@@ -136,7 +147,7 @@ class Ticket(Generic[T]):
         try:
             value = self._work()
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            self._future.set_exception(error)
+            self._future.set_exception(handed_over(error))
         else:
             self._future.set_result(value)
 
@@ -182,7 +193,8 @@ class Lane:
         """Hand work over; it begins when a thread is free.
 
         Raises:
-            LaneFull: too much waits, or every thread is at work that has been given up.
+            LaneFull: too much waits, every thread is at work that has been given up, or the
+                system gives no thread.
             LaneClosed: the lane was closed.
         """
         ticket = Ticket(work, keeps=self._keeps, gate=self._gate)
@@ -197,7 +209,6 @@ class Lane:
             if len(self._queue) <= self._idle:
                 self._changed.notify_all()
             elif self._alive < self._threads:
-                self._alive += 1
                 self._begin()
         return ticket
 
@@ -236,7 +247,15 @@ class Lane:
 
     def _begin(self) -> None:
         # A daemon: a model that hangs must not keep the process from ending.
-        threading.Thread(target=self._serve, name=f"memgraph-{self._name}", daemon=True).start()
+        thread = threading.Thread(target=self._serve, name=f"memgraph-{self._name}", daemon=True)
+        self._alive += 1
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self._alive -= 1
+            if not self._alive:
+                self._queue.pop()
+                raise LaneFull("the system gives no thread") from error
 
     def _serve(self) -> None:
         while (ticket := self._next()) is not None:

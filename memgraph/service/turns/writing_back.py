@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from memgraph.errors import InvalidInput, MemgraphError
+from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from memgraph.model.context import Tier
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, EdgeType, Scope, Sensitivity, SourceType
@@ -25,6 +25,8 @@ from memgraph.storage import promotions
 T = TypeVar("T")
 Turn = UserTurn | AgentTurn
 
+# What is wrong with one memory that is to be promoted, and not with all of them.
+OF_ONE = (NotFound, AccessDenied, Conflict, InvalidInput)
 PERSONS = frozenset({"user", "human"})
 MAX_TURNS = 1_000
 FIRST_PAUSE_S = 0.05
@@ -195,9 +197,7 @@ class WritingBack(Host):
         for memory_id in wanted:
             try:
                 found = self._promoted(place, memory_id, reason)
-            except PASSING:
-                raise
-            except MemgraphError as error:
+            except OF_ONE as error:
                 rejected.append(Rejected(locator=memory_id[:MAX_NAME_CHARS], code=error.code))
             else:
                 promoted[memory_id] = found

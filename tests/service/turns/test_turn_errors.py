@@ -1,0 +1,155 @@
+"""Whatever goes wrong inside the memory, a hook answers."""
+
+from __future__ import annotations
+
+import inspect
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import MemoryHooks, MemoryService, errors
+from memgraph.errors import InvalidInput, MemgraphError
+from memgraph.model.values import Outcome
+from memgraph.service.turns.capturing import Captures
+from memgraph.service.turns.lanes import Lane, LaneFull
+
+OURS = sorted(
+    (
+        each
+        for _, each in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(each, MemgraphError)
+    ),
+    key=lambda each: each.__name__,
+)
+OTHERS: list[type[BaseException]] = [
+    OSError,
+    sqlite3.OperationalError,
+    sqlite3.DatabaseError,
+    RuntimeError,
+    MemoryError,
+    RecursionError,
+    TimeoutError,
+    KeyError,
+    StopIteration,
+    NotImplementedError,
+    SystemExit,
+    KeyboardInterrupt,
+    GeneratorExit,
+]
+ASKED_MS = 150
+LONG_MS = 30_000
+HOOKS: dict[str, Callable[[MemoryHooks], Any]] = {
+    "on_message": lambda one: one.on_message("hi", conversation_id="c"),
+    "on_step": lambda one: one.on_step("hi", workflow_run_id="r", step_id="s"),
+    "on_step_output": lambda one: one.on_step_output(
+        "Todo: x y", workflow_run_id="r", step_id="s", task_id="t", reasoning="so"
+    ),
+    "on_transcript": lambda one: one.on_transcript([{"content": "x"}], conversation_id="c"),
+    "on_diagnostics": lambda one: one.on_diagnostics("why?"),
+    "record_findings": lambda one: one.record_findings(["x y"]),
+    "end_task": lambda one: one.end_task("t", ["fact_1"], project_id="p"),
+    "another": lambda one: one.on_step(
+        "hi", workflow_run_id="r", step_id="s", orchestrator="another"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryService]:
+    config = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
+    root: Path = tmp_path_factory.mktemp("root")
+    with MemoryService(root, config=config, environ={}) as service:
+        service.orchestrator("a", create=True)
+        yield service
+
+
+def boom(kind: type[BaseException]) -> BaseException:
+    try:
+        return kind("boom")
+    except TypeError:
+        # Those that are made of more than a text.
+        return kind.__new__(kind)
+
+
+@pytest.mark.parametrize("kind", [*OURS, *OTHERS], ids=lambda each: each.__name__)
+def test_no_error_leaves_a_hook_and_none_lasts(
+    service: MemoryService, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks = MemoryHooks(service, "a", deadline_ms=ASKED_MS)
+
+    def breaking(*_args: object, **_fields: object) -> None:
+        raise boom(kind)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(service, "opened", breaking)
+        for name, call in HOOKS.items():
+            told = call(hooks)
+            if name == "end_task" and not told.warnings:
+                # Something is wrong with the memory that was to be promoted.
+                assert told.rejected
+                assert told.cleared == 0
+            else:
+                assert told.warnings, name
+    # The same hooks work again.
+    turn = hooks.on_message("again", conversation_id="c", deadline_ms=LONG_MS)
+    assert turn.acknowledged
+    assert hooks.on_step_output(
+        "Todo: x y", workflow_run_id="r", step_id="s", deadline_ms=LONG_MS
+    ).acknowledged
+    hooks.close()
+
+
+def test_a_database_that_cannot_be_read_is_no_fault_of_what_is_promoted(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(*_args: object, **_fields: object) -> None:
+        raise errors.DatabaseCorrupt("boom")
+
+    with MemoryHooks(service, "a", deadline_ms=LONG_MS) as hooks:
+        monkeypatch.setattr(service, "opened", breaking)
+        ended = hooks.end_task("t", ["fact_1"], project_id="p")
+        monkeypatch.undo()
+    assert (ended.acknowledged, ended.rejected) == (False, ())
+    assert "storage.corrupt" in {each.code for each in ended.warnings}
+
+
+def test_a_system_without_threads_fails_no_turn(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    hooks = MemoryHooks(service, "a", deadline_ms=ASKED_MS)
+    with monkeypatch.context() as broken:
+        broken.setattr(threading.Thread, "start", refuse)
+        turn = hooks.on_message("lost", conversation_id="c")
+        assert {"capture.refused", "memory.full"} <= set(turn.codes)
+        assert hooks.waiting == 0
+        with pytest.raises(LaneFull):
+            Lane("one", threads=1, waiting=1).submit(lambda: None)
+        with pytest.raises(InvalidInput):
+            hooks.on_message("x", conversation_id="")
+    turn = hooks.on_message("kept", conversation_id="c", deadline_ms=LONG_MS)
+    assert turn.acknowledged
+    assert hooks.close() == 0
+
+
+def test_work_that_ends_its_thread_is_told_and_the_next_message_is_stored() -> None:
+    failing = [True]
+
+    def store(turns: Any) -> list[Outcome]:
+        if failing.pop() if failing else False:
+            raise SystemExit(3)
+        return [Outcome(outcome="stored", memory_id="turn_1") for _ in turns]
+
+    captures = Captures(store, lambda _error: None)
+    first: Any = captures.add(None)  # type: ignore[arg-type]  # never looked at
+    with pytest.raises(Exception, match="SystemExit"):
+        first.stored.result(LONG_MS / 1_000)
+    second: Any = captures.add(None)  # type: ignore[arg-type]  # never looked at
+    assert second.stored.result(LONG_MS / 1_000).memory_id == "turn_1"
+    assert captures.close(1.0) == 0
