@@ -3,12 +3,117 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.audit.journal import Entry
-from memgraph.errors import AccessDenied, StorageError
-from memgraph.service.opened import Opened
+from memgraph.errors import AccessDenied, MemgraphError
 
-ACTION = "deny"
+if TYPE_CHECKING:
+    from memgraph.service.opened import Opened, Transaction
+
+ACTION: Final = "deny"
+WINDOW_MS: Final = 60_000
+"""How long equal refusals of one actor are counted before the count is journalled."""
+MAX_WINDOWS: Final = 100
+"""Different refusals that are told apart at a time; of more their names are not told."""
+
+_DIGEST: Final = "asked_sha256"
+
+
+class _Refusal(NamedTuple):
+    actor: str
+    told: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class _Window:
+    """Since when a refusal is counted, and how often it came that no entry tells of yet."""
+
+    since: int
+    times: int
+
+
+class DenialBook:
+    """Every refusal in the journal, and never more entries than time goes by.
+
+    The first of its kind is journalled at once. Those that are equal to it within a minute are
+    counted, and journalled as one entry with ``times`` when the minute is over. Where more than
+    ``MAX_WINDOWS`` different ones came within a minute, the others are one kind for each actor and
+    field: ``asked_sha256`` is ``various`` there. So one process writes a few hundred entries a
+    minute at most, whatever it is asked for. A count is lost with a process that is killed.
+
+    Args:
+        transaction: a change of the orchestrator by an actor.
+    """
+
+    def __init__(self, transaction: Callable[[str], AbstractContextManager[Transaction]]) -> None:
+        self._transaction = transaction
+        self._windows: dict[_Refusal, _Window] = {}
+        self._lock = threading.Lock()
+
+    def add(self, actor: str, told: Mapping[str, str], now: int) -> None:
+        """Count a refusal, and journal what is due. Raises StorageError: it was only counted."""
+        refusal = _Refusal(actor, tuple(told.items()))
+        with self._lock:
+            due = self._due(now)
+            if refusal not in self._windows and len(self._windows) >= MAX_WINDOWS:
+                refusal = _Refusal(actor, tuple({**told, _DIGEST: "various"}.items()))
+            if refusal in self._windows:
+                self._windows[refusal].times += 1
+            else:
+                self._windows[refusal] = _Window(now, 0)
+                # Of the minute that is over some may be left to tell.
+                due.setdefault(refusal, _Window(now, 0)).times += 1
+        self._write(due)
+
+    def flush(self, now: int | None = None) -> None:
+        """Journal what was counted; with ``now`` where its minute is over. Raises StorageError."""
+        with self._lock:
+            if now is None:
+                due = {each: one for each, one in self._windows.items() if one.times}
+                self._windows.clear()
+            else:
+                due = self._due(now)
+        self._write(due)
+
+    def _due(self, now: int) -> dict[_Refusal, _Window]:
+        # A clock that was put back ends a minute, too.
+        over = {
+            each: one for each, one in self._windows.items() if not 0 <= now - one.since < WINDOW_MS
+        }
+        for each in over:
+            del self._windows[each]
+        return {each: one for each, one in over.items() if one.times}
+
+    def _write(self, due: Mapping[_Refusal, _Window]) -> None:
+        left = dict(due)
+        try:
+            for actor, some in groupby(sorted(due), key=lambda each: each.actor):
+                refusals = list(some)
+                with self._transaction(actor) as transaction:
+                    transaction.tell([_entry(each, due[each]) for each in refusals])
+                for each in refusals:
+                    del left[each]
+        finally:
+            self._keep(left)
+
+    def _keep(self, left: Mapping[_Refusal, _Window]) -> None:
+        """Count what could not be journalled; the next try tells it."""
+        with self._lock:
+            for each, one in left.items():
+                self._windows.setdefault(each, _Window(one.since, 0)).times += one.times
+
+
+def _entry(refusal: _Refusal, window: _Window) -> Entry:
+    told: dict[str, Any] = dict(refusal.told)
+    if window.times > 1:
+        told |= {"times": window.times, "since": window.since}
+    return Entry(ACTION, None, told)
 
 
 def tell_denial(
@@ -18,6 +123,7 @@ def tell_denial(
 
     It tells no content and no name: of what was asked for it holds a digest, by which an auditor
     who knows the name finds it again. A refusal stands even where its entry cannot be written.
+    Equal ones within a minute are one entry more, see ``DenialBook``.
 
     Args:
         actor: who asked.
@@ -28,10 +134,9 @@ def tell_denial(
     """
     told = {"field": field, "code": code or AccessDenied.code}
     if asked is not None:
-        told["asked_sha256"] = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
+        told[_DIGEST] = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
     opened.log.warning(AccessDenied.code, actor=actor, **told)
     try:
-        with opened.transaction(actor) as transaction:
-            transaction.tell([Entry(ACTION, None, told)])
-    except StorageError as error:
+        opened.denials.add(actor, told, opened.clock.now_ms())
+    except MemgraphError as error:
         opened.log.failure("access.denied.journal", error)

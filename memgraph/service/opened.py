@@ -24,6 +24,7 @@ from memgraph.model.enums import MemoryKind
 from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
 from memgraph.service.background import Background
+from memgraph.service.denials import DenialBook
 from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
 from memgraph.service.life.couriers import Couriers
 from memgraph.service.life.events import EventBus, Subscribers
@@ -112,11 +113,13 @@ class Opened:
         # Threads of their own: a subscriber may take long, and nothing else need wait for it.
         self.courier = Couriers(self.events, self.log)
         self.upkeep = Upkeep(database, clock, self.log, self.subscribers)
+        self.denials = DenialBook(lambda actor: self.transaction(actor))
         self.receipts = ReceiptBook(database, self._bring_back)
         self.reflections = LatestReflections(database)
         self.background = Background(
             (
                 self.receipts.flush_in_steps,
+                lambda _: self.denials.flush(clock.now_ms()),
                 lambda _: self.board.flush(),
                 lambda stop: self.worker.drain(stop=stop),
                 self.upkeep.run,
@@ -236,7 +239,8 @@ class Opened:
             self.background.stop()
             # Who only read leaves everything as it is.
             upkeep = (self.upkeep.run,) if self.database.commits else ()
-            for chore in (self.board.flush, self.receipts.flush, *upkeep):
+            chores = (self.denials.flush, self.board.flush, self.receipts.flush)
+            for chore in (*chores, *upkeep):
                 try:
                     chore()
                 except (MemgraphError, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from memgraph import MemoryService, Orchestrator, Scope, Viewer
 from memgraph.audit.findings import Code
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, DatabaseBusy, InvalidInput
-from memgraph.service.denials import tell_denial
+from memgraph.service.denials import MAX_WINDOWS, WINDOW_MS, tell_denial
 from memgraph.service.opened import Opened
 
 VIEWER = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1"}))
@@ -105,6 +106,96 @@ def test_a_refusal_stands_where_it_cannot_be_journalled(
         for line in service.paths("orc-1").log_file.read_text(encoding="utf-8").splitlines()
     ]
     assert "access.denied.journal" in events
+
+
+def ask(orc: Orchestrator, *names: str) -> None:
+    for name in names:
+        with pytest.raises(AccessDenied):
+            orc.task(name)
+
+
+def tell_all(service: MemoryService) -> None:
+    with service.opened("orc-1") as opened:
+        opened.denials.flush()
+
+
+def times(service: MemoryService) -> list[int]:
+    return [entry.get("times", 1) for _, entry in told(service)]
+
+
+def test_equal_refusals_of_a_minute_are_counted(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    began = clock.now_ms()
+    ask(orc, *["t1"] * 500)
+    assert times(service) == [1]
+    ask(service.orchestrator("orc-1", actor="another"), "t1")
+    ask(orc, "t2")
+    assert times(service) == [1, 1, 1]
+    clock.advance(ms=WINDOW_MS)
+    ask(orc, "t1", "t2", "t1")
+    # The last of them is counted in a new minute.
+    assert sorted(times(service)) == [1, 1, 1, 1, 499 + 1]
+    [counted] = [entry for _, entry in told(service) if "times" in entry]
+    assert counted["since"] == began
+    assert counted["asked_sha256"] == hashlib.sha256(b"t1").hexdigest()
+    assert len(logged(service)) == 505
+
+
+def test_every_refusal_is_journalled_at_the_latest_when_it_is_closed(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    ask(orc, *["t1", "t2"] * 20)
+    service.close()
+    with MemoryService(service.root) as again:
+        assert sorted(times(again)) == [1, 1, 19, 19]
+
+
+def test_a_count_is_journalled_in_the_background(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    ask(orc, "t1", "t1", "t1")
+    with service.opened("orc-1") as opened:
+        for ms, entries in ((WINDOW_MS - 1, [1]), (1, [1, 2]), (1, [1, 2])):
+            clock.advance(ms=ms)
+            opened.background.wake()
+            assert opened.background.wait_idle(30)
+            assert times(service) == entries
+
+
+def test_names_without_end_make_no_entries_without_end(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    ask(orc, *(f"guess-{number}" for number in range(MAX_WINDOWS * 3)))
+    assert len(told(service)) == MAX_WINDOWS + 1
+    assert told(service)[-1][1]["asked_sha256"] == "various"
+    tell_all(service)
+    assert sum(times(service)) == MAX_WINDOWS * 3
+    assert len(told(service)) == MAX_WINDOWS + 2
+
+
+def test_threads_that_are_refused_at_once_are_all_counted(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: ask(orc, f"t{number % 3}"), range(60)))
+    tell_all(service)
+    assert sum(times(service)) == 60
+    assert len(times(service)) == 6
+
+
+def test_what_could_not_be_journalled_is_journalled_later(
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise DatabaseBusy("busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Opened, "transaction", busy)
+        ask(orc, "t1", "t1", "t2")
+    assert times(service) == []
+    tell_all(service)
+    assert sorted(times(service)) == [1, 2]
 
 
 def test_a_refused_recall_is_journalled_too(service: MemoryService) -> None:
