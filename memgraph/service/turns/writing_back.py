@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
@@ -84,21 +85,25 @@ class WritingBack(Host):
         denied = self._denied(place, "on_step_output", until)
         if denied is not None:
             return Written(warnings=(denied,), acknowledged=False)
-        parsed = parse(output)
-        given = [_remembered(each, place, scope) for each in parsed.candidates]
-        links = [link for each in parsed.candidates for link in _links(each)]
-        rejected = [Rejected(locator=each.locator, code=each.code) for each in parsed.rejections]
+        # A long text takes its time: in the lane. A mapping may be the host's to change: at once.
+        read = cache(lambda: parse(output))
+        if not isinstance(output, str):
+            read()
         handle = self._writer_for(place)
 
         def work() -> Written:
+            parsed = read()
+            given = [_remembered(each, place, scope) for each in parsed.candidates]
+            links = [link for each in parsed.candidates for link in _links(each)]
+            refused = [Rejected(locator=each.locator, code=each.code) for each in parsed.rejections]
             written = stored(handle, given, links)
-            if not notes:
-                return written
-            store = self._assembler.task_store(place.task_id or "")
-            unkept = step_notes.keep(store, place, notes)
-            return written.model_copy(update={"rejected": (*written.rejected, *unkept)})
+            unkept: tuple[Rejected, ...] = ()
+            if notes:
+                store = self._assembler.task_store(place.task_id or "")
+                unkept = step_notes.keep(store, place, notes)
+            return written.model_copy(update={"rejected": (*refused, *written.rejected, *unkept)})
 
-        return self._written(work, until, rejected)
+        return self._written(work, until, ())
 
     def on_transcript(
         self,

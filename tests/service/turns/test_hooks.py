@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -26,6 +27,8 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextRequest, Tier
 from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import Finding
+from memgraph.policy.workflow_output import Parsed, parse
+from memgraph.service.turns import writing_back
 
 LONG_MS = 30_000
 ALL = Viewer(
@@ -220,6 +223,24 @@ def test_a_step_that_is_told_again_leaves_its_notes_once(tmp_path: Path) -> None
         assert len(kept()) == 6
 
 
+def test_a_long_output_is_read_beside_the_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names_its_thread(output: str) -> Parsed:
+        readers.append(threading.current_thread().name)
+        return parse(output)
+
+    readers: list[str] = []
+    monkeypatch.setattr(writing_back, "parse", names_its_thread)
+    with hooked(tmp_path, "a") as (_, [hooks]):
+        place = {"workflow_run_id": "r", "step_id": "s"}
+        written = hooks.on_step_output("Todo: once\nIdentity: root", **place)
+        assert (len(written.memory_ids), written.rejected[0].code) == (1, "identity")
+        mapping = {"todos": ["twice"]}
+        assert hooks.on_step_output(mapping, **place).acknowledged
+    assert readers == ["memgraph-writes", threading.current_thread().name]
+
+
 def test_notes_that_cannot_be_kept_take_no_decision_with_them(tmp_path: Path) -> None:
     with hooked(tmp_path, "a") as (service, [hooks]):
         place: dict[str, Any] = {"workflow_run_id": "r", "step_id": "s", "task_id": "task-1"}
@@ -286,9 +307,12 @@ def test_another_orchestrator_gets_nothing_and_it_is_told(tmp_path: Path) -> Non
             assert "secret of a" not in each.model_dump_json()
         for name in ("a", "b"):
             assert len(service.orchestrator(name).list_memories()) == (name == "a")
-        with service.opened("b") as opened, opened.database.read() as connection:
-            rows = connection.exec_driver_sql("SELECT action FROM audit_log").fetchall()
-        assert [each[0] for each in rows] == ["deny"] * 7
+        with service.opened("b") as opened:
+            opened.denials.flush()
+            with opened.database.read() as connection:
+                rows = connection.exec_driver_sql("SELECT action, details FROM audit_log").all()
+        assert {action for action, _ in rows} == {"deny"}
+        assert sum(json.loads(details).get("times", 1) for _, details in rows) == 7
         log = service.paths("a").log_file.read_text().splitlines()
         assert sum('"access.denied"' in line for line in log) == 8
 
