@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput
@@ -18,14 +18,15 @@ from memgraph.model.values import MAX_CONTENT_CHARS, MAX_NAME_CHARS
 Namespace = tuple[str, ...]
 
 ITEM_TAG: Final = "store-item"
-"""The tag of every item: who works on statements leaves such memories out."""
+"""The tag of every item, see ``is_item``."""
+ROOT: Final = "store/"
+"""With what every ``item_id`` begins."""
 MAX_LABELS: Final = 60
 MAX_DEPTH: Final = 100
 """How deep objects and lists of a value may lie in one another."""
 DIFFERENT: Final = " ·"
 """Behind a text that would else be taken for the one that it replaces."""
 
-_ROOT = "store/"
 _AFTER_ROOT = "store0"
 _PLAIN = (str, bool, int, type(None))
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-f]{4})')
@@ -57,10 +58,10 @@ def item_id(namespace: Namespace, key: str) -> str:
     Raises:
         InvalidInput: see ``checked``; or the id would be longer than 512 characters.
     """
-    found = f"{_ROOT}{'.'.join(checked(namespace))}..{key}"
+    found = f"{ROOT}{'.'.join(checked(namespace))}..{key}"
     if len(found) > MAX_NAME_CHARS:
         raise InvalidInput(
-            f"a namespace and a key together are at most {MAX_NAME_CHARS - len(_ROOT) - 2}"
+            f"a namespace and a key together are at most {MAX_NAME_CHARS - len(ROOT) - 2}"
             " characters",
             field="key",
         )
@@ -69,22 +70,30 @@ def item_id(namespace: Namespace, key: str) -> str:
 
 def parse_item_id(given: str) -> tuple[Namespace, str]:
     """The namespace and the key of an ``item_id`` of this module."""
-    path, _, key = given.removeprefix(_ROOT).partition("..")
+    path, _, key = given.removeprefix(ROOT).partition("..")
     return tuple(path.split(".")) if path else (), key
+
+
+def is_item(item_id: str | None, tags: Collection[str]) -> bool:
+    """Whether a memory is an item: who works on statements leaves such memories out.
+
+    The tag alone says nothing: documents and models may give their statements any tags.
+    """
+    return ITEM_TAG in tags and (item_id or "").startswith(ROOT)
 
 
 def within(prefix: Namespace) -> tuple[str, str]:
     """[first, last) of the ids of all items in a namespace and below it, ordered by code point."""
     if not checked(prefix):
-        return _ROOT, _AFTER_ROOT
-    path = _ROOT + ".".join(prefix)
+        return ROOT, _AFTER_ROOT
+    path = ROOT + ".".join(prefix)
     # "/" is the character after ".".
     return f"{path}.", f"{path}/"
 
 
 def after(namespace: Namespace) -> str:
     """What follows, in order, on the ids of just this namespace."""
-    return f"{_ROOT}{'.'.join(namespace)}./"
+    return f"{ROOT}{'.'.join(namespace)}./"
 
 
 def tags_of(namespace: Namespace, *, searched: bool) -> tuple[str, ...]:
@@ -95,7 +104,7 @@ def tags_of(namespace: Namespace, *, searched: bool) -> tuple[str, ...]:
 
 def search_tag(prefix: Namespace) -> str:
     """The tag that items of a namespace and below it have, if searches are to find them."""
-    return _ROOT + ".".join(prefix)
+    return ROOT + ".".join(prefix)
 
 
 def value_text(value: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.model.values import Memory
-from memgraph.policy.namespaces import ITEM_TAG, Namespace, after, parse_item_id, within
+from memgraph.policy.namespaces import ITEM_TAG, ROOT, Namespace, after, parse_item_id, within
 from memgraph.storage.rows import MEMORY_FIELDS, columns, memory_from_row
 from memgraph.storage.statements import driver
 from memgraph.storage.visibility import View
@@ -24,14 +24,18 @@ from memgraph.storage.visibility import View
 _MEMORY = columns(MEMORY_FIELDS, "m")
 _IN_RANGE = "m.item_id >= :first AND m.item_id < :last"
 _VALID = "(m.valid_until IS NULL OR m.valid_until > :at)"
+_VALID_LATER = "(n.valid_until IS NULL OR n.valid_until > :at)"
 
 
 def is_no_item(alias: str) -> str:
-    """The condition that a memory is no item of a store.
+    """The condition that a memory is no item of a store, as ``policy.namespaces.is_item`` has it.
 
     What a program keeps says nothing that a statement could be compared with, and may be gone soon.
     """
-    return f"instr({alias}.tags, '\"{ITEM_TAG}\"') = 0"
+    return (
+        f"(instr({alias}.tags, '\"{ITEM_TAG}\"') = 0"
+        f" OR coalesce({alias}.item_id, '') NOT GLOB '{ROOT}*')"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,12 @@ class Place:
     scope_id: str | None
     agent_id: str | None
 
-    @property
-    def where(self) -> str:
-        """The condition on active items under the alias ``m``; it binds ``params``."""
+    def where(self, alias: str = "m") -> str:
+        """The condition on active items under an alias; it binds ``params``."""
         return (
-            "m.status = 'active' AND m.scope = :item_scope AND m.scope_id IS :item_scope_id"
-            f" AND m.agent_id IS :item_agent_id AND NOT {is_no_item('m')}"
-            f" AND {self.view.where('m')}"
+            f"{alias}.status = 'active' AND {alias}.scope = :item_scope"
+            f" AND {alias}.scope_id IS :item_scope_id AND {alias}.agent_id IS :item_agent_id"
+            f" AND NOT {is_no_item(alias)} AND {self.view.where(alias)}"
         )
 
     @property
@@ -65,7 +68,7 @@ def standing(connection: sa.Connection, place: Place, item_ids: Sequence[str]) -
     """Active items of these ids, also such as are valid no more; oldest first."""
     statement = (
         f"SELECT {_MEMORY} FROM memories m"
-        f" WHERE m.item_id IN (SELECT value FROM json_each(:ids)) AND {place.where} ORDER BY m.pk"
+        f" WHERE m.item_id IN (SELECT value FROM json_each(:ids)) AND {place.where()} ORDER BY m.pk"
     )
     values = place.params | {"ids": json.dumps(list(item_ids))}
     return [memory_from_row(row) for row in driver(connection).execute(statement, values)]
@@ -83,7 +86,10 @@ def newest(
     """Keys of the items in a namespace and below it, the last written first; None: of all."""
     first, last = within(prefix)
     statement = (
-        f"SELECT m.pk FROM memories m WHERE {_IN_RANGE} AND {place.where} AND {_VALID}"
+        f"SELECT m.pk FROM memories m WHERE {_IN_RANGE} AND {place.where()} AND {_VALID}"
+        # Of two that share a name, since one was restored, the later one counts.
+        " AND NOT EXISTS (SELECT 1 FROM memories n WHERE n.item_id = m.item_id AND n.pk > m.pk"
+        f" AND {place.where('n')} AND {_VALID_LATER})"
         " ORDER BY m.updated_at DESC, m.pk DESC LIMIT :limit OFFSET :offset"
     )
     values = place.params | {"first": first, "last": last, "at": at, "offset": offset}
@@ -130,7 +136,7 @@ def namespaces(
     """Every namespace at or below a prefix that holds an item: one look at the index for each."""
     first, last = within(prefix)
     statement = (
-        f"SELECT m.item_id FROM memories m WHERE {_IN_RANGE} AND {place.where} AND {_VALID}"
+        f"SELECT m.item_id FROM memories m WHERE {_IN_RANGE} AND {place.where()} AND {_VALID}"
         " ORDER BY m.item_id LIMIT 1"
     )
     values = place.params | {"last": last, "at": at}

@@ -130,5 +130,10 @@ def test_names_have_bounds_and_reach_them() -> None:
 
 def test_an_item_that_is_not_searched_has_the_tag_of_an_item_alone() -> None:
     assert namespaces.tags_of(("a", "b"), searched=False) == (namespaces.ITEM_TAG,)
+    name = namespaces.item_id(("a", "b"), "k")
+    assert namespaces.is_item(name, namespaces.tags_of(("a", "b"), searched=False))
+    assert not namespaces.is_item(name, ("store/a",))
+    assert not namespaces.is_item(None, (namespaces.ITEM_TAG,))
+    assert not namespaces.is_item("a/store/", (namespaces.ITEM_TAG,))
     searched = namespaces.tags_of(("a", "b"), searched=True)
     assert searched == (namespaces.ITEM_TAG, "store/", "store/a", "store/a.b")

@@ -15,7 +15,7 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.enums import CapturedBy, MemoryKind, Scope, Sensitivity, SourceType
 from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.model.values import MemoryInput, Source, validated
+from memgraph.model.values import Memory, MemoryInput, Source, validated
 from memgraph.policy import namespaces as rules
 from memgraph.policy import value_filters
 from memgraph.policy.namespaces import Namespace
@@ -100,9 +100,8 @@ class NamespaceHandle(Handle):
         with self._service.opened(self.name) as opened:
             now = opened.clock.now_ms()
             with opened.database.read() as connection:
-                rows = namespace_queries.standing(connection, self._place, ids)
-            # Of two that share a name the newer one counts.
-            found = {row.item_id: item_of(row) for row in rows if holds(row, now)}
+                rows = self._standing(connection, ids, now)
+            found = {one: item_of(row) for one, row in rows.items()}
             if refresh:
                 self._refresh(opened, list(found.values()))
             return [found.get(one) for one in ids]
@@ -137,9 +136,9 @@ class NamespaceHandle(Handle):
         with self._service.opened(self.name) as opened:
             bundle = self._answers(opened, prefix, query, MAX_TOP_N if wanted else most)
             recalled = {} if bundle is None else {one.memory.memory_id: one for one in bundle.items}
-            ranked = self._ranked(recalled, wanted or {})
             with opened.database.read() as connection:
                 now = opened.clock.now_ms()
+                ranked = self._ranked(connection, recalled, wanted or {}, at=now)
                 rest = self._newest(connection, prefix, wanted or {}, ranked, at=now, most=most)
             shown = [*ranked, *rest][offset:most]
             items = [
@@ -205,14 +204,29 @@ class NamespaceHandle(Handle):
         }
         return answer(opened, self.viewer, validated(RecallRequest, fields))
 
+    def _standing(
+        self, connection: sa.Connection, item_ids: Sequence[str], at: int
+    ) -> dict[str, Memory]:
+        """What stands under these names; of two that share one the later counts."""
+        rows = namespace_queries.standing(connection, self._place, item_ids)
+        return {row.item_id or "": row for row in rows if holds(row, at)}
+
     def _ranked(
-        self, recalled: Mapping[str, RecallItem], wanted: Mapping[str, Any]
+        self,
+        connection: sa.Connection,
+        recalled: Mapping[str, RecallItem],
+        wanted: Mapping[str, Any],
+        *,
+        at: int,
     ) -> list[StoredItem]:
-        """Those of what was recalled that are items of this place and pass the filter."""
+        """Those of what was recalled that are items of this place now and pass the filter."""
+        ids = [each.memory.item_id for each in recalled.values() if each.memory.item_id]
+        rows = self._standing(connection, ids, at).values()
+        here = {row.memory_id for row in rows}
         found = [
             item_of(each.memory, each.score)
-            for each in recalled.values()
-            if rules.ITEM_TAG in each.memory.tags and each.memory.agent_id == self.viewer.agent_id
+            for memory_id, each in recalled.items()
+            if memory_id in here
         ]
         return [each for each in found if value_filters.matches(each.value, wanted)]
 

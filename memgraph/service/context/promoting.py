@@ -17,7 +17,7 @@ from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory, MemoryInput, Source
-from memgraph.policy.namespaces import ITEM_TAG
+from memgraph.policy.namespaces import is_item
 from memgraph.service.context.evicting import evict
 from memgraph.service.opened import Opened, Transaction
 from memgraph.storage import graph_queries, memories, promotions
@@ -151,7 +151,7 @@ def _promotable(
             f"only facts are promoted; this is a {memory.kind.value}, a record of its own place",
             memory_id=memory_id,
         )
-    if ITEM_TAG in memory.tags:
+    if is_item(memory.item_id, memory.tags):
         raise InvalidInput("an item of a key-value store is in no tier", memory_id=memory_id)
     if memory.scope is not _NARROWER[target.tier]:
         raise Conflict(

@@ -334,6 +334,48 @@ def test_what_an_item_won_against_stays_hidden_and_is_not_lost(service: MemorySe
     assert above.get(item.memory_id).attributes["supersedes"] == [hidden]
 
 
+def test_of_two_that_share_a_name_every_reader_is_shown_the_later_one(
+    orc: Orchestrator, store: MemgraphStore, clock: FixedClock
+) -> None:
+    store.put(USER, "k", {"x": "old heron"})
+    [old] = orc.list_memories()
+    store.delete(USER, "k")
+    store.put(USER, "k", {"x": "new heron"}, ttl=10)
+    store.put(USER, "other", {"x": "lemon"})
+    clock.advance(ms=1)
+    orc.restore(old.memory_id, reason="deleted by mistake")
+
+    def shown(**asked: Any) -> list[Any]:
+        return [one.value["x"] for one in store.search(USER, refresh_ttl=False, **asked)]
+
+    assert value(store) == {"x": "new heron"}
+    assert shown() == ["lemon", "new heron"]
+    assert [shown(limit=1, offset=at) for at in range(3)] == [["lemon"], ["new heron"], []]
+    assert shown(query="heron") == ["new heron", "lemon"]
+    assert shown(filter={"x": "old heron"}) == shown(query="h", filter={"x": "old heron"}) == []
+    clock.advance(ms=10 * 60_000)
+    assert shown(query="heron") == ["old heron", "lemon"]
+    assert sorted(shown()) == ["lemon", "old heron"]
+
+
+def test_statements_with_the_tags_of_an_item_are_statements(
+    orc: Orchestrator, store: MemgraphStore
+) -> None:
+    """Documents and models choose their tags: they neither break a store nor hide by them."""
+    store.put(USER, "k", {"x": "heron"})
+    [item] = orc.list_memories()
+    told = orc.remember("The heron is grey.", tags=item.tags)
+    assert keys(store.search(USER, query="heron grey")) == ["k"]
+    assert keys(store.search(USER)) == ["k"]
+    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
+        pks = dict(
+            connection.exec_driver_sql("SELECT memory_id, pk FROM memories").all()  # type: ignore[arg-type]  # rows are pairs
+        )
+        found = namespace_queries.items_among(connection, list(pks.values()))
+    assert found == {pks[item.memory_id]}
+    assert told in pks
+
+
 def test_an_expired_item_begins_anew(
     orc: Orchestrator, store: MemgraphStore, clock: FixedClock
 ) -> None:
