@@ -95,7 +95,8 @@ class _Line:
     """A candidate as it would be written, and why; ``place``: its rank in its tier, from 0."""
 
     candidate: Candidate
-    line: BlockLine
+    text: str
+    rendered: str
     cost: int
     reasons: tuple[str, ...]
     place: int
@@ -110,27 +111,32 @@ def assembled(candidates: Iterable[Candidate], plan: Plan, counter: TokenCounter
 
     Those of a tier without a share are not considered.
     """
-    offered = [each for each in candidates if plan.shares.of(each.tier) > 0.0]
+    weights = {tier: plan.shares.of(tier) for tier in Tier}
+    offered = [each for each in candidates if weights[each.tier] > 0.0]
     given = sorted(offered, key=lambda each: each.memory.memory_id)
     kept, repeated = _each_text_once(given)
-    weights = {tier: plan.shares.of(tier) for tier in Tier}
-    count, room = counter.count, _room(given, plan, counter)
+    count, frame = counter.count, _frame(given, plan, counter)
+    room = max(plan.budget_tokens - frame.cost, 0)
     limits = {tier: _limit(share, room) for tier, share in divided(room, weights).items()}
     lines = {
         line.memory_id: line
         for tier in Tier
-        for line in _lines(kept, tier, plan, limits[tier], count)
+        for line in _lines(
+            [each for each in kept if each.tier is tier], tier, plan, limits[tier], count
+        )
     }
     offers = {
         tier: [(one, line.cost) for one, line in lines.items() if line.candidate.tier is tier]
         for tier in Tier
     }
-    together = {one: line.candidate.against for one, line in lines.items()}
+    together = {
+        one: line.candidate.against for one, line in lines.items() if line.candidate.against
+    }
     found = allocated(offers, room, weights, together)
     fitting = [one for each in found.chosen.values() for one in each]
     chosen = _at_most(plan.max_items, [lines[one] for one in fitting], together)
     beyond = set(fitting) - {line.memory_id for line in chosen}
-    chosen, text, cost = _written(chosen, plan, count, together)
+    chosen, text, cost = _written(chosen, frame, plan.budget_tokens, counter, together)
     inside = {line.memory_id for line in chosen}
     left_out = [
         *(
@@ -168,14 +174,22 @@ def _by_recall(each: Candidate) -> tuple[bool, int, str]:
     return each.recalled is None, each.recalled or 0, each.memory.memory_id
 
 
-def _room(given: Sequence[Candidate], plan: Plan, counter: TokenCounter) -> int:
-    """Tokens for lines: the budget without the marks around them; 0 where even these are above."""
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What stands before and after the lines of a block, and what it costs."""
+
+    before: str = ""
+    after: str = ""
+    cost: int = 0
+
+
+def _frame(given: Sequence[Candidate], plan: Plan, counter: TokenCounter) -> _Frame:
     if not given:
-        return plan.budget_tokens
+        return _Frame()
     line = _line_of(given[0], "")
-    whole = counter.count(render([line], plan.format, mark=plan.mark))
-    frame = whole - counter.count(render_line(line, plan.format))
-    return max(plan.budget_tokens - frame, 0)
+    whole, alone = render([line], plan.format, mark=plan.mark), render_line(line, plan.format)
+    before, _, after = whole.partition(alone)
+    return _Frame(before, after, counter.count(whole) - counter.count(alone))
 
 
 def _limit(share: int, room: int) -> int:
@@ -183,7 +197,7 @@ def _limit(share: int, room: int) -> int:
 
 
 def _lines(
-    kept: Sequence[Candidate],
+    of_tier: Sequence[Candidate],
     tier: Tier,
     plan: Plan,
     limit: int,
@@ -191,12 +205,12 @@ def _lines(
 ) -> list[_Line]:
     """The lines of one tier, best first, long ones shortened."""
     found = []
-    ends = _ends([each for each in kept if each.tier is tier], plan.head_tail, tier)
-    for place, (each, end) in enumerate(_ranked(kept, tier, ends)):
+    ends = _ends(of_tier, plan.head_tail, tier)
+    for place, (each, end) in enumerate(_ranked(of_tier, ends)):
         whole = _line_of(each, each.memory.content)
-        line, cost = fitted(whole, plan.format, limit, count)
+        line, rendered, cost = fitted(whole, plan.format, limit, count)
         reasons = (*end, *_reasons(each)) or ("importance",)
-        found.append(_Line(each, line, cost, reasons, place))
+        found.append(_Line(each, line.text, rendered, cost, reasons, place))
     return found
 
 
@@ -213,10 +227,10 @@ def _ends(of_tier: Sequence[Candidate], count: int, tier: Tier) -> dict[str, tup
 
 
 def _ranked(
-    kept: Sequence[Candidate], tier: Tier, ends: Mapping[str, tuple[str, ...]]
+    of_tier: Sequence[Candidate], ends: Mapping[str, tuple[str, ...]]
 ) -> list[tuple[Candidate, tuple[str, ...]]]:
     """The ends, then the others by the reciprocal ranks of relevance and importance."""
-    by_id = {each.memory.memory_id: each for each in kept if each.tier is tier}
+    by_id = {each.memory.memory_id: each for each in of_tier}
     relevant = sorted(
         (each for each in by_id.values() if each.recalled is not None), key=_by_recall
     )
@@ -263,13 +277,15 @@ def _at_most(
     """The best of what fits, the tiers in turns; both sides of a contradiction or none."""
     in_turns = sorted(fitting, key=lambda line: line.place)
     wanted = select_within([(line.memory_id, 1) for line in in_turns], most, together).chosen
-    return [line for line in fitting if line.memory_id in set(wanted)]
+    inside = set(wanted)
+    return [line for line in fitting if line.memory_id in inside]
 
 
 def _written(
     chosen: Sequence[_Line],
-    plan: Plan,
-    count: Callable[[str], int],
+    frame: _Frame,
+    budget: int,
+    counter: TokenCounter,
     together: Mapping[str, Collection[str]],
 ) -> tuple[list[_Line], str, int]:
     """The lines in their order and the block, which is counted as a whole: it may cost more than
@@ -277,9 +293,12 @@ def _written(
     """
     shown = _in_order(chosen)
     while shown:
-        text = render([line.line for line in shown], plan.format, mark=plan.mark)
-        cost = count(text)
-        if cost <= plan.budget_tokens:
+        text = frame.before + "".join([line.rendered for line in shown]) + frame.after
+        if counter.by_line:
+            cost = frame.cost + sum(line.cost for line in shown)
+        else:
+            cost = counter.count(text)
+        if cost <= budget:
             return shown, text, cost
         last = shown[-1].memory_id
         gone = {last, *together.get(last, ())}
@@ -306,8 +325,8 @@ def _packed(line: _Line) -> PackedItem:
             "memory_id": line.memory_id,
             "kind": each.memory.kind,
             "type": each.memory.type,
-            "text": line.line.text,
-            "shortened": line.line.text != each.memory.content,
+            "text": line.text,
+            "shortened": line.text != each.memory.content,
             "token_cost": line.cost,
             "reasons": line.reasons,
             "citation": each.citation,
@@ -365,9 +384,7 @@ def _ratio(chosen: Sequence[_Line], given: Sequence[Candidate]) -> float:
     """By the same estimate for both, whatever counts the block."""
     considered = sum(each.memory.token_cost for each in given)
     shown = sum(
-        each.memory.token_cost
-        if line.line.text == each.memory.content
-        else token_cost(line.line.text)
+        each.memory.token_cost if line.text == each.memory.content else token_cost(line.text)
         for line in chosen
         for each in (line.candidate,)
     )

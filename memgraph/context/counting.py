@@ -22,10 +22,14 @@ class TokenCounter(Protocol):
 
     Attributes:
         name: ``litellm:<model>`` or ``estimate``.
+        by_line: a text costs exactly what its lines cost one by one.
     """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def by_line(self) -> bool: ...
 
     def count(self, text: str) -> int:
         """Tokens of a text, >= 0; the same for the same text."""
@@ -36,6 +40,8 @@ class Estimate:
     """`memgraph.policy.budget.token_cost`; its docstring says how far off it is."""
 
     name = ESTIMATE
+    # No token of the estimate holds white space.
+    by_line = True
 
     def __init__(self) -> None:
         self.count = lru_cache(maxsize=_KEPT_COUNTS)(token_cost)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from memgraph.errors import InvalidInput
 from memgraph.model.context import Tier
@@ -53,15 +52,20 @@ def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
         raise InvalidInput("a token budget is not negative", budget=budget)
     if any(not (math.isfinite(each) and each >= 0.0) for each in weights.values()):
         raise InvalidInput("a share is a finite number, and not negative")
-    # Exact: floats may add up to more than there is.
-    exact = {tier: Fraction(weights[tier]) for tier in Tier if weights.get(tier, 0.0) > 0.0}
+    # Whole numbers in the same proportion: floats may add up to more than there is.
+    ratios = {
+        tier: float(weights[tier]).as_integer_ratio()
+        for tier in Tier
+        if weights.get(tier, 0.0) > 0.0
+    }
+    scale = max((below for _, below in ratios.values()), default=1)  # all are powers of two
+    exact = {tier: above * (scale // below) for tier, (above, below) in ratios.items()}
     total = sum(exact.values())
-    quotas = {tier: weight * budget / total for tier, weight in exact.items()}
-    whole = dict.fromkeys(Tier, 0) | {tier: math.floor(each) for tier, each in quotas.items()}
-    places = {tier: place for place, tier in enumerate(Tier)}
-    by_remainder = sorted(
-        quotas, key=lambda tier: (whole[tier] - quotas[tier], -exact[tier], places[tier])
-    )
+    whole = dict.fromkeys(Tier, 0) | {
+        tier: weight * budget // total for tier, weight in exact.items()
+    }
+    # Sorting is stable: of equal ones the earlier tier stays the first.
+    by_remainder = sorted(exact, key=lambda tier: (-(exact[tier] * budget % total), -exact[tier]))
     for tier in by_remainder[: budget - sum(whole.values())]:
         whole[tier] += 1
     return whole
@@ -119,7 +123,7 @@ class _Choice:
     together: Mates
 
     def cost(self, ids: Iterable[str]) -> int:
-        return sum(map(self.costs.__getitem__, ids))
+        return sum([self.costs[one] for one in ids])
 
     def fitting(self, wanted: Sequence[str], room: int, taken: Collection[str]) -> set[str]:
         """What is newly taken of some ids, best first, within some tokens."""

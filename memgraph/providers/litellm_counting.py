@@ -29,6 +29,9 @@ class LitellmCounter:
         tokenizer_model: the name by which litellm finds the tokenizer.
     """
 
+    # A token of a byte-pair encoding may hold a newline and what follows it.
+    by_line = False
+
     def __init__(self, model: str, tokenizer_model: str) -> None:
         self.name = f"litellm:{model}"
         self._model = tokenizer_model

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.context.assembling import Assembled, Candidate, Plan, assembled
+from memgraph.context.blocks import render
 from memgraph.context.counting import Estimate
 from memgraph.context.fitting import CUT
-from memgraph.model.context import BlockFormat, Shares, Tier
+from memgraph.model.context import BlockFormat, BlockLine, Shares, Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.policy.block_format import LIST_TITLE
@@ -106,6 +107,10 @@ def test_within_the_budget_complete_and_independent_of_order(
     found = assembled(given_, wanted, COUNTER)
     assert found.token_cost == token_cost(found.text) <= budget
     assert len(found.items) <= most
+    lines = [
+        BlockLine(**each.model_dump(include=set(BlockLine.model_fields))) for each in found.items
+    ]
+    assert found.text == render(lines, form, mark=MARK)
     assert bool(found.items) == bool(found.text)
     assert 0.0 <= found.compression_ratio <= 1.0
     shown = [each.memory_id for each in found.items]
@@ -222,6 +227,8 @@ class Jumpy:
     """A counter for which a text costs more than its lines do together."""
 
     name = "estimate"
+
+    by_line = False
 
     def count(self, text: str) -> int:
         return token_cost(text) + 5 * max(text.count("\n") - 2, 0)
