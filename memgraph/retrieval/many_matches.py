@@ -50,23 +50,30 @@ def best_of_many(
     most = READ_CLOSELY
     if few is not None:
         most = READ_CLOSELY_OF_FEW
-        seen = np.zeros(documents + 1, dtype=np.bool_)
-        seen[few] = True
+        seen = _marked(few, documents)
         holding = [each[seen[each]] for each in holding]
     keys = _by_idf(holding, terms, documents, most)
     found = recall_queries.texts_of(connection, keys, narrowing)
     if len(found) < limit and (len(keys) == most or terms.after):
         allowed = np.array(recall_queries.allowed(connection, narrowing), dtype=np.int64)
-        holding = [each[np.isin(each, allowed)] for each in _holding(connection, terms, 0)]
+        seen = _marked(allowed, documents)
+        holding = [each[seen[each]] for each in _holding(connection, terms, 0)]
         keys = _by_idf(holding, terms, documents, READ_CLOSELY)
         found = recall_queries.texts_of(connection, keys, narrowing)
     usual = recall_queries.mean_tokens(connection)
+    read = np.array([pk for pk, _ in found], dtype=np.int64)
     # A word may stand in the tags, or behind what is read of a text.
-    held = np.stack([np.isin([pk for pk, _ in found], each) for each in holding], axis=1)
+    held = np.stack([_marked(each, documents)[read] for each in holding], axis=1)
     score = bm25([text for _, text in found], terms, usual, held)
-    newest = np.array([-pk for pk, _ in found], dtype=np.int64)
-    order = np.lexsort((newest, -np.round(score, 6)))[:limit]
-    return recall_queries.candidates(connection, [found[at][0] for at in order.tolist()], narrowing)
+    order = np.lexsort((-read, -np.round(score, 6)))[:limit]
+    return recall_queries.candidates(connection, read[order].tolist(), narrowing)
+
+
+def _marked(keys: NDArray[np.int64], documents: int) -> NDArray[np.bool_]:
+    """For each key up to the highest whether it is one of ``keys``."""
+    marks = np.zeros(documents + 1, dtype=np.bool_)
+    marks[keys] = True
+    return marks
 
 
 def _holding(connection: sa.Connection, terms: Terms, after: int) -> list[NDArray[np.int64]]:

@@ -122,10 +122,10 @@ class Vectors:
         compared.
         """
         closely = OVERSAMPLING_OF_FEW * limit
-        run = (index.pks[few], index.packed[few], index.marks[few])
-        marks = np.unique(run[2]).tolist()
-        pks, packed = nearest_by_bits([run], query, LOOKED_AT_TWICE * closely, visibilities=marks)
-        keys, _ = _best(pks, -agreement(packed, query), closely)
+        packed, bits = index.packed[few], _packed(query)
+        looked_at = LOOKED_AT_TWICE * closely
+        best = _smallest(index.pks[few], _differing_bits(packed, bits), looked_at)
+        keys, _ = _best(index.pks[few[best]], -agreement(packed[best], query), closely)
         return self.compared(keys.tolist(), query)
 
     def nearest_of_all(self, query: NDArray[np.float32], limit: int) -> list[int]:
