@@ -274,7 +274,10 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "field"), REFUSED, ids=[str(each)[:40] for each, _ in REFUSED])
+# Not by what is asked: an object tells its address, and processes would name the tests differently.
+@pytest.mark.parametrize(
+    ("wanted", "field"), REFUSED, ids=[f"{at}-{field}" for at, (_, field) in enumerate(REFUSED)]
+)
 def test_filters_that_are_refused(backend: MemoryBackend, wanted: Any, field: str) -> None:
     filled(backend, item())
 
@@ -357,6 +360,12 @@ def test_what_is_too_much_is_evicted_with_the_write(backend: MemoryBackend) -> N
     assert list(backend.add_bounded(item("new", kind="reasoning", importance=0.0), 3)) == []
     assert backend.trim(1) == 2
     assert names(backend.list_all()) == ["goal"]
+
+
+def test_of_equals_the_lowest_id_is_evicted_first(backend: MemoryBackend) -> None:
+    filled(backend, *(item(each) for each in ("b", "d", "a", "c", "e")))
+
+    assert list(backend.add_bounded(item("0"), 4)) == ["a", "b"]
 
 
 @pytest.mark.parametrize("call", ["trim", "add_bounded"])
