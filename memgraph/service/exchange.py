@@ -50,7 +50,7 @@ def export_lines(opened: Opened, *, with_vectors: bool = False) -> Iterator[byte
     Raises:
         DatabaseCorrupt: a row holds what cannot be written down.
     """
-    _complete_receipts(opened)
+    _complete_records(opened)
     with opened.database.read() as connection:
         yield _line(_header(opened, connection, with_vectors))
         digest, number = hashlib.sha256(), 0
@@ -96,11 +96,12 @@ def export_file(
     return ExportReport(opened.database.orchestrator_id, target, counts, digest.hexdigest())
 
 
-def _complete_receipts(opened: Opened) -> None:
-    """What was handed out until now is exported as the hashes of its lines."""
+def _complete_records(opened: Opened) -> None:
+    """What was refused until now, and what was handed out, as the hashes of its lines."""
     from memgraph.service.life.echoes import catch_up
 
     try:
+        opened.denials.flush()
         opened.receipts.flush()
         catch_up(opened)
     except StorageError as error:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -236,15 +237,27 @@ def test_a_memory_that_claims_to_be_a_deep_item_is_its_text(
     [
         (Tier.PROJECT, "ops"),
         (Tier.PROJECT, ""),
-        (Tier.PROJECT, None),
         (Tier.TASK, "web"),
-        (Tier.GLOBAL, "web"),
     ],
 )
-def test_a_scope_that_was_not_granted_is_denied(
-    orc: Orchestrator, tier: Tier, scope_id: str | None
+def test_a_scope_that_was_not_granted_is_denied_and_it_is_journalled(
+    service: MemoryService, orc: Orchestrator, tier: Tier, scope_id: str
 ) -> None:
     with pytest.raises(AccessDenied, match="not open"):
+        DatabaseBackend(orc, tier, scope_id)
+
+    records = [json.loads(line) for line in orc.export_lines()]
+    [denied] = [each for each in records if each.get("action") == "deny"]
+    assert (denied["actor"], json.loads(denied["details"])["field"]) == ("planner", tier.value)
+
+
+@pytest.mark.parametrize(
+    ("tier", "scope_id"), [(Tier.PROJECT, None), (Tier.TASK, None), (Tier.GLOBAL, "web")]
+)
+def test_a_tier_has_a_name_or_is_everybodys(
+    orc: Orchestrator, tier: Tier, scope_id: str | None
+) -> None:
+    with pytest.raises(InvalidInput):
         DatabaseBackend(orc, tier, scope_id)
 
 

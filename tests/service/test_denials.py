@@ -151,6 +151,13 @@ def test_every_refusal_is_journalled_at_the_latest_when_it_is_closed(
         assert sorted(times(again)) == [1, 1, 19, 19]
 
 
+def test_an_export_holds_every_refusal(service: MemoryService, orc: Orchestrator) -> None:
+    ask(orc, *["t1"] * 5)
+    records = [json.loads(line) for line in orc.export_lines()]
+    entries = [json.loads(each["details"]) for each in records if each.get("action") == "deny"]
+    assert [each.get("times", 1) for each in entries] == [1, 4]
+
+
 def test_a_count_is_journalled_in_the_background(
     service: MemoryService, orc: Orchestrator, clock: FixedClock
 ) -> None:

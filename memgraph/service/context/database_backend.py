@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.audit.journal import Entry
 from memgraph.context.backend import OLDEST_FIRST
 from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
-from memgraph.errors import AccessDenied
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Change, EdgeInput, Memory, validated
@@ -19,6 +19,7 @@ from memgraph.policy.eviction import evicted
 from memgraph.policy.filters import matches, parse, parse_limit, parse_order
 from memgraph.policy.scope import ScopeFacts, visible
 from memgraph.service.context.evicting import evict, retract_all
+from memgraph.service.denials import tell_denial
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened, Transaction
 from memgraph.storage import item_queries, memories
@@ -48,7 +49,8 @@ class DatabaseBackend(Handle):
         scope_id: of the task or the project; None for the global tier.
 
     Raises:
-        AccessDenied: the handle's viewer was not granted that scope.
+        AccessDenied: the handle's viewer was not granted that scope; it is logged and journalled.
+        InvalidInput: a task or a project has a name, global has none.
     """
 
     def __init__(self, handle: Handle, tier: Tier, scope_id: str | None = None) -> None:
@@ -62,7 +64,11 @@ class DatabaseBackend(Handle):
         self._agent_id = None if self.viewer.shared else self.viewer.agent_id
         facts = ScopeFacts(tier.scope, scope_id, self._sensitivity, self._agent_id)
         verdict = visible(self.viewer, facts)
-        if not verdict.allowed or (tier is Tier.GLOBAL) != (scope_id is None):
+        if (tier is Tier.GLOBAL) != (scope_id is None):
+            raise InvalidInput("a task or a project has a name, global has none", field=tier.value)
+        if not verdict.allowed:
+            with self._service.opened(self.name) as opened:
+                tell_denial(opened, actor=self.actor, field=tier.value, asked=scope_id)
             raise AccessDenied(
                 f"this {tier.value} is not open to the handle",
                 tier=tier.value,
