@@ -17,6 +17,7 @@ from memgraph.model.enums import Scope, Sensitivity
 
 _ALL_SCOPES = frozenset(Scope)
 _T = TypeVar("_T")
+_EnumT = TypeVar("_EnumT", bound=StrEnum)
 
 
 class Reason(StrEnum):
@@ -44,9 +45,11 @@ class Viewer:
         agent_id: narrows to this agent's memories and those of no agent; None: every agent's.
         shared: whether a viewer with an ``agent_id`` sees those of no agent too.
 
+    Any collection of ids or scopes will do but a text, which would grant its letters.
+
     Raises:
-        InvalidInput: an id is empty: it could match a memory that lacks one; or not ``shared``,
-            and no agent.
+        InvalidInput: a text where a collection is meant, or what is no id, scope or sensitivity; an
+            empty id, which could match a memory that lacks one; not ``shared``, and no agent.
     """
 
     clearance: Sensitivity = Sensitivity.INTERNAL
@@ -57,8 +60,15 @@ class Viewer:
     shared: bool = True
 
     def __post_init__(self) -> None:
-        if not all(self.project_ids) or not all(self.session_ids) or self.agent_id == "":
-            raise InvalidInput("an id of a viewer is not empty")
+        put = object.__setattr__  # the class's own refuses: viewers are frozen
+        put(self, "clearance", _known(Sensitivity, self.clearance, "clearance"))
+        put(self, "project_ids", _ids(self.project_ids, "project_ids"))
+        put(self, "session_ids", _ids(self.session_ids, "session_ids"))
+        if self.scopes is not _ALL_SCOPES:
+            scopes = _collection(self.scopes, "scopes")
+            put(self, "scopes", frozenset(_known(Scope, each, "scopes") for each in scopes))
+        if self.agent_id is not None:
+            _ids((self.agent_id,), "agent_id")
         if not self.shared and self.agent_id is None:
             raise InvalidInput("a viewer who sees one agent's memories alone names the agent")
 
@@ -67,6 +77,27 @@ class Viewer:
         if scope is Scope.PROJECT:
             return self.project_ids
         return self.session_ids if scope is Scope.SESSION else frozenset()
+
+
+def _collection(given: object, name: str) -> Iterable[object]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidInput(f"a viewer's {name} is a set, such as frozenset({{...}})", field=name)
+    return given
+
+
+def _ids(given: object, name: str) -> frozenset[str]:
+    found: set[str] = set()
+    for each in _collection(given, name):
+        if not isinstance(each, str) or not each:
+            raise InvalidInput(f"an id of a viewer's {name} is a text, not empty", field=name)
+        found.add(each)
+    return frozenset(found)
+
+
+def _known(kind: type[_EnumT], given: object, name: str) -> _EnumT:
+    if isinstance(given, str) and given in set(kind):
+        return kind(given)
+    raise InvalidInput(f"a viewer's {name}: one of {', '.join(kind)}", field=name)
 
 
 DEFAULT_VIEWER = Viewer()

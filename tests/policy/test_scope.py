@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -129,6 +131,41 @@ def test_an_agent_may_see_what_is_its_own_alone() -> None:
     assert visible(viewer, facts()).reason is Reason.OTHER_AGENT
     with pytest.raises(InvalidInput):
         Viewer(shared=False)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, iter])
+def test_any_collection_of_ids_is_a_grant(kind: Callable[[list[str]], Any]) -> None:
+    viewer = Viewer(
+        project_ids=kind(["p1", "p2"]), session_ids=kind(["s1"]), scopes=kind(["session"])
+    )
+    assert viewer == Viewer(
+        project_ids=frozenset({"p1", "p2"}),
+        session_ids=frozenset({"s1"}),
+        scopes=frozenset({Scope.SESSION}),
+    )
+    assert hash(viewer) == hash(replace(viewer))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"project_ids": "p1"},
+        {"session_ids": "s1"},
+        {"session_ids": b"s1"},
+        {"session_ids": 7},
+        {"session_ids": None},
+        {"project_ids": [7]},
+        {"project_ids": [["p1"]]},
+        {"scopes": "global"},
+        {"scopes": ["team"]},
+        {"clearance": "Secret"},
+        {"agent_id": 7},
+    ],
+)
+def test_a_slip_grants_nothing(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Viewer(**wrong)
+    assert caught.value.details["field"] in wrong
 
 
 @pytest.mark.parametrize("clearance", Sensitivity)
