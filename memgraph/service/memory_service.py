@@ -326,6 +326,17 @@ class MemoryService:
 
         return self._llm or configured_llm(settings, self.environ)
 
+    def asks_outside(self, name: str) -> bool:
+        """Whether a recall may wait for a model that is not the package's own.
+
+        Raises:
+            InvalidInput: no name of an orchestrator; InvalidConfig: its settings cannot be read.
+        """
+        chosen = self.settings(name).memory
+        given = self._embedding is not None or self._reranker is not None
+        local = chosen.embedding.provider in ("none", "local", "fake")
+        return given or not local or chosen.reranker.provider != "none"
+
     def _provider(self, settings: Settings) -> EmbeddingProvider | None:
         if self._embedding is not None:
             return self._embedding

@@ -34,7 +34,7 @@ MAX_ASIDE = 2_000
 MAX_WRITES = 200
 MAX_CONTEXTS = 256
 CONTEXT_THREADS = 2
-# Of all hooks of the process together.
+# Of all hooks of the process together, where a context is work and waits for no model elsewhere.
 CONTEXTS_AT_ONCE = Gate(2)
 PATIENCE_S = 5.0
 
@@ -75,9 +75,8 @@ class Host:
             orchestrator=name,
         )
         self._aside = Lane("aside", threads=1, waiting=MAX_ASIDE, keeps=True)
-        self._contexts = Lane(
-            "contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS, gate=CONTEXTS_AT_ONCE
-        )
+        gate = None if service.asks_outside(name) else CONTEXTS_AT_ONCE
+        self._contexts = Lane("contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS, gate=gate)
         self._writes = Lane("writes", threads=1, waiting=MAX_WRITES, keeps=True)
         self._ending = threading.Event()
         self._conditions = Conditions(log, self._aside)

@@ -12,9 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 from turn_workers import CONVERSATION, ORC, SETTINGS, start
 
 from memgraph import MemoryHooks, MemoryKind, MemoryService
@@ -255,6 +257,36 @@ def test_a_model_that_hangs_costs_the_context_alone(tmp_path: Path) -> None:
         assert time.monotonic() - begun < SCHEDULING_S
         closed = in_time(hooks)
         assert "memory.closed" in closed.codes
+
+
+def test_those_who_wait_for_a_model_elsewhere_do_not_wait_for_one_another(tmp_path: Path) -> None:
+    at_once = 4
+
+    class Meeting(Hanging):
+        """Answers when so many ask at the same time."""
+
+        def __init__(self) -> None:
+            self._met = threading.Barrier(at_once, timeout=PATIENCE_S)
+
+        def embed(self, texts: object) -> object:
+            self._met.wait()
+            return np.ones((len(texts), self.dimensions), dtype=np.float32)  # type: ignore[arg-type]
+
+    service = MemoryService(
+        tmp_path,
+        config={"memory.storage.synchronous": "NORMAL"},
+        environ={},
+        embedding=Meeting(),  # type: ignore[arg-type]  # only embed is ever reached
+        background=False,
+    )
+    names = [f"orc-{number}" for number in range(at_once)]
+    with service, ThreadPoolExecutor(at_once) as pool:
+        for name in names:
+            service.orchestrator(name, create=True).remember("The oven is hot.")
+        hooks = [MemoryHooks(service, name, deadline_ms=LONG_MS) for name in names]
+        turns = list(pool.map(in_time, hooks))
+        assert all(each.context is not None for each in turns)
+        assert [each.close() for each in hooks] == [0] * at_once
 
 
 def test_a_provider_with_a_bug_fails_no_turn(tmp_path: Path) -> None:
