@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -54,6 +57,17 @@ class Line:
                 return
             threading.Event().wait(0.001)
         raise AssertionError("it never came")
+
+
+def assert_goes_on(boxes: Mailboxes) -> None:
+    served: list[str] = []
+
+    def request() -> None:
+        with boxes.turn("a"):
+            served.append("a")
+
+    assert ended([started(request)])
+    assert served == ["a"]
 
 
 def test_requests_are_served_in_the_order_in_which_they_came() -> None:
@@ -113,12 +127,17 @@ def test_one_that_is_interrupted_while_it_waits_leaves_the_line() -> None:
     line = Line(boxes)
     line.come(0, lambda: line.gate.wait(PATIENCE_S))
 
-    class Interrupted(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            raise KeyboardInterrupt
+    class Interrupted:
+        def __init__(self) -> None:
+            self.held = False
+
+        def acquire(self) -> None:
+            if self.held:
+                raise KeyboardInterrupt
+            self.held = True
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memgraph.service.context.mailbox.threading.Event", Interrupted)
+        patch.setattr("memgraph.service.context.mailbox.threading.Lock", Interrupted)
         with pytest.raises(KeyboardInterrupt), boxes.turn("a"):
             raise AssertionError("it was not its turn")
     assert boxes.waiting("a") == 1
@@ -154,3 +173,76 @@ def test_an_owner_has_one_line_and_takes_it_along() -> None:
     del one
     gc.collect()
     assert len(gc.get_referrers(boxes)) < count
+
+
+def test_thousands_of_keys_leave_nothing_behind() -> None:
+    boxes = Mailboxes()
+
+    def request(first: int) -> None:
+        for number in range(first, 5_000, 7):
+            with contextlib.suppress(LookupError), boxes.turn(number):
+                assert boxes.waiting(number) == 1
+                raise LookupError
+
+    threads = [started(lambda first=first: request(first)) for first in range(7)]  # type: ignore[misc]
+    with boxes.turn("held"):
+        assert ended(threads)
+        assert len(boxes) == 1
+    assert len(boxes) == 0
+
+
+@pytest.mark.parametrize("place", ["before", "within", "after"])
+def test_one_that_is_interrupted_while_it_leaves_does_not_stall_the_next(
+    monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Ctrl-C may come at any step: with the lock, before it and after it."""
+    boxes = Mailboxes()
+    leave = Mailboxes._leave
+    calls: list[str] = []
+
+    def interrupted(self: Mailboxes, key: str, mine: Any) -> None:
+        calls.append(place)
+        if len(calls) > 1:
+            return leave(self, key, mine)
+        if place == "within":
+            with self._lock:
+                raise KeyboardInterrupt
+        if place == "after":
+            leave(self, key, mine)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Mailboxes, "_leave", interrupted)
+    with pytest.raises(KeyboardInterrupt), boxes.turn("a"):
+        pass
+    assert len(boxes) == 0
+    assert_goes_on(boxes)
+
+
+def test_a_thread_that_an_exception_ends_anywhere_does_not_stall_the_next() -> None:
+    """Exceptions that come from outside, as Ctrl-C does, at whatever instruction it is."""
+    boxes = Mailboxes()
+    stop, ends = threading.Event(), [0]
+
+    def request() -> None:
+        while not stop.is_set():
+            try:
+                while not stop.is_set():
+                    with boxes.turn("a"):
+                        pass
+            except KeyboardInterrupt:
+                ends[0] += 1
+
+    threads = [started(request) for _ in range(2)]
+    for number in range(200):
+        before = ends[0]
+        ident = ctypes.c_ulong(threads[number % 2].ident or 0)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(KeyboardInterrupt))
+        for _ in range(int(PATIENCE_S * 1_000)):
+            if ends[0] > before:
+                break
+            time.sleep(0.001)
+    stop.set()
+    assert ended(threads)
+    assert ends[0] == 200
+    assert len(boxes) == 0
+    assert_goes_on(boxes)

@@ -14,8 +14,9 @@ class Mailboxes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # The first of a queue is being served; a key without requests has none.
-        self._queues: dict[Hashable, deque[threading.Event]] = {}
+        # The first of a queue is being served; a key without requests has none. Each waits for
+        # its own lock. An Event would do as well, but for an interruption within its methods.
+        self._queues: dict[Hashable, deque[threading.Lock]] = {}
 
     @contextmanager
     def turn(self, key: Hashable) -> Iterator[None]:
@@ -23,35 +24,52 @@ class Mailboxes:
 
         A request that makes another for the same key within its turn would wait for itself.
         """
-        mine = threading.Event()
+        mine = threading.Lock()
+        mine.acquire()
         try:
             self._arrive(key, mine)
-            mine.wait()
+            mine.acquire()
             yield
         finally:
-            self._leave(key, mine)
+            try:
+                self._leave(key, mine)
+            except BaseException:
+                # Ctrl-C may come just here. Whoever stays in the line holds up all that follow.
+                self._leave(key, mine)
+                raise
 
     def waiting(self, key: Hashable) -> int:
         """How many requests for ``key`` are being served or wait."""
         with self._lock:
             return len(self._queues.get(key, ()))
 
-    def _arrive(self, key: Hashable, mine: threading.Event) -> None:
+    def __len__(self) -> int:
+        """For how many keys somebody is being served: the others take no room."""
+        with self._lock:
+            return len(self._queues)
+
+    def _arrive(self, key: Hashable, mine: threading.Lock) -> None:
         with self._lock:
             queue = self._queues.setdefault(key, deque())
             queue.append(mine)
-            queue[0].set()
+            _wake(queue[0])
 
-    def _leave(self, key: Hashable, mine: threading.Event) -> None:
+    def _leave(self, key: Hashable, mine: threading.Lock) -> None:
         with self._lock:
             queue = self._queues.get(key, deque())
             # Who was interrupted may stand further back, or nowhere yet.
             if mine in queue:
                 queue.remove(mine)
             if queue:
-                queue[0].set()
+                _wake(queue[0])
             else:
                 self._queues.pop(key, None)
+
+
+def _wake(first: threading.Lock) -> None:
+    """Twice is as once: nobody but the first of a queue takes its lock."""
+    if first.locked():
+        first.release()
 
 
 _by_owner: WeakKeyDictionary[object, Mailboxes] = WeakKeyDictionary()
