@@ -38,6 +38,8 @@ except ImportError as error:
 
 ASSISTANT: Final = "assistant"
 MAX_RUNS: Final = 256
+# A run, its conversation and its prompt.
+_Asked = tuple[str | None, str | None, str]
 # The tools hold the fields against their own schemas, and say what is wrong.
 _OBJECT = SchemaValidator(core_schema.dict_schema(keys_schema=core_schema.str_schema()))
 
@@ -155,24 +157,30 @@ def memory_instructions(
             of the run.
         limit, format, include_insight: see ``Orchestrator.get_context``.
     """
-    blocks: dict[str, str] = {}
+    blocks: dict[_Asked, str] = {}
 
     def block(context: RunContext[Any]) -> str:
-        run_id = context.run_id or ""
-        if run_id not in blocks:
+        conversation = session_id or context.conversation_id
+        asked = (context.run_id, conversation, _text(context.prompt or ""))
+        # Callers may name their runs alike, or not at all: the prompt tells them apart.
+        found = blocks.get(asked)
+        if found is None:
+            found = ask(asked)
             while len(blocks) >= MAX_RUNS:
                 # Another thread may have taken the oldest one.
-                blocks.pop(next(iter(blocks), ""), None)
-            blocks[run_id] = ask(context)
-        return blocks[run_id]
+                blocks.pop(next(iter(blocks), asked), None)
+            if context.run_id is not None:
+                blocks[asked] = found
+        return found
 
-    def ask(context: RunContext[Any]) -> str:
+    def ask(asked: _Asked) -> str:
+        _, conversation, prompt = asked
         try:
             found = orchestrator.get_context(
-                _text(context.prompt or ""),
+                prompt,
                 limit=limit,
                 format=format,
-                exclude_session_id=session_id or context.conversation_id,
+                exclude_session_id=conversation,
                 include_insight=include_insight,
             )
         except MemgraphError as error:

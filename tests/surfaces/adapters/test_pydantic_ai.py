@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import (
     BinaryContent,
     ModelMessage,
@@ -23,6 +24,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RunUsage
 from working import working
 
 from memgraph import MemoryService, Orchestrator, Viewer, tools_for
@@ -185,6 +187,24 @@ def test_instructions_stay_the_same_within_a_run(orc: Orchestrator) -> None:
     assert first == again
     assert "fish" not in first
     assert "fish" in second
+
+
+@pytest.mark.parametrize("run_id", ["same", None])
+def test_another_prompt_has_instructions_of_its_own(orc: Orchestrator, run_id: str | None) -> None:
+    orc.remember(TOLD)
+    orc.remember("The lemon tree is in bloom.")
+    instructions = memory_instructions(orc, limit=1)
+
+    def told(prompt: str) -> str:
+        context = RunContext(deps=None, model=TestModel(), usage=RunUsage(), prompt=prompt)
+        return instructions(replace(context, run_id=run_id))
+
+    assert "Boris" in told("heron")
+    assert "lemon" in told("lemon tree")
+    assert "Boris" in told("heron")
+    before = told("lemon tree")
+    orc.remember("A lemon tree lemon tree.")
+    assert (told("lemon tree") == before) is (run_id is not None)
 
 
 def test_the_conversation_is_the_source_and_its_own_turns_are_left_out(
