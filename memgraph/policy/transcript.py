@@ -78,7 +78,11 @@ def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
-    """The entry that these episodes hold: content and attributes of all of them, in order."""
+    """The entry that these episodes hold: content and attributes of all of them, in order.
+
+    Raises:
+        ValueError, TypeError: they hold none, whatever their attributes say.
+    """
     kept = [(content, attributes[ATTRIBUTE]) for content, attributes in parts]
     record, *text = json.loads("".join(each["record"] for _, each in kept))
     said = "".join(content for content, each in kept if each["said"])

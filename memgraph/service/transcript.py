@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import sqlalchemy as sa
 
-from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import (
     CapturedBy,
@@ -35,6 +35,7 @@ from memgraph.storage import memories
 from memgraph.storage.memories import Filter
 
 SILENT_ROLE: Final = "tool"
+ENTRY_PREFIX: Final = "entry_"
 _PAGE: Final = 1_000
 _SHOWN: Final = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
 
@@ -141,7 +142,7 @@ class Transcript(Handle):
 
     def _episodes(self, opened: Opened, entry: Entry) -> Iterator[EpisodeInput]:
         """The episodes of an entry, under one id: parts of two are never mixed up."""
-        item_id = opened.ids.new("entry_")
+        item_id = opened.ids.new(ENTRY_PREFIX)
         for part in parts_of(entry):
             kind, role, by = EpisodeInput, SILENT_ROLE, CapturedBy.SYSTEM
             if part.said and entry.speaker == "person":
@@ -234,7 +235,8 @@ class Transcript(Handle):
             for one in page:
                 # Others may be seen, too: those of another project or agent stay out of this one.
                 here = (one.scope, one.scope_id, one.agent_id) == self._place
-                if here and part_place(one.attributes) is not None:
+                named = (one.item_id or "").startswith(ENTRY_PREFIX)
+                if here and named and part_place(one.attributes) is not None:
                     yield one
             if len(page) < size:
                 return
@@ -247,5 +249,9 @@ class Transcript(Handle):
 
 
 def _held(parts: Sequence[Memory]) -> Held:
-    entry = entry_of([(one.content, one.attributes) for one in parts])
+    try:
+        entry = entry_of([(one.content, one.attributes) for one in parts])
+    except (ValueError, TypeError) as error:
+        first = parts[0].memory_id
+        raise DatabaseCorrupt("an entry of a session cannot be read", id=first) from error
     return Held(entry, tuple(parts))

@@ -12,7 +12,7 @@ import pytest
 from transcript_workers import append_numbered
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
-from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
 from memgraph.model.enums import MemoryKind, MemoryStatus, Scope
 from memgraph.model.transcript import Entry
 from memgraph.service.transcript import Transcript
@@ -119,6 +119,19 @@ def test_sessions_and_other_turns_are_kept_apart(orc: Orchestrator) -> None:
     assert texts(two) == ["of two"]
     [left] = orc.list_memories(session_id="one")
     assert left.content == "told otherwise"
+
+
+def test_a_turn_with_attributes_like_an_entry_is_none(
+    transcript: Transcript, orc: Orchestrator
+) -> None:
+    transcript.append([said("mine")])
+    attributes = {"entry": {"part": 0, "of": 1, "said": True, "record": "no JSON"}}
+    turn: dict[str, Any] = {"content": "hey", "session_id": "s", "source_role": "user"}
+    orc.save_episodes([{**turn, "attributes": attributes}])
+    assert texts(transcript) == ["mine"]
+    orc.save_episodes([{**turn, "attributes": attributes, "item_id": "entry_broken"}])
+    with pytest.raises(DatabaseCorrupt, match="entry"):
+        transcript.entries()
 
 
 def test_one_name_in_two_places_is_two_sessions(service: MemoryService) -> None:

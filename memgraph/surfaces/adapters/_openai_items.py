@@ -71,7 +71,7 @@ def text_of(item: Mapping[str, Any]) -> str:
 
 def _slots(item: Mapping[str, Any]) -> list[tuple[Any, str]]:
     """Where the words of a message stand: an object and the key of the text in it."""
-    if item.get("type", "message") != "message" or item.get("role") not in _SPEAKERS:
+    if item.get("type", "message") != "message" or str(item.get("role")) not in _SPEAKERS:
         return []
     content = item.get("content")
     if isinstance(content, str):

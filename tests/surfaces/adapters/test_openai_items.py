@@ -89,6 +89,12 @@ def test_an_item_is_not_changed() -> None:
     assert item == user([{"type": "input_text", "text": "hello"}])
 
 
+@pytest.mark.parametrize("role", [None, [], {}, 1])
+def test_a_message_of_an_odd_role_is_kept_as_it_is(role: Any) -> None:
+    item = {"role": role, "content": "x"}
+    assert (entry_of(item).text, item_of(entry_of(item))) == ("", item)
+
+
 def test_labels_say_what_an_item_is() -> None:
     assert entry_of({"type": "function_call", "name": "find"}).label == "function_call: find"
     assert entry_of({"role": "system", "content": "x"}).label == "message of system"
