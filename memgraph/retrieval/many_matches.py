@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 READ_CLOSELY = 2_000
-# Among what a reader with a narrow view sees the best are found sooner.
-READ_CLOSELY_OF_FEW = 250
+# Among what a reader with a narrow view sees the best are found sooner: so many times the limit.
+READ_CLOSELY_OF_FEW = 3
 
 
 def best_of_many(
@@ -43,30 +43,57 @@ def best_of_many(
 
     Args:
         documents: the highest key.
-        few: the only keys that may be shown; `READ_CLOSELY_OF_FEW` of them are read then. None:
-            that is not known.
+        few: the only keys that may be shown; `READ_CLOSELY_OF_FEW` x ``limit`` of them are read
+            then. None: that is not known.
     """
     holding = _holding(connection, terms, terms.after)
-    most = READ_CLOSELY
-    if few is not None:
-        most = READ_CLOSELY_OF_FEW
-        seen = _marked(few, documents)
-        holding = [each[seen[each]] for each in holding]
+    if few is None:
+        most = READ_CLOSELY
+    else:
+        most = READ_CLOSELY_OF_FEW * limit
+        holding = _among(few, holding, documents)
     keys = _by_idf(holding, terms, documents, most)
-    found = recall_queries.texts_of(connection, keys, narrowing)
-    if len(found) < limit and (len(keys) == most or terms.after):
+    if few is None:
+        texts = recall_queries.texts_of(connection, keys, narrowing)
+        known = {}
+    else:
+        # So few that they are read as a whole at once.
+        known = {each.pk: each for each in recall_queries.candidates(connection, keys, narrowing)}
+        texts = [(pk, each.content) for pk, each in known.items()]
+    if len(texts) < limit and (len(keys) == most or terms.after):
         allowed = np.array(recall_queries.allowed(connection, narrowing), dtype=np.int64)
-        seen = _marked(allowed, documents)
-        holding = [each[seen[each]] for each in _holding(connection, terms, 0)]
+        holding = _among(allowed, _holding(connection, terms, 0), documents)
         keys = _by_idf(holding, terms, documents, READ_CLOSELY)
-        found = recall_queries.texts_of(connection, keys, narrowing)
-    usual = recall_queries.mean_tokens(connection)
-    read = np.array([pk for pk, _ in found], dtype=np.int64)
+        texts = recall_queries.texts_of(connection, keys, narrowing)
+    best = _by_bm25(connection, texts, terms, holding, documents)[:limit]
+    if all(pk in known for pk in best):
+        return [known[pk] for pk in best]
+    return recall_queries.candidates(connection, best, narrowing)
+
+
+def _by_bm25(
+    connection: sa.Connection,
+    texts: Sequence[tuple[int, str]],
+    terms: Terms,
+    holding: Sequence[NDArray[np.int64]],
+    documents: int,
+) -> list[int]:
+    """The keys of some texts, the best first, equal ones the newest first."""
+    read = np.array([pk for pk, _ in texts], dtype=np.int64)
     # A word may stand in the tags, or behind what is read of a text.
     held = np.stack([_marked(each, documents)[read] for each in holding], axis=1)
-    score = bm25([text for _, text in found], terms, usual, held)
-    order = np.lexsort((-read, -np.round(score, 6)))[:limit]
-    return recall_queries.candidates(connection, read[order].tolist(), narrowing)
+    usual = recall_queries.mean_tokens(connection)
+    score = bm25([text for _, text in texts], terms, usual, held)
+    best: list[int] = read[np.lexsort((-read, -np.round(score, 6)))].tolist()
+    return best
+
+
+def _among(
+    keys: NDArray[np.int64], holding: Sequence[NDArray[np.int64]], documents: int
+) -> list[NDArray[np.int64]]:
+    """Of every list the keys that are among some."""
+    marks = _marked(keys, documents)
+    return [each[marks[each]] for each in holding]
 
 
 def _marked(keys: NDArray[np.int64], documents: int) -> NDArray[np.bool_]:

@@ -29,7 +29,7 @@ Number = TypeVar("Number", np.uint16, np.float32)
 OVERSAMPLING = 16
 LOOKED_AT_TWICE = 6
 # Where a reader sees so few, and no larger share than this, fewer need to be compared.
-FEW_SEEN, FEW_OF_MANY, OVERSAMPLING_OF_FEW = 20_480, 0.25, 6
+FEW_SEEN, FEW_OF_MANY, OVERSAMPLING_OF_FEW = 20_480, 0.25, 8
 # The nearest of a million lie closer together: of many vectors at least these shares.
 _SHARE_COMPARED, _SHARE_LOOKED_AT_TWICE = 0.003, 0.05
 # Up to so many vectors (twenty chunks of vec0's) the exact comparison is the faster one.
@@ -122,10 +122,11 @@ class Vectors:
         compared.
         """
         closely = OVERSAMPLING_OF_FEW * limit
-        packed, bits = index.packed[few], _packed(query)
+        # ``take`` gathers rows in an eighth of the time of an index.
+        packed, bits = index.packed.take(few, axis=0), _packed(query)
         looked_at = LOOKED_AT_TWICE * closely
         best = _smallest(index.pks[few], _differing_bits(packed, bits), looked_at)
-        keys, _ = _best(index.pks[few[best]], -agreement(packed[best], query), closely)
+        keys, _ = _best(index.pks[few[best]], -agreement(packed.take(best, axis=0), query), closely)
         return self.compared(keys.tolist(), query)
 
     def nearest_of_all(self, query: NDArray[np.float32], limit: int) -> list[int]:

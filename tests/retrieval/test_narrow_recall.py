@@ -109,5 +109,5 @@ def test_nothing_that_is_hidden_is_found(service: MemoryService) -> None:
 def test_with_too_few_of_the_best_shown_all_that_may_be_are_looked_at(
     service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(many_matches, "READ_CLOSELY_OF_FEW", 2)
+    monkeypatch.setattr(many_matches, "READ_CLOSELY_OF_FEW", 0)
     assert len(answers(service, "note", top_n=20)) == 20

@@ -100,8 +100,8 @@ def built(
 
 
 def _candidates_of(plan: Plan) -> int:
-    fitting = _FEWEST_CANDIDATES + plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
-    return min(plan.max_items, fitting, _MOST_CANDIDATES)
+    fitting = plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
+    return min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
 
 
 def _recall_request(asked: ContextRequest, most: int) -> RecallRequest:
