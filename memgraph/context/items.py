@@ -26,7 +26,7 @@ from memgraph.model.values import (
 )
 from memgraph.policy.budget import token_cost
 from memgraph.policy.filters import MAX_DEPTH, same
-from memgraph.policy.namespaces import ITEM_TAG
+from memgraph.policy.namespaces import is_item
 
 RECORD: Final = "context_item"
 """The attribute that keeps what a memory has no column for."""
@@ -149,15 +149,15 @@ def checked(item: ContextItem) -> ContextItem:
     """The item as a backend keeps it: a copy that is valid and can be stored.
 
     Raises:
-        InvalidInput: no item, a payload nested over 100 deep, the tag of a key-value store's items,
-            which are in no tier, or see ``memory_input_of``.
+        InvalidInput: no item, a payload nested over 100 deep, an id and a tag as a key-value
+            store's items have them, which are in no tier, or see ``memory_input_of``.
     """
     if not isinstance(item, ContextItem):
         raise InvalidInput("a backend takes a ContextItem", field="item")
     if _is_deep(item.payload, MAX_DEPTH):
         raise InvalidInput(f"payload: nested over {MAX_DEPTH} deep", field="payload")
-    if ITEM_TAG in item.tags:
-        raise InvalidInput(f"tags: {ITEM_TAG!r} is kept for key-value stores", field="tags")
+    if is_item(item.context_item_id, item.tags):
+        raise InvalidInput("this is what a key-value store's items are called", field="tags")
     copy = validated(ContextItem, item.model_dump(warnings=False))
     memory_input_of(copy, Tier.GLOBAL, None)
     return copy

@@ -18,7 +18,7 @@ from memgraph.context.backend import InMemoryBackend, MemoryBackend
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem, Tier
 from memgraph.policy.filters import FIELDS, ORDER_FIELDS
-from memgraph.policy.namespaces import ITEM_TAG
+from memgraph.policy.namespaces import ITEM_TAG, item_id
 from memgraph.service.context.database_backend import DatabaseBackend
 
 PROJECTS = frozenset({"web"})
@@ -314,11 +314,13 @@ def test_an_item_that_cannot_be_stored_leaves_everything_as_it_was(backend: Memo
     assert names(backend.list_all()) == ["a"]
 
 
-def test_the_mark_of_another_store_is_no_tag_of_an_item(backend: MemoryBackend) -> None:
-    with pytest.raises(InvalidInput, match="tags"):
-        backend.add(item("a", tags=("x", ITEM_TAG)))
+def test_nothing_that_passes_for_an_item_of_another_store_is_kept(backend: MemoryBackend) -> None:
+    with pytest.raises(InvalidInput, match="key-value"):
+        backend.add(item(item_id(("a",), "b"), tags=("x", ITEM_TAG)))
+    others = [item("a", tags=("x", ITEM_TAG)), item(item_id(("a",), "b"), tags=("x",))]
+    filled(backend, *others)
 
-    assert backend.count() == 0
+    assert backend.list_all() == others
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

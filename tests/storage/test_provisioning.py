@@ -16,6 +16,7 @@ from alembic.script import ScriptDirectory
 from database_workers import NAME, NOW, Workers, open_database, read_number
 from working import tampering
 
+from memgraph import MemoryService
 from memgraph.errors import (
     DatabaseCorrupt,
     DatabaseEmpty,
@@ -265,6 +266,27 @@ def test_the_oldest_schema_becomes_the_newest_and_back(tmp_path: Path) -> None:
     with integrity.snapshot(path) as wrapped:
         left = {name for (name,) in integrity.rows(wrapped, "SELECT name FROM sqlite_schema")}
     assert {name for name in left if not name.startswith("sqlite_")} == {"alembic_version"}
+
+
+def test_memories_go_to_the_schema_before_items_and_back(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}) as service:
+        orc = service.orchestrator(NAME, create=True)
+        kept = [orc.remember("one"), orc.remember("two", item_id="i-1", tags=["x"])]
+        orc.relate(kept[0], "RelatedTo", kept[1])
+        before = [each.model_copy(update={"item_id": None}) for each in map(orc.get, kept)]
+        path = service.paths(NAME).database
+    config = _alembic(path)
+    for move, revision in ((command.downgrade, "0002"), (command.upgrade, "0003")):
+        with integrity.alone(path) as wrapped:
+            config.attributes["connection"] = wrapped
+            move(config, revision)
+            columns = integrity.rows(wrapped, "SELECT name FROM pragma_table_info('memories')")
+            assert (("item_id",) in list(map(tuple, columns))) == (revision == "0003")
+    with MemoryService(tmp_path, environ={}) as service:
+        orc = service.orchestrator(NAME)
+        assert [orc.get(each) for each in kept] == before
+        assert len(orc.subgraph(kept).edges) == 1
+        assert orc.verify().findings == []
 
 
 def test_databases_of_other_dimensions_differ_in_the_vector_index_alone(tmp_path: Path) -> None:
