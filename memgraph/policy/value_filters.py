@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput
+from memgraph.policy.namespaces import MAX_DEPTH
 
 _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$gt": operator.gt,
@@ -21,11 +22,10 @@ def check(wanted: Mapping[str, Any]) -> None:
     """Whether a filter can be asked.
 
     Raises:
-        InvalidInput: it has an operator nobody knows, beside one a field, or orders by what is
-            neither a number nor text.
+        InvalidInput: it has an operator nobody knows, beside one a field, orders by what is
+            neither a number nor text, or is deeper than a value may be.
     """
-    for each in wanted.values():
-        _check_condition(each)
+    _check_all(wanted.values(), 1)
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -41,10 +41,17 @@ def _is_comparison(condition: Any) -> bool:
     return isinstance(condition, Mapping) and any(str(name).startswith("$") for name in condition)
 
 
-def _check_condition(condition: Any) -> None:
+def _check_all(conditions: Iterable[Any], depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"a filter is deeper than {MAX_DEPTH}", field="filter")
+    for each in conditions:
+        _check_condition(each, depth)
+
+
+def _check_condition(condition: Any, depth: int) -> None:
     if isinstance(condition, Mapping):
         if not _is_comparison(condition):
-            check(condition)
+            _check_all(condition.values(), depth + 1)
             return
         for name, bound in condition.items():
             if name not in OPERATORS:
@@ -52,8 +59,7 @@ def _check_condition(condition: Any) -> None:
             if name in _ORDERS and not isinstance(bound, str | int | float):
                 raise InvalidInput(f"{name} takes a number or a text", field="filter")
     elif isinstance(condition, list | tuple):
-        for each in condition:
-            _check_condition(each)
+        _check_all(condition, depth + 1)
 
 
 def _fits(found: Any, condition: Any) -> bool:

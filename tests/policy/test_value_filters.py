@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from memgraph.errors import InvalidInput
-from memgraph.policy import value_filters
+from memgraph.policy import namespaces, value_filters
 
 VALUE: dict[str, Any] = {
     "name": "Ann",
@@ -84,3 +85,17 @@ def test_does_not_fit(wanted: dict[str, Any]) -> None:
 def test_what_cannot_be_asked(wanted: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         value_filters.check(wanted)
+
+
+@pytest.mark.parametrize("inside", [lambda found: {"a": found}, lambda found: [found]])
+def test_a_filter_is_no_deeper_than_a_value(inside: Callable[[Any], Any]) -> None:
+    wanted: Any = 1
+    for _ in range(namespaces.MAX_DEPTH - 1):
+        wanted = inside(wanted)
+    value_filters.check({"a": wanted})
+    assert value_filters.matches({"a": wanted}, {"a": wanted})
+    for more in (1, 5_000):
+        for _ in range(more):
+            wanted = inside(wanted)
+        with pytest.raises(InvalidInput, match="deeper"):
+            value_filters.check({"a": wanted})
