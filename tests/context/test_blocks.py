@@ -100,15 +100,16 @@ def read_list(block: str, title: str = "[Relevant Memory]") -> list[str]:
     return [_item(each) for each in items]
 
 
-def read_sections(block: str) -> list[tuple[str, str]]:
+def read_sections(block: str, title: str = "## Relevant memory") -> list[tuple[str, str]]:
+    """Of each line the text and the id: the one bare bracket begins it."""
     head, *items = lines_of(block)
-    demand(head == "## Relevant memory", "title")
+    demand(head == title, "title")
     found = []
     for each in items:
-        cited = re.search(r" \[([^\[\]]+)\]$", each)
+        cited = re.fullmatch(r"(- (?:[^\[\\]|\\.)*) \[((?:[^\[\]\\]|\\.)+)\]", each)
         demand(cited is not None, "citation")
         assert cited is not None
-        found.append((_item(each[: cited.start()]), cited[1]))
+        found.append((_item(cited[1]), _item(f"- {cited[2]}")))
     return found
 
 
@@ -178,6 +179,51 @@ def test_twenty_thousand_hostile_texts_stay_in_the_sections(texts: list[str]) ->
         assert found == [(flat(each), "fact_1") for each in batch]
         read += len(found)
     assert read == NUMBER
+
+
+def pieces(texts: Sequence[str]) -> tuple[list[BlockLine], BlockLine]:
+    """The first texts as what a memory says, their parts as its id and its citation; the last
+    as the insight.
+    """
+    *said, last = texts
+    lines = [
+        line(each, memory_id=each[:40] or "x", citation=f"{each[-200:]}#{each[:20]}")
+        for each in said
+    ]
+    return lines, line(last, memory_id=last[-40:] or "x", citation=last[:200])
+
+
+def test_twenty_thousand_hostile_texts_in_every_field_and_as_the_insight(
+    texts: list[str],
+) -> None:
+    read = 0
+    for place in range(0, len(texts), 10):
+        batch = texts[place : place + 10]
+        lines, insight = pieces(batch)
+        every = [*lines, insight]
+        blocks = {form: render(lines, form, mark=MARK, insight=insight) for form in BlockFormat}
+        found = read_fenced(blocks[BlockFormat.FENCED])
+        told = [(each["id"], each["source"], each["text"]) for each in found]
+        assert told == [
+            (rule(each.memory_id), rule(each.citation), rule(each.text)) for each in every
+        ]
+        first, _, last = blocks[BlockFormat.LIST].partition("\n\n")
+        assert read_list(f"{first}\n") == [flat(each.text) for each in lines]
+        assert read_list(last, "[Weekly Insight]") == [flat(insight.text)]
+        first, _, last = blocks[BlockFormat.SECTIONS].partition("\n\n")
+        cited = [*read_sections(f"{first}\n"), *read_sections(last, "## Weekly insight")]
+        assert cited == [(flat(each.text), flat(each.memory_id)) for each in every]
+        read += len(every)
+    assert read == NUMBER
+
+
+def test_every_hostile_text_as_an_insight_alone(texts: list[str]) -> None:
+    for each in texts:
+        last = line(each, memory_id=each[-40:] or "x")
+        text = render([], BlockFormat.LIST, mark=MARK, insight=last)
+        assert read_list(text, "[Weekly Insight]") == [flat(each)]
+        text = render([], BlockFormat.SECTIONS, mark=MARK, insight=last)
+        assert read_sections(text, "## Weekly insight") == [(flat(each), flat(last.memory_id))]
 
 
 def test_markdown_sees_a_heading_and_a_list(texts: list[str]) -> None:
