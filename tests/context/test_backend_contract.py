@@ -340,6 +340,23 @@ def test_hostile_names_are_names(backend: MemoryBackend, hostile: str) -> None:
     assert names(backend.list_all()) == ["other"]
 
 
+@pytest.mark.parametrize("hostile", [*HOSTILE, 'a\\"b', "\x00", "\x1b", "/"])
+def test_any_text_of_a_payload_is_found_wherever_it_is_kept(
+    backend: MemoryBackend, hostile: str
+) -> None:
+    kept = [
+        item("content", payload={"text": hostile}),
+        item("attribute", payload={"decision": "x", "text": 1, "in": {"text": hostile}}),
+        item("whole", payload={"n": {"text": hostile}}),
+        item("reserved", payload={"text": "x", "supersedes": {"text": hostile}}),
+    ]
+    filled(backend, item("other"), *kept)
+
+    for path, one in zip(("text", "in.text", "n.text", "supersedes.text"), kept, strict=True):
+        assert backend.query({f"payload.{path}": hostile}) == [one]
+        assert backend.query({f"payload.{path}": {"$in": [hostile]}}) == [one]
+
+
 @pytest.mark.parametrize("unheard_of", ["", "\ud800", "a\x00b", "x" * 600])
 def test_an_id_that_no_item_can_have_is_not_there(backend: MemoryBackend, unheard_of: str) -> None:
     assert backend.get(unheard_of) is None
