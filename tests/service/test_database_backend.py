@@ -219,6 +219,16 @@ def test_a_memory_is_corrected_by_the_item_it_reads_as(
     assert [each.context_item_id for each in web.list_all()] == [memory_id]
 
 
+def test_of_a_batch_the_same_text_of_the_same_name_is_one_memory(orc: Orchestrator) -> None:
+    same = {"content": "the same", "scope": "project", "scope_id": "web"}
+    names = ("a", "b", "a", None, None)
+    outcomes = [orc.remember_many([{**same, "item_id": each} for each in names]) for _ in range(2)]
+    assert [each.outcome for each in outcomes[0]] == [
+        "stored", "stored", "duplicate", "stored", "duplicate"
+    ]  # fmt: skip
+    assert [each.memory_id for each in outcomes[0]] == [each.memory_id for each in outcomes[1]]
+
+
 @pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 450, 5_000])
 def test_a_memory_that_claims_to_be_a_deep_item_is_its_text(
     orc: Orchestrator, web: DatabaseBackend, levels: int
