@@ -307,9 +307,7 @@ def test_until_a_tokenizer_is_there_the_estimate_counts_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("form", BlockFormat)
-def test_a_context_that_comes_back_is_no_source(
-    service: MemoryService, form: BlockFormat
-) -> None:
+def test_a_context_that_comes_back_is_no_source(service: MemoryService, form: BlockFormat) -> None:
     """As it is written, which is not as it was said: on one line, or without its middle."""
     remember(service, "the harbour closes at nine\nand opens at dawn for fishing boats")
     remember(service, "the harbour master said " + "many words of the old days, " * 40)
