@@ -2,6 +2,7 @@
 
 Every function works on the connection of one reader's snapshot. What the ``View`` hides and what a
 filter leaves out never takes a place in a leg, nor serves as a neighbour or as an end of an edge.
+Limits are written out, as in ``tier_queries``.
 """
 
 from __future__ import annotations
@@ -110,9 +111,9 @@ def by_text(
         f"SELECT {_candidate_columns(narrowing)} FROM memory_fts f"
         f" CROSS JOIN memories m ON m.pk = f.rowid"
         f" WHERE f.memory_fts MATCH :match AND {narrowing.where('m')}"
-        " ORDER BY f.rank LIMIT :limit"
+        f" ORDER BY f.rank LIMIT {limit:d}"
     )
-    values = narrowing.params | {"match": match, "limit": limit}
+    values = narrowing.params | {"match": match}
     return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
 
 
@@ -225,10 +226,9 @@ def by_filters(connection: sa.Connection, narrowing: Narrowing, limit: int) -> l
     statement = (
         f"SELECT {_candidate_columns(narrowing)} FROM memories m WHERE {narrowing.where('m')}"
         " ORDER BY m.importance DESC, coalesce(m.event_time, m.created_at) DESC, m.pk DESC"
-        " LIMIT :limit"
+        f" LIMIT {limit:d}"
     )
-    values = narrowing.params | {"limit": limit}
-    return [Candidate._make(row) for row in plain_rows(connection, statement, values)]
+    return [Candidate._make(row) for row in plain_rows(connection, statement, narrowing.params)]
 
 
 def candidates(
@@ -343,8 +343,9 @@ def seen_by(
     # The index knows of those with a vector alone.
     others = plain_rows(
         connection,
-        "SELECT memory_pk FROM memory_embeddings WHERE state <> 'ready' LIMIT ?",
-        (MOST_WITHOUT_VECTOR + 1,),
+        "SELECT memory_pk FROM memory_embeddings WHERE state <> 'ready'"
+        f" LIMIT {MOST_WITHOUT_VECTOR + 1:d}",
+        (),
     )
     if len(others) > MOST_WITHOUT_VECTOR:
         return None

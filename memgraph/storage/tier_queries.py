@@ -1,7 +1,8 @@
 """What a task, a project and everybody hold, read along indexes. Turns of talk are no items.
 
 The conditions repeat those of the partial indexes in ``memgraph.model.tables`` word for word, else
-SQLite does not use them.
+SQLite does not use them. Limits are written out: SQLite plans a statement anew each time that one
+is bound, which takes longer than the statement.
 """
 
 from __future__ import annotations
@@ -39,16 +40,27 @@ def first_and_last(
         limit: memories at most, >= 2.
     """
     condition = f"{_OF_A_SCOPE} AND {narrowing.where('m')}"
+    select = f"SELECT {_columns(narrowing)} FROM memories m"
+    values = _of_scope(scope, scope_id)
+    # Hardly ever does one hold more: then its ends are looked for.
+    found = _memories(
+        connection,
+        narrowing,
+        f"{select} WHERE {condition} ORDER BY {_AT}, m.pk LIMIT {limit + 1:d}",
+        values,
+    )
+    if len(found) <= limit:
+        return found
     ends = " UNION ".join(
         f"SELECT pk FROM (SELECT m.pk FROM memories m WHERE {condition}"
-        f" ORDER BY {_AT} {way}, m.pk {way} LIMIT :half)"
+        f" ORDER BY {_AT} {way}, m.pk {way} LIMIT {limit // 2:d})"
         for way in ("ASC", "DESC")
     )
     return _memories(
         connection,
         narrowing,
-        f"SELECT {_columns(narrowing)} FROM memories m WHERE m.pk IN ({ends}) ORDER BY {_AT}, m.pk",
-        {**_of_scope(scope, scope_id), "half": limit // 2},
+        f"{select} WHERE m.pk IN ({ends}) ORDER BY {_AT}, m.pk",
+        values,
     )
 
 
@@ -67,8 +79,8 @@ def most_important(
         connection,
         narrowing,
         f"SELECT {_columns(narrowing)} FROM memories m WHERE {_OF_A_SCOPE} AND {where}"
-        f" ORDER BY {_BY_IMPORTANCE} LIMIT :tier_limit",
-        {**_of_scope(scope, scope_id), "tier_limit": limit},
+        f" ORDER BY {_BY_IMPORTANCE} LIMIT {limit:d}",
+        _of_scope(scope, scope_id),
     )
 
 
@@ -97,16 +109,18 @@ def _of_everybody(
         *((_TYPE_INDEX, f"m.type = '{each.value}'") for each in _OTHERS),
     ]
     legs = " UNION ALL ".join(
-        f"SELECT * FROM (SELECT m.pk FROM memories m INDEXED BY {index}"
-        f" WHERE {of_type} AND {active} ORDER BY {_BY_IMPORTANCE} LIMIT :tier_limit)"
+        "SELECT * FROM (SELECT m.pk, m.importance, m.created_at"
+        f" FROM memories m INDEXED BY {index}"
+        f" WHERE {of_type} AND {active} ORDER BY {_BY_IMPORTANCE} LIMIT {limit:d})"
         for index, of_type in ways
     )
     return _memories(
         connection,
         narrowing,
-        f"SELECT {_columns(narrowing)} FROM memories m WHERE m.pk IN ({legs})"
-        f" ORDER BY {_BY_IMPORTANCE} LIMIT :tier_limit",
-        {"tier_limit": limit},
+        f"SELECT {_columns(narrowing)} FROM memories m WHERE m.pk IN"
+        f" (SELECT m.pk FROM ({legs}) m ORDER BY {_BY_IMPORTANCE} LIMIT {limit:d})"
+        f" ORDER BY {_BY_IMPORTANCE}",
+        {},
     )
 
 
