@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from memgraph.policy.bulletin import escape
+from memgraph.policy.bulletin import escape, without_ignorable
 
 MARK_DIGITS = 16
 
@@ -25,15 +25,6 @@ SECTION_INSIGHT = "## Weekly insight"
 NOTHING_SEEN = "…"
 
 _LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-# Printable for Python, and yet never seen: what Unicode calls default ignorable. Whole messages
-# for a model have been hidden in variation selectors.
-_IGNORABLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
-)
-# Signs that compatibility forms make one of these: [ ] < > ` \
-_LOOKALIKES = re.compile(
-    "[\u1fef\ufe47\ufe48\ufe64\ufe65\ufe68\uff1c\uff1e\uff3b\uff3c\uff3d\uff40]"
-)
 
 
 def cleaned(text: str) -> str:
@@ -43,7 +34,7 @@ def cleaned(text: str) -> str:
     characters, among them zero-width and bidirectional ones, private use, surrogates, what Unicode
     has not assigned, and ignorable ones go. Cleaning twice changes nothing.
     """
-    text = _IGNORABLE.sub("", text)
+    text = without_ignorable(text)
     if not text.isprintable():
         text = "\n".join(map(_seen_of, _LINE_END.sub("\n", text).split("\n")))
     return text.strip()
@@ -55,8 +46,7 @@ def one_line(text: str) -> str:
     It holds no bracket, angle bracket or backtick that is not escaped, so it is no heading in
     brackets, no link, no fence and no HTML, and it cannot begin a block.
     """
-    flat = escape(" ".join(cleaned(text).split()))
-    return _LOOKALIKES.sub(r"\\\g<0>", flat) or NOTHING_SEEN
+    return escape(" ".join(cleaned(text).split())) or NOTHING_SEEN
 
 
 def _seen_of(line: str) -> str:

@@ -23,6 +23,15 @@ _TITLE = "# Memory bulletin\n"
 _ELLIPSIS = "…"
 # Backslash escapes of CommonMark. & only where it would begin an entity.
 _INLINE = re.compile(r"[\\`<>\[\]]|&(?=#|\w+;)")
+# Printable for Python, and yet never seen: what Unicode calls default ignorable. Whole messages
+# for a model have been hidden in variation selectors.
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+# Signs that compatibility forms make one of these: [ ] < > ` \
+_LOOKALIKES = re.compile(
+    "[\u1fef\ufe47\ufe48\ufe64\ufe65\ufe68\uff1c\uff1e\uff3b\uff3c\uff3d\uff40]"
+)
 _BLOCK_START = re.compile(r"^(?:[-+*=#~|_:]|\d{1,9}(?=[.)]))")
 
 
@@ -145,15 +154,27 @@ def render_line(line: Line, max_line_chars: int = MAX_LINE_CHARS) -> str:
 
 
 def flatten(text: str) -> str:
-    """One line: control characters and line ends become spaces, format characters vanish."""
+    """One line: control characters and line ends become spaces; format characters, and what is
+    never drawn, vanish.
+    """
+    text = without_ignorable(text)
     if not text.isprintable():
         text = "".join(_printable(character) for character in text)
     return " ".join(text.split())
 
 
+def without_ignorable(text: str) -> str:
+    """A text without what Unicode calls default ignorable."""
+    return text if text.isascii() else _IGNORABLE.sub("", text)
+
+
 def escape(text: str) -> str:
-    """Markdown escapes for a flattened text that stands at the start of a list item."""
+    """Markdown escapes for a flattened text that stands at the start of a list item; also of what
+    passes for a bracket or a backtick.
+    """
     escaped = _INLINE.sub(r"\\\g<0>", text)
+    if not escaped.isascii():
+        escaped = _LOOKALIKES.sub(r"\\\g<0>", escaped)
     start = _BLOCK_START.match(escaped)
     if start is None:
         return escaped

@@ -1,0 +1,93 @@
+"""The bulletin and a block, joined as the hooks do it: no text in one gets out of it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+
+import pytest
+from hostile_texts import MARK, NUMBER, hostile_texts
+
+from memgraph.context.blocks import render
+from memgraph.model.context import BlockFormat, BlockLine, ContextPackage
+from memgraph.model.enums import MemoryKind
+from memgraph.policy.block_format import FENCE_INTRO, LIST_TITLE, SECTION_TITLE
+from memgraph.policy.bulletin import Line, Section, compose
+from memgraph.service.turns.showing import Shown
+
+BATCH = 20
+EVERYTHING = 1_000_000
+FRAME = re.compile(rf"# Memory bulletin|## (?:{'|'.join(Section)}) \(\d+ of \d+\)|")
+ITEM = re.compile(r"- ((?:[^\[\\]|\\.)*) \[((?:[^\[\]\\]|\\.)+)\]")
+BEGINS = {
+    BlockFormat.FENCED: FENCE_INTRO,
+    BlockFormat.LIST: LIST_TITLE,
+    BlockFormat.SECTIONS: SECTION_TITLE,
+}
+SIGNS = frozenset("[]<>`")
+
+
+@cache
+def passes_for_a_sign(character: str) -> bool:
+    return not SIGNS.isdisjoint(unicodedata.normalize("NFKC", character))
+
+
+def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
+    """The bulletin, the block and the prompt."""
+    sections = list(Section)
+    offered: dict[Section, list[Line]] = {each: [] for each in sections}
+    for place, text in enumerate(texts):
+        offered[sections[place % len(sections)]].append(Line(text, (f"id{text[:30]}",)))
+    bulletin = compose(offered, EVERYTHING).markdown
+    lines = [
+        BlockLine.model_construct(
+            memory_id=f"id{each[:30]}",
+            kind=MemoryKind.FACT,
+            text=each,
+            at=0,
+            citation=each[:60],
+            confidence=0.5,
+        )
+        for each in texts
+    ]
+    block = render(lines[1:], form, mark=MARK, insight=lines[0])
+    context = ContextPackage.model_construct(text=block)
+    shown = Shown(bulletin, None, context, None, ())
+    return bulletin, block, shown.prompt
+
+
+@pytest.mark.parametrize("form", BlockFormat)
+def test_no_text_of_twenty_thousand_leaves_its_half(form: BlockFormat) -> None:
+    texts = list(hostile_texts())
+    read = 0
+    for place in range(0, NUMBER, BATCH):
+        batch = texts[place : place + BATCH]
+        bulletin, block, prompt = prompt_of(batch, form)
+        lines = prompt.split("\n")
+        assert prompt.splitlines() == lines[:-1]
+        assert lines[-1] == ""
+        assert all(not each or each.isprintable() for each in lines)
+        # One place where the bulletin ends and the block begins, and it is where it should be.
+        first = bulletin.count("\n") + 1
+        assert [at for at, each in enumerate(lines) if each == BEGINS[form]] == [first]
+        assert "\n".join(lines[first:]) == block
+        fences = 1 if form is BlockFormat.FENCED else 0
+        plain = re.sub(r"\\.", "", prompt)
+        assert (plain.count("<data-"), plain.count("</data-")) == (fences, fences)
+        items = [each for each in lines[:first] if not FRAME.fullmatch(each)]
+        for each in items:
+            found = ITEM.fullmatch(each)
+            assert found is not None
+            bare = re.sub(r"\\.", "", "".join(found.groups()))
+            assert not any(map(passes_for_a_sign, bare))
+        assert len(items) == len(batch)
+        read += len(items)
+    assert read == NUMBER
+
+
+def test_one_half_alone_stands_as_it_is() -> None:
+    bulletin, block, _ = prompt_of(["Mira lives in Graz."], BlockFormat.FENCED)
+    context = ContextPackage.model_construct(text=block)
+    assert Shown("", None, context, None, ()).prompt == block
+    assert Shown(bulletin, None, None, None, ()).prompt == bulletin
