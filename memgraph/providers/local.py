@@ -51,6 +51,11 @@ class LocalEmbedding:
         self._lock = threading.Lock()
         self._loaded: _Loaded | None = None
 
+    @property
+    def ready(self) -> bool:
+        """Whether its files were read: then a short text takes well under a millisecond."""
+        return self._loaded is not None
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `EmbeddingProvider.embed`.
 

@@ -122,7 +122,8 @@ class EmbeddingWorker:
                 done = told.ready + told.failed
                 self._embed(provider, batch, told)
                 progress(told.ready + told.failed - done)
-                if told.error_code is not None:
+                # What was added meanwhile has somebody else to tell of it.
+                if told.error_code is not None or len(batch) < BATCH:
                     return told
         return told
 

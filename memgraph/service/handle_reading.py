@@ -181,7 +181,8 @@ class ReadingHandle(Handle):
                 enough = opened.receipts.add_bulletin(issued.bulletin, opened.clock.now_ms())
                 self._write_receipts(opened, enough=enough)
                 if self._service.embeds_in_background and opened.board.waiting:
-                    opened.background.wake()
+                    # A snapshot is for bad times: every message may make a new one needless.
+                    opened.background.wake_later()
                 return issued
         except (StorageError, MemoryDisabled) as error:
             paths = self._service.paths(self.name)

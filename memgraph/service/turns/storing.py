@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import EdgeInput, MemoryInput
+from memgraph.providers.local import LocalEmbedding
 from memgraph.service.handle import Handle
 from memgraph.service.joining import Written
 from memgraph.service.provenance import with_canonical_source
+from memgraph.storage.embeddings import embedded_text
 from memgraph.storage.graph_queries import visible_memories
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memgraph.service.opened import Opened
 
 
 class StoringHandle(Handle):
@@ -28,10 +37,10 @@ class StoringHandle(Handle):
             MemgraphError: the database takes nothing; nothing was stored.
         """
         with self._service.opened(self.name) as opened:
-            prepared = [
-                opened.writer.prepare(with_canonical_source(opened, each, self.actor))
-                for each in given
-            ]
+            checked = [with_canonical_source(opened, each, self.actor) for each in given]
+            model = self._model_at_hand(opened)
+            vectors = iter(() if model is None else _embedded(model, checked))
+            prepared = [opened.writer.prepare(each, next(vectors, None)) for each in checked]
             with opened.transaction(self.actor) as transaction:
                 written = opened.writer.store(
                     transaction.connection,
@@ -40,15 +49,30 @@ class StoringHandle(Handle):
                     at=transaction.at,
                     actor=self.actor,
                     view=self._view,
+                    embedding=model,
                     live=live,
                 )
                 transaction.tell(written.entries)
             try:
-                self._embed_soon(opened)
+                if model is None:
+                    self._embed_soon(opened)
+                else:
+                    # What is left is no matter of this moment: receipts, the upkeep of the index.
+                    opened.background.wake_later()
+                    self._tell_soon(opened)
             except RuntimeError as error:
                 # No thread to be had: what is stored is stored, and the next write wakes one.
                 opened.log.failure("background.wake", error)
         return written
+
+    def _model_at_hand(self, opened: Opened) -> LocalEmbedding | None:
+        """The local model, once it is read: to embed a turn with it takes a part of a millisecond,
+        and to come back for it several, in which others wait.
+        """
+        model = opened.embedding
+        if not self._service.embeds_in_background or opened.other_model is not None:
+            return None
+        return model if isinstance(model, LocalEmbedding) and model.ready else None
 
     def visible(self, ids: Collection[str]) -> frozenset[str]:
         """Those of ``ids`` that are there, as far as this handle may see."""
@@ -59,3 +83,7 @@ class StoringHandle(Handle):
         """Keep a receipt, to be written with others."""
         with self._service.opened(self.name) as opened:
             self._write_receipts(opened, enough=opened.receipts.add(receipt))
+
+
+def _embedded(model: LocalEmbedding, given: Sequence[MemoryInput]) -> NDArray[np.float32]:
+    return model.embed([embedded_text(each.source_role, each.content) for each in given])

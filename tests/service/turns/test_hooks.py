@@ -28,6 +28,7 @@ from memgraph.model.context import ContextRequest, Tier
 from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import Finding
 from memgraph.policy.workflow_output import Parsed, parse
+from memgraph.service.embedding import Drained, EmbeddingWorker
 from memgraph.service.turns import writing_back
 
 LONG_MS = 30_000
@@ -92,6 +93,26 @@ def test_a_message_that_is_handed_over_twice_is_stored_once(tmp_path: Path) -> N
         }
         assert len(ids) == 1
         assert hooks.on_message("Hello.", conversation_id="c", turn_id="2").episode_id not in ids
+
+
+def test_what_is_kept_is_embedded_at_once_when_the_model_is_at_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EmbeddingWorker, "drain", lambda *_, **__: Drained())
+    with MemoryService(tmp_path, environ={}) as service:
+        service.orchestrator("a", create=True)
+        with MemoryHooks(service, "a", deadline_ms=LONG_MS) as hooks:
+            before = hooks.on_step_output("Todo: wait", workflow_run_id="r", step_id="s")
+            assert hooks.prepare(LONG_MS) == ()
+            turn = hooks.on_message("The oven shop opens at nine.", conversation_id="c")
+            written = hooks.on_step_output("Todo: bake", workflow_run_id="r", step_id="s")
+            with service.opened("a") as opened, opened.database.read() as connection:
+                rows = connection.exec_driver_sql(
+                    "SELECT m.memory_id FROM memories m JOIN memory_embeddings e"
+                    " ON e.memory_pk = m.pk WHERE e.state = 'ready'"
+                ).fetchall()
+    assert {each[0] for each in rows} == {turn.episode_id, *written.memory_ids}
+    assert before.acknowledged
 
 
 def test_what_is_shown_is_in_receipts(tmp_path: Path) -> None:
