@@ -72,6 +72,20 @@ def test_an_item_is_a_memory_of_its_scope(orc: Orchestrator, web: DatabaseBacken
     assert [each.memory.memory_id for each in orc.recall("Tuesdays").items] == [memory.memory_id]
 
 
+def test_items_come_with_the_ids_of_their_memories(orc: Orchestrator, web: DatabaseBackend) -> None:
+    for number in range(3):
+        web.add(item(f"i-{number}", kind="bug" if number else "idea"))
+    ids = {each.item_id: each.memory_id for each in stored(orc)}
+
+    held = web.query_held({"kind": "bug"}, order_by="context_item_id")
+
+    assert [each.item for each in held] == web.query({"kind": "bug"}, order_by="context_item_id")
+    assert {each.item.context_item_id: each.memory_id for each in held} == {
+        name: ids[name] for name in ("i-1", "i-2")
+    }
+    assert len(web.query_held({"kind": "bug"}, limit=1)) == 1
+
+
 def test_every_change_is_journalled(service: MemoryService, web: DatabaseBackend) -> None:
     web.add(item("a"))
     web.add(item("a"))

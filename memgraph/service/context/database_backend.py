@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.audit.journal import Entry
 from memgraph.context.backend import OLDEST_FIRST
@@ -35,6 +35,13 @@ CLEARED_AT_A_TIME: Final = 200
 """Memories that ``clear`` retracts in a transaction; others write in between."""
 
 _ACTIVE = frozenset({MemoryStatus.ACTIVE})
+
+
+class HeldItem(NamedTuple):
+    """An item and the memory that it is: promote, trace and show take the memory's id."""
+
+    memory_id: str
+    item: ContextItem
 
 
 class DatabaseBackend(Handle):
@@ -94,13 +101,19 @@ class DatabaseBackend(Handle):
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
     ) -> list[ContextItem]:
         """The items that pass a filter, see ``MemoryBackend``."""
+        return [each.item for each in self.query_held(filters, limit, order_by)]
+
+    def query_held(
+        self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
+    ) -> list[HeldItem]:
+        """What ``query`` gives, each with the id of its memory. Raises as ``query``."""
         terms, order, most = parse(filters), parse_order(order_by), parse_limit(limit)
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
             found, rest = item_queries.select(
                 connection, self._place(opened), terms, order, limit=most
             )
-            items = (each for each in map(item_of, found) if matches(each, rest))
-            return list(islice(items, most))
+            held = (HeldItem(each.memory_id, item_of(each)) for each in found)
+            return list(islice((each for each in held if matches(each.item, rest)), most))
 
     def get(self, item_id: str) -> ContextItem | None:
         """The item of that id; of several memories that bear it the newest."""
