@@ -2,7 +2,9 @@
 
 A turn is what a host does: a message, a pause for the model that selects, a step's context, a pause
 for the model that works, the step's output, the reply. The pauses stand for a model elsewhere and
-take no CPU here. Default settings, the local embedding, the deadline of a turn as it is set.
+take no CPU here: turns begin at a rate of ``turns / (2 * pause_ms)``, which with the CPU of a
+turn (``cpu_ms_per_turn``) says how busy the process is. Default settings, the local embedding, the
+deadline of a turn as it is set.
 """
 
 from __future__ import annotations
@@ -154,6 +156,7 @@ def run(load: Load, progress: Tell = lambda _stage, _done, _total: None) -> dict
 
 
 def _warm(hooks: MemoryHooks, talk: Corpus) -> None:
+    hooks.prepare(WARM_MS)
     for number in range(2):
         hooks.on_message(talk.text(number), conversation_id="warm", deadline_ms=WARM_MS)
     hooks.on_step_output(
@@ -191,6 +194,7 @@ def _in_flight(
     return {
         **seen.report(),
         "seconds": round(seconds, 1),
+        "turns_per_second": round(seen.turns / seconds, 1),
         "cpu_ms_per_turn": round(busy, 1),
     }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 from memgraph.model.context import ContextRequest
@@ -11,6 +14,7 @@ from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import validated
 from memgraph.service.turns.base import Host
 from memgraph.service.turns.diagnosing import Diagnosing
+from memgraph.service.turns.lanes import LaneError
 from memgraph.service.turns.places import Place, unfit
 from memgraph.service.turns.showing import Wanted
 from memgraph.service.turns.telling import once, refused
@@ -41,7 +45,7 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
     """
 
     def prepare(self, deadline_ms: int = PREPARE_MS) -> tuple[TurnWarning, ...]:
-        """Load what the first turn of a process would wait for, the embedding model among it.
+        """Load what the first turns of a process would wait for: the embedding model, the log.
 
         It shows nothing and counts as no access. A host that starts calls it once.
 
@@ -56,7 +60,11 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         """
         until = self._until(deadline_ms)
         wanted = self._wanted(Place(), ContextRequest(query="ready", budget_tokens=0), "prepare")
-        return once(self._showing.finish(self._showing.begin(wanted), until).warnings)
+        pending = self._showing.begin(wanted)
+        # Else the first warning of a process loads it, in the midst of turns that are slow anyway.
+        with suppress(LaneError):
+            self._aside.submit(partial(import_module, "structlog")).result(until)
+        return once(self._showing.finish(pending, until).warnings)
 
     def on_message(
         self,
