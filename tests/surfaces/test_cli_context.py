@@ -18,10 +18,10 @@ def test_the_formats_are_those_of_the_model() -> None:
 def test_the_block_is_printed_and_explained(cli: CommandLine) -> None:
     noted = cli.remember("The oven is slow.", "--scope", "session", "--scope-id", "t1")
     cli.remember("The oven of another task.", "--scope", "session", "--scope-id", "t2")
-    plain = cli("context", "orc-1", "oven", "--task-id", "t1", "--format", "list")
+    plain = cli("context", "orc-1", "oven", "--task", "t1", "--format", "list")
     assert plain.out.startswith("[Relevant Memory]\n- The oven is slow.\n")
     assert "another task" not in plain.out
-    told = cli("context", "orc-1", "oven", "--task-id", "t1", "--explain").out
+    told = cli("context", "orc-1", "oven", "--task", "t1", "--explain").out
     assert noted in told
     assert "head, tail, recall:1" in told
     assert "of 2000 tokens by estimate" in told
@@ -37,4 +37,37 @@ def test_a_budget_holds_and_what_was_left_out_is_told(cli: CommandLine) -> None:
 
 
 def test_a_project_goes_with_a_task(cli: CommandLine) -> None:
-    assert cli("context", "orc-1", "--project-id", "web").code == 2
+    cli.remember("Bread is baked at four.", "--scope", "project", "--scope-id", "web")
+    told = cli.json("context", "orc-1", "bread", "--task", "t1", "--project", "web")
+    assert [each["tier"] for each in told["items"]] == ["project"]
+    assert cli("context", "orc-1", "--project", "web").code == 2
+    two = cli("context", "orc-1", "--task", "t1", "--project", "web", "--project", "shop")
+    assert two.code == 2
+
+
+def test_other_agents_own_memories_stay_out_of_an_agents_prompt(cli: CommandLine) -> None:
+    shared = cli.remember("The oven is slow.")
+    own = cli.remember("The oven hums.", "--agent-id", "ada")
+    other = cli.remember("The oven smells.", "--agent-id", "ben")
+
+    def given(*options: str) -> set[str]:
+        items = cli.json("context", "orc-1", "oven", *options)["items"]
+        return {each["memory_id"] for each in items}
+
+    assert given("--agent-id", "ada") == {shared, own}
+    assert given() == {shared, own, other}
+
+
+def test_an_empty_context_says_why(cli: CommandLine) -> None:
+    ran = cli("context", "orc-1", "oven")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("empty[nothing_known]: ")
+    assert cli.json("context", "orc-1", "oven")["empty"] == "nothing_known"
+    cli.remember("The oven is slow.")
+    assert cli.json("context", "orc-1", "oven")["empty"] is None
+    for budget in ("0", "3"):
+        ran = cli("context", "orc-1", "oven", "--budget", budget)
+        assert (ran.code, ran.out) == (0, "")
+        assert ran.err.startswith(f"empty[budget_too_small]: {budget} tokens are too few for one")
+        told = cli.json("context", "orc-1", "oven", "--budget", budget)
+        assert (told["empty"], told["items"]) == ("budget_too_small", [])

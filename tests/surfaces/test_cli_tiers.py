@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memgraph import MemoryService, Viewer
+
 if TYPE_CHECKING:
     from conftest import CommandLine
 else:
@@ -19,14 +21,14 @@ def test_a_memory_goes_up_a_step_at_a_time(cli: CommandLine) -> None:
     old = cli.remember("The parser drops the last line.", *TASK)
     first = cli.json(
         *("promote", "orc-1", old, "--to", "project"),
-        *("--project-id", "web", "--session", "t1", "--reason", "it holds for all"),
+        *("--project", "web", "--task", "t1", "--reason", "it holds for all"),
     )
     assert (first["promoted"], first["to"]) == (old, "project")
     second = cli.json("promote", "orc-1", first["memory_id"], "--to", "global", "--project", "web")
     assert cli.json("show", "orc-1", second["memory_id"])["memories"][0]["scope"] == "global"
     told = cli.json("tier", "orc-1", "--task", "t1")
     assert (told["tier"], told["scope_id"], told["count"]) == ("task", "t1", 1)
-    assert told["items"][0]["context_item_id"] == old
+    assert told["items"][0]["context_item_id"] == told["items"][0]["memory_id"] == old
     told = cli.json("tier", "orc-1", "--project", "web")
     assert (told["tier"], told["scope_id"], told["count"]) == ("project", "web", 1)
     assert told["items"][0]["payload"] == {"text": "The parser drops the last line."}
@@ -46,7 +48,7 @@ def test_the_newest_items_come_first(cli: CommandLine) -> None:
 
 def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
     old = cli.remember("Answers are short.", *PROJECT, "--type", "Preference")
-    up = ("promote", "orc-1", old, "--to", "global", "--project-id", "web")
+    up = ("promote", "orc-1", old, "--to", "global", "--project", "web")
     error = cli.error(*up)
     assert error["code"] == "access.confirmation_missing"
     assert "Answers are short." in error["message"]
@@ -56,25 +58,80 @@ def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
     assert cli.json(*up, "--yes")["to"] == "global"
 
 
+def test_the_way_from_a_listing_to_a_promotion_needs_no_other_ids(cli: CommandLine) -> None:
+    with MemoryService(cli.root, background=False) as service:
+        viewer = Viewer(session_ids=frozenset({"t1"}))
+        item = (
+            service.orchestrator("orc-1", viewer=viewer).task("t1").add_reasoning("Cool it.", "p")
+        )
+    (told,) = cli.json("tier", "orc-1", "--task", "t1")["items"]
+    assert told["context_item_id"] == item.context_item_id != told["memory_id"]
+    shown = cli("tier", "orc-1", "--task", "t1").out
+    assert told["memory_id"] in shown
+    assert item.context_item_id in shown
+    up = ("promote", "orc-1", told["memory_id"], "--task", "t1")
+    new = cli.json(*up, "--to", "project", "--project", "web")["memory_id"]
+    (listed,) = cli.json("tier", "orc-1", "--project", "web")["items"]
+    assert listed["memory_id"] == new
+    assert "Cool it." in listed["payload"].values()
+    assert cli.json("trace", "orc-1", listed["memory_id"], "--project", "web")["memory"]
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        (["--to", "global", "--session", "t1"], "memory.conflict"),
-        (["--to", "project", "--session", "t1"], "input.invalid"),
-        (["--to", "project", "--project-id", "web"], "memory.not_found"),
-        (["--to", "task", "--session", "t1"], "cli.usage"),
-        (["--session", "t1"], "cli.usage"),
+        (["--to", "global", "--task", "t1"], "memory.conflict"),
+        (["--to", "project", "--project", "web"], "memory.not_found"),
     ],
 )
 def test_what_cannot_be_promoted_says_why(cli: CommandLine, options: list[str], code: str) -> None:
     old = cli.remember("The parser drops the last line.", *TASK)
-    assert cli.error("promote", "orc-1", old, *options)["code"] == code
+    error = cli.error("promote", "orc-1", old, *options)
+    assert error["code"] == code
+    hinted = "--task or --project" in error["message"]
+    assert hinted == (code == "memory.not_found")
+
+
+def test_what_is_not_to_be_seen_is_refused_like_what_is_not_there(cli: CommandLine) -> None:
+    hidden = cli.remember("The parser drops the last line.", *TASK)
+    up = ("--to", "project", "--project", "web")
+    one, other = (cli.error("promote", "orc-1", each, *up) for each in (hidden, "fact_none"))
+    assert one["message"].replace(hidden, "fact_none") == other["message"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--to", "project", "--task", "t1"],
+        ["--to", "project", "--task", "t1", "--project", "a", "--project", "b"],
+        ["--to", "task", "--task", "t1"],
+        ["--task", "t1"],
+    ],
+)
+def test_a_promotion_without_its_options_is_wrong_usage(
+    cli: CommandLine, options: list[str]
+) -> None:
+    ran = cli("promote", "orc-1", "fact_1", *options)
+    assert ran.code == 2
+    assert ("--project ID" in ran.err) == ("project" in options)
 
 
 @pytest.mark.parametrize(
     "options",
     [[], ["--task", "t1", "--global"], ["--project", "a", "--project", "b"],
-     ["--task", "t1", "--project", "a"], ["--global", "--limit", "0"]],
+     ["--task", "t1", "--project", "a"], ["--project", "a", "--global"]],
 )  # fmt: skip
 def test_a_tier_is_one(cli: CommandLine, options: list[str]) -> None:
-    assert cli.error("tier", "orc-1", *options)["code"] == "input.invalid"
+    ran = cli("tier", "orc-1", *options)
+    assert ran.code == 2
+    assert "name one tier: --task ID, --project ID or --global" in ran.err
+
+
+def test_a_listing_has_a_limit(cli: CommandLine) -> None:
+    assert cli.error("tier", "orc-1", "--global", "--limit", "0")["code"] == "input.invalid"
+
+
+def test_the_help_of_tier_says_what_a_project_is_there(cli: CommandLine) -> None:
+    assert "--project ID is here the project that is listed" in " ".join(
+        cli("tier", "--help").out.split()
+    )

@@ -28,6 +28,13 @@ class Format(StrEnum):
     SECTIONS = "sections"
 
 
+class Empty(StrEnum):
+    """Why a context holds nothing."""
+
+    NOTHING_KNOWN = "nothing_known"
+    BUDGET = "budget_too_small"
+
+
 def context(
     context: typer.Context,
     orchestrator: OrchestratorName,
@@ -39,8 +46,10 @@ def context(
             show_default=False,
         ),
     ] = "",
-    task_id: Annotated[str | None, value("ID", "The task that is worked on.")] = None,
-    project_id: Annotated[str | None, value("ID", "Its project.")] = None,
+    task_id: Annotated[str | None, value("ID", "The task that is worked on.", "--task")] = None,
+    agent_id: Annotated[
+        str | None, value("ID", "Whose prompt it is; other agents' own memories stay out.")
+    ] = None,
     budget: Annotated[
         int | None, typer.Option(help="Tokens it may cost. [memory.context.budget_tokens]")
     ] = None,
@@ -53,8 +62,11 @@ def context(
         bool, typer.Option("--explain", help="Show tiers, reasons, and what was left out.")
     ] = False,
 ) -> Report:
-    """Print what a task needs to know within a budget of tokens, ready for a prompt."""
-    from memgraph.model.context import ContextRequest, Task
+    """Print what a task needs to know within a budget of tokens, ready for a prompt.
+
+    --project ID is here the project of the task.
+    """
+    from memgraph.model.context import AgentProfile, ContextRequest, Task
     from memgraph.model.values import validated
     from memgraph.service.context.assembler import ContextAssembler
 
@@ -68,31 +80,54 @@ def context(
             "max_items": max_items,
         },
     )
-    if project_id is not None and task_id is None:
-        raise typer.BadParameter("--project-id goes with --task-id")
+    given = invocation(context)
+    if len(given.project) > (task_id is not None):
+        raise typer.BadParameter("one --project ID goes with --task ID: it is the task's")
     task = None
     if task_id is not None:
+        project_id = given.project[0] if given.project else None
         task = validated(Task, {"task_id": task_id, "project_id": project_id})
-    given = invocation(context)
+    actor = given.actor or "orchestrator"
+    profile = validated(AgentProfile, {"name": actor, "agent_id": agent_id})
     with given.service() as service:
         assembler = ContextAssembler(
             service,
             orchestrator,
             clearance=given.viewer.clearance,
-            actor=given.actor or "orchestrator",
+            profile=profile,
+            actor=actor,
         )
         # A person waits for the tokenizer; a turn would not.
         assembler.load_tokenizer(model)
         package = assembler.build_context(task, request)
+    empty = _why_empty(package)
 
     def show(screen: Screen) -> None:
         screen.raw_lines(package.text)
         if explain:
             _explain(screen, package)
+        if empty is not None:
+            note(f"empty[{empty.value}]: {_told(empty, package)}")
         for each in package.degraded:
             note(f"degraded[{each.code}]: {each.text}")
 
-    return Report(as_json(package), show)
+    return Report({**as_json(package), "empty": empty}, show)
+
+
+def _why_empty(package: ContextPackage) -> Empty | None:
+    if package.items:
+        return None
+    return Empty.BUDGET if package.left_out_count else Empty.NOTHING_KNOWN
+
+
+def _told(empty: Empty, package: ContextPackage) -> str:
+    if empty is Empty.NOTHING_KNOWN:
+        return "nothing is known that it may hold"
+    least = min(each.token_cost for each in package.left_out)
+    return (
+        f"{package.budget_tokens} tokens are too few for one of {package.left_out_count} memories;"
+        f" one takes {least}, and the block its marks"
+    )
 
 
 def _explain(screen: Screen, package: ContextPackage) -> None:

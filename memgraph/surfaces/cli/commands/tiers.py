@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import ConfirmationMissing, InvalidInput
+from memgraph.errors import ConfirmationMissing, NotFound
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.commands.shaping import as_json, short
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from memgraph.context.backend import MemoryBackend
-    from memgraph.model.context import ContextItem
+    from memgraph.model.context import Tier
+    from memgraph.service.context.database_backend import HeldItem
     from memgraph.service.orchestrator import Orchestrator
 
-ITEM_COLUMNS = ("id", "kind", "importance", "date", "text")
+ITEM_COLUMNS = ("id", "item", "kind", "importance", "date", "text")
 
 
 class Wider(StrEnum):
@@ -35,20 +35,24 @@ def promote(
         str, typer.Argument(metavar="ID", help="A memory's id.", show_default=False)
     ],
     to: Annotated[Wider, choice(Wider, "--to", text="A step up from where it is.")],
-    project_id: Annotated[
-        str | None, value("ID", "The project that it goes to, or comes from.")
-    ] = None,
+    task_id: Annotated[str | None, value("ID", "The task that it is of.", "--task")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="You consent to what would be asked.")] = False,
     reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "",
 ) -> Report:
     """Make a task's memory its project's, or a project's everybody's.
 
-    Name the task with --session. To make a preference or an identity global takes --yes.
+    ID is a memory's, as `memgraph tier` lists it. Say where it is with --task or --project; with
+    --to project, --project is where it goes. To make a preference or an identity global takes
+    --yes.
     """
     given = invocation(context)
-    if project_id is not None:
-        given.project.append(project_id)
-    target = project_id if to is Wider.PROJECT else None
+    target = None
+    if to is Wider.PROJECT:
+        if len(given.project) != 1:
+            raise typer.BadParameter("--to project takes one --project ID: where it goes")
+        target = given.project[0]
+    if task_id is not None:
+        given.session.append(task_id)
     with given.orchestrator(orchestrator) as handle:
         new_id = _promoted(handle, memory_id, to, target, yes=yes, reason=reason)
         embedding = given.after_writing(handle)
@@ -59,7 +63,7 @@ def promote(
 def tier(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    task: Annotated[str | None, value("ID", "What a task holds.")] = None,
+    task_id: Annotated[str | None, value("ID", "What a task holds.", "--task")] = None,
     everywhere: Annotated[
         bool, typer.Option("--global", help="What holds in every project.")
     ] = False,
@@ -67,20 +71,24 @@ def tier(
 ) -> Report:
     """List what a task (--task), a project (--project) or everybody (--global) holds.
 
-    The newest items first.
+    The newest items first. Name one of the three: --project ID is here the project that is listed.
+    The id is the memory's, which promote, show and trace take; item is its owner's name for it.
     """
+    from memgraph.service.context.database_backend import DatabaseBackend
+
     given = invocation(context)
-    if task is not None:
-        given.session.append(task)
+    which, scope_id = _named(given, task_id, everywhere=everywhere)
+    if task_id is not None:
+        given.session.append(task_id)
     with given.orchestrator(orchestrator) as handle:
-        name, scope_id, backend = _backend(given, handle, task, everywhere=everywhere)
-        found = backend.query({}, limit=limit)
+        backend = DatabaseBackend(handle, which, scope_id)
+        found = backend.query_held({}, limit=limit)
         count = backend.count()
-    items = [as_json(each) for each in found]
-    data = {"tier": name, "scope_id": scope_id, "count": count, "items": items}
+    items = [{"memory_id": each.memory_id, **as_json(each.item)} for each in found]
+    data = {"tier": which.value, "scope_id": scope_id, "count": count, "items": items}
 
     def show(screen: Screen) -> None:
-        screen.heading(f"{name} {scope_id or ''}".strip() + f": {count} items")
+        screen.heading(f"{which.value} {scope_id or ''}".strip() + f": {count} items")
         screen.table(ITEM_COLUMNS, [_row(each) for each in found])
 
     return Report(data, show)
@@ -109,27 +117,30 @@ def _promoted(
         )
     except ConfirmationMissing:
         raise ConfirmationMissing(f"{asked[0]} If so, say --yes.", memory_id=memory_id) from None
+    except NotFound as error:
+        # The same whether there is one or not.
+        hint = f"{error.message}; say which task or project it is of with --task or --project"
+        raise NotFound(hint, **error.details) from None
 
 
-def _backend(
-    given: Invocation, handle: Orchestrator, task: str | None, *, everywhere: bool
-) -> tuple[str, str | None, MemoryBackend]:
-    """The tier that the options name, the id of its task or project, and its items."""
-    named = [each for each in (task, *given.project, everywhere or None) if each is not None]
-    if len(named) != 1:
-        raise InvalidInput("name one tier: --task ID, --project ID or --global", field="tier")
-    if task is not None:
-        return "task", task, handle.task(task).backend
-    if everywhere:
-        return "global", None, handle.everywhere().backend
-    return "project", given.project[0], handle.project(given.project[0]).backend
+def _named(given: Invocation, task_id: str | None, *, everywhere: bool) -> tuple[Tier, str | None]:
+    """The tier that the options name, and the id of its task or project."""
+    from memgraph.model.context import Tier
+
+    named = [(Tier.PROJECT, each) for each in given.project]
+    named += [] if task_id is None else [(Tier.TASK, task_id)]
+    if len(named) + everywhere != 1:
+        raise typer.BadParameter("name one tier: --task ID, --project ID or --global")
+    return (Tier.GLOBAL, None) if everywhere else named[0]
 
 
-def _row(item: ContextItem) -> tuple[str, ...]:
+def _row(held: HeldItem) -> tuple[str, ...]:
+    item = held.item
+    name = "" if item.context_item_id == held.memory_id else item.context_item_id
     importance = "" if item.importance is None else f"{item.importance:g}"
     text = next((each for each in item.payload.values() if isinstance(each, str)), "")
     date = item.timestamp[:10]
-    return (item.context_item_id, item.kind, importance, date, short(text or str(item.payload)))
+    return (held.memory_id, name, item.kind, importance, date, short(text or str(item.payload)))
 
 
 COMMANDS: dict[str, Any] = {
