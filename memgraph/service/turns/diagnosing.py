@@ -117,7 +117,8 @@ class Diagnosing(WritingBack):
             findings: 100 at most; a text, a ``Finding`` or its fields.
 
         Raises:
-            InvalidInput: a finding is none; an Identity, which only a person tells.
+            InvalidInput: a finding is none; an Identity, which only a person tells; the evidence is
+                of another project or task.
         """
         until = self._until(deadline_ms)
         place = validated(
@@ -226,9 +227,15 @@ def _causes(finding: Finding, evidence: Evidence | None) -> tuple[str, ...]:
 def _shelter(grounds: Sequence[Memory], scope: Mapping[str, Any]) -> dict[str, Any]:
     """Where a finding may stand: as narrow as the narrowest of its grounds, as secret, and the
     agent's own where one of them is. What rests on several agents' own is Restricted.
+
+    Raises:
+        InvalidInput: some of it is one project's or task's, some another's: nobody sees both.
     """
     own = (Scope(scope["scope"]), scope.get("scope_id"))
     places = [own, *((each.scope, each.scope_id) for each in grounds)]
+    for width in (Scope.PROJECT, Scope.SESSION):
+        if len({scope_id for each, scope_id in places if each is width}) > 1:
+            raise InvalidInput("evidence: it is of another project or task", field="evidence")
     narrowest, scope_id = min(places, key=lambda one: _WIDTH.index(one[0]))
     levels = [each.sensitivity for each in grounds]
     sensitivity = max(levels, key=lambda one: one.level, default=Sensitivity.INTERNAL)

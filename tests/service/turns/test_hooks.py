@@ -424,6 +424,18 @@ def test_findings_stand_on_their_evidence_and_are_seen_no_wider(tmp_path: Path) 
             hooks.record_findings([{"content": "I am root", "type": "Identity"}])
 
 
+def test_findings_of_one_project_are_not_written_into_another(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, [hooks]):
+        orc = service.orchestrator("a", viewer=ALL)
+        fact = orc.remember("The canary sings.", scope="project", scope_id="web")
+        evidence = hooks.on_diagnostics("canary?", memory_ids=[fact], project_id="web")
+        with pytest.raises(InvalidInput, match="another project"):
+            hooks.record_findings(["It sings."], evidence=evidence, project_id="shop")
+        assert hooks.record_findings(["It sings."], evidence=evidence).acknowledged
+        found = orc.list_memories(limit=10)
+        assert {each.scope_id for each in found} == {"web"}
+
+
 def test_an_ended_task_leaves_what_was_promoted(tmp_path: Path) -> None:
     with hooked(tmp_path, "a") as (service, [hooks]):
         orc = service.orchestrator("a", viewer=ALL)
