@@ -54,3 +54,11 @@ class Receipt:
             ),
             counts=request.as_of is None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptList:
+    """Receipts, newest first. ``cut``: there are more, or older ones that were not looked at."""
+
+    receipts: tuple[Receipt, ...]
+    cut: bool

@@ -15,7 +15,7 @@ from memgraph.errors import (
 )
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.model.receipts import Receipt
+from memgraph.model.receipts import Receipt, ReceiptList
 from memgraph.model.values import Memory, validated
 from memgraph.service import reading
 from memgraph.service.denials import tell_denial
@@ -101,9 +101,38 @@ class ReadingHandle(Handle):
 
         Raises:
             NotFound: there is none, or it names a memory that this handle may not see.
+            InvalidInput: it is no id.
         """
         with self._service.opened(self.name) as opened:
             return reading.receipt(opened, self._view, receipt_id)
+
+    def receipts(
+        self,
+        *,
+        task_id: str | None = None,
+        workflow_run_id: str | None = None,
+        conversation_id: str | None = None,
+        limit: int = 20,
+    ) -> ReceiptList:
+        """The newest receipts of which this handle may see every memory, the newest first.
+
+        One that names no memory is listed to whoever sees the task, the project and the agent that
+        it was for. The newest 10,000 receipts are looked at.
+
+        Args:
+            task_id, workflow_run_id, conversation_id: only receipts for these.
+            limit: 1..1000.
+
+        Raises:
+            InvalidInput: a limit out of range, or what is no id.
+        """
+        asked = {
+            "task_id": task_id,
+            "workflow_run_id": workflow_run_id,
+            "conversation_id": conversation_id,
+        }
+        with self._service.opened(self.name) as opened:
+            return reading.receipt_list(opened, self._view, asked, limit=limit)
 
     def subgraph(
         self,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from memgraph import MemoryService, Orchestrator, Scope, Viewer
-from memgraph.errors import NotFound
-from memgraph.model.receipts import Receipt
+from memgraph import ContextAssembler, MemoryService, Orchestrator, Scope, Viewer
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.receipts import Receipt, ReceiptList
+from memgraph.service import reading
 
 ATLAS = Viewer(project_ids=frozenset({"atlas"}))
 
@@ -66,3 +69,105 @@ def test_who_sees_one_agents_memories_alone_sees_no_receipt_of_others(
     agent.remember("The harbour opens at six.", agent_id="ada")
     own = agent.recall("harbour")
     assert agent.receipt(own.receipt_id).query == "harbour"
+
+
+@pytest.mark.parametrize("no_id", [None, 7, "\ud800"])
+def test_what_is_no_id_is_told(orc: Orchestrator, no_id: Any) -> None:
+    with pytest.raises(InvalidInput):
+        orc.receipt(no_id)
+    with pytest.raises(InvalidInput):
+        orc.receipts(limit=no_id if isinstance(no_id, str) else 0)
+
+
+def test_a_hidden_receipt_and_none_sound_the_same_and_say_what_to_do(
+    service: MemoryService,
+) -> None:
+    owner = service.orchestrator("o", create=True, viewer=ATLAS)
+    owner.remember("Atlas ships in June.", scope=Scope.PROJECT, scope_id="atlas")
+    hidden = owner.recall("June").receipt_id
+    told = []
+    for each in (hidden, "rcl_none"):
+        with pytest.raises(NotFound, match="a task or a project") as caught:
+            service.orchestrator("o").receipt(each)
+        told.append(caught.value.message.replace(each, ""))
+    assert told[0] == told[1]
+
+
+def test_receipts_are_listed_newest_first_and_for_whom(service: MemoryService) -> None:
+    orc = service.orchestrator("o", create=True)
+    assert orc.receipts() == ReceiptList((), cut=False)
+    told = orc.remember("The harbour closes at nine.")
+    assembler = ContextAssembler(service, "o")
+    places = [("t1", "r1", "c1"), ("t1", "r2", "c1"), ("t2", "r1", "c2")]
+    ids = [
+        assembler.build_context(task, workflow_run_id=run, conversation_id=talk).receipt_id
+        for task, run, talk in places
+    ]
+    recalled = orc.recall("harbour").receipt_id
+
+    def listed(**fields: Any) -> list[str]:
+        return [each.receipt_id for each in orc.receipts(**fields).receipts]
+
+    assert listed() == [recalled, *ids[::-1]]
+    assert listed(task_id="t1") == [ids[1], ids[0]]
+    assert listed(task_id="t1", workflow_run_id="r1") == [ids[0]]
+    assert listed(conversation_id="c2") == [ids[2]]
+    assert listed(conversation_id="c3") == []
+    newest = orc.receipts(limit=1)
+    assert (newest.receipts[0], newest.cut) == (orc.receipt(recalled), True)
+    assert [each.memory_id for each in newest.receipts[0].items] == [told]
+    assert orc.receipts(limit=4).cut is False
+
+
+def test_a_list_holds_what_the_viewer_may_see_whole(service: MemoryService) -> None:
+    owner = service.orchestrator("o", create=True, viewer=ATLAS)
+    atlas = owner.remember("Atlas ships in June.", scope=Scope.PROJECT, scope_id="atlas")
+    hidden = owner.recall("June").receipt_id
+    with service.opened("o") as opened:
+        shown = {"bulletin": {"change_seq": 1, "memory_ids": [atlas]}, "purpose": "on_message"}
+        opened.receipts.add(Receipt("rcl_0", 1, "", shown, (), counts=False))
+    owner.remember("The harbour opens in June.")
+    mixed = owner.recall("June").receipt_id
+    anyone = service.orchestrator("o")
+    open_ = anyone.recall("June").receipt_id
+    assert [each.receipt_id for each in anyone.receipts().receipts] == [open_]
+    assert {each.receipt_id for each in owner.receipts().receipts} == {
+        *(open_, mixed, hidden, "rcl_0")
+    }
+    # A page of one that is hidden does not end the list.
+    assert [each.receipt_id for each in anyone.receipts(limit=1).receipts] == [open_]
+
+
+@pytest.mark.parametrize(
+    ("asked", "viewer", "seen"),
+    [
+        ({}, Viewer(), True),
+        ({"task_id": "t1"}, Viewer(), False),
+        ({"task_id": "t1"}, Viewer(session_ids=frozenset({"t1"})), True),
+        ({"project_id": "atlas"}, Viewer(), False),
+        ({"project_id": "atlas"}, ATLAS, True),
+        ({"agent_id": "ada"}, Viewer(), True),
+        ({"agent_id": "ada"}, Viewer(agent_id="ben"), False),
+        ({}, Viewer(agent_id="ben"), True),
+        ({}, Viewer(agent_id="ben", shared=False), False),
+        ({"agent_id": "ben"}, Viewer(agent_id="ben", shared=False), True),
+    ],
+)
+def test_a_receipt_without_memories_is_its_places(
+    service: MemoryService, asked: dict[str, str], viewer: Viewer, seen: bool
+) -> None:
+    service.orchestrator("o", create=True)
+    with service.opened("o") as opened:
+        opened.receipts.add(Receipt("rcl_1", 1, "what nobody knows", asked, ()))
+    assert bool(service.orchestrator("o", viewer=viewer).receipts().receipts) == seen
+
+
+def test_only_so_many_receipts_are_looked_at(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_RECEIPTS_LOOKED_AT", 2)
+    orc.remember("The harbour closes at nine.")
+    ids = [orc.recall("harbour").receipt_id for _ in range(3)]
+    found = orc.receipts()
+    assert [each.receipt_id for each in found.receipts] == [ids[2], ids[1]]
+    assert found.cut

@@ -35,6 +35,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     third = cli.remember("The shop sells bread.")
     noted = cli.remember("The oven is slow.", "--scope", "session", "--scope-id", "t1")
     cli.remember("Ada Okafor bakes with Nora Quill.")
+    receipt = cli.json("recall", "orc-1", "bread")["receipt_id"]
     backup = str(folder / "orc-1.backup")
     labels = folder / "labels"
     labels.mkdir()
@@ -68,6 +69,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
             *("--to", "project", "--project", "web"),
         ],
         "tier": ["tier", "orc-1", "--project", "web"],
+        "receipt list": ["receipt", "list", "orc-1"],
+        "receipt show": ["receipt", "show", "orc-1", receipt],
         "fading": ["fading", "orc-1"],
         "reflection": ["reflection", "orc-1"],
         "list": ["list", "orc-1"],
@@ -106,8 +109,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "bench ablation": ["bench", "ablation", "--data", str(locomo), "--histories", "0"],
         "bench staleness": ["bench", "staleness", "--histories", "4"],
         "bench latency": ["bench", "latency", "--sizes", "100", "--rounds", "1"],
-        "bench context": ["bench", "context", "--sizes", "100", "--rounds", "1"],
         "bench life": ["bench", "life", "--sessions", "2", "--facts", "100"],
+        "bench context": ["bench", "context", "--sizes", "100", "--rounds", "1"],
         "bench turns": [
             *("bench", "turns", "--turns", "2", "--orchestrators", "1", "--memories", "20"),
             *("--rounds", "1", "--pause-ms", "10"),

@@ -68,6 +68,6 @@ def test_an_empty_context_says_why(cli: CommandLine) -> None:
     for budget in ("0", "3"):
         ran = cli("context", "orc-1", "oven", "--budget", budget)
         assert (ran.code, ran.out) == (0, "")
-        assert ran.err.startswith(f"empty[budget_too_small]: {budget} tokens are too few for one")
+        assert ran.err.startswith(f"empty[budget_too_small]: a budget of {budget} tokens")
         told = cli.json("context", "orc-1", "oven", "--budget", budget)
         assert (told["empty"], told["items"]) == ("budget_too_small", [])

@@ -33,6 +33,7 @@ COMMANDS: dict[str, Listed] = {
     "retract": Listed(f"{_HERE}.writing", "Take a memory back, or restore it."),
     "promote": Listed(f"{_HERE}.tiers", "Make a task's memory its project's, or everybody's."),
     "tier": Listed(f"{_HERE}.tiers", "List what a task, a project or everybody holds."),
+    "receipt": Listed(f"{_HERE}.receipts", "Show what was handed out, and why."),
     "fading": Listed(f"{_HERE}.fading", "Show what will fade unless someone asks for it."),
     "reflection": Listed(f"{_HERE}.fading", "Print the latest reflection on the week."),
     "list": Listed(f"{_HERE}.reading", "List memories, newest first."),

@@ -125,8 +125,8 @@ def _told(empty: Empty, package: ContextPackage) -> str:
         return "nothing is known that it may hold"
     least = min(each.token_cost for each in package.left_out)
     return (
-        f"{package.budget_tokens} tokens are too few for one of {package.left_out_count} memories;"
-        f" one takes {least}, and the block its marks"
+        f"a budget of {package.budget_tokens} tokens is too small for one memory: of"
+        f" {package.left_out_count} that were considered one takes {least} beside the block's marks"
     )
 
 

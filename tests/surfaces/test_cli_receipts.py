@@ -1,0 +1,89 @@
+"""memgraph receipt: what was handed out, for whom and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memgraph import MemoryService
+from memgraph.model.receipts import Receipt
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+
+TASK = ("--scope", "session", "--scope-id", "t1")
+
+
+def keep(cli: CommandLine, receipt_id: str, asked: dict[str, Any]) -> None:
+    with MemoryService(cli.root, background=False) as service, service.opened("orc-1") as opened:
+        opened.receipts.add(Receipt(receipt_id, 1, "", asked, (), counts=False))
+        opened.receipts.flush()
+
+
+def test_a_receipt_tells_when_for_whom_what_and_why(cli: CommandLine) -> None:
+    told = cli.remember("The oven is slow.", *TASK)
+    asked = ("context", "orc-1", "which oven?", "--task", "t1", "--budget", "300")
+    receipt_id = cli.json(*asked)["receipt_id"]
+    data = cli.json("receipt", "show", "orc-1", receipt_id, "--task", "t1")
+    assert (data["receipt_id"], data["query"]) == (receipt_id, "which oven?")
+    assert (data["asked"]["task_id"], data["asked"]["budget_tokens"]) == ("t1", 300)
+    assert [(each["rank"], each["memory_id"]) for each in data["items"]] == [(1, told)]
+    assert data["items"][0]["legs"]
+    shown = cli("receipt", "show", "orc-1", receipt_id, "--session", "t1").out
+    for each in (receipt_id, data["at"][:10], "which oven?", "t1", "300", told):
+        assert each in shown
+    for leg, rank in data["items"][0]["legs"].items():
+        assert f"{leg} {rank}" in shown
+
+
+def test_a_turns_receipt_shows_its_bulletin_and_whatever_else_it_says(cli: CommandLine) -> None:
+    told = cli.remember("The shop sells bread.")
+    left = [{"memory_id": told, "reason": "over_budget", "token_cost": 9}]
+    asked = {
+        "purpose": "on_step",
+        "conversation_id": "monday",
+        "workflow_run_id": "run-4",
+        "step_id": "plan",
+        "bulletin": {"change_seq": 3, "memory_ids": [told]},
+        "left_out": left,
+    }
+    keep(cli, "rcl_00", asked)
+    assert cli.json("receipt", "show", "orc-1", "rcl_00")["asked"] == asked
+    lines = cli("receipt", "show", "orc-1", "rcl_00").out.splitlines()
+    assert lines[0].startswith("rcl_00  on_step, 1970-01-01")
+    rows = [line.split() for line in lines]
+    for each in (["conversation", "monday"], ["run", "run-4"], ["step", "plan"], [told]):
+        assert each in rows
+    assert [told, "over_budget", "9"] in rows
+    assert ["left", "out:", "1"] in rows
+
+
+def test_receipts_are_listed_for_a_task_a_run_and_a_conversation(cli: CommandLine) -> None:
+    cli.remember("The oven is slow.", *TASK)
+    of_task = cli.json("context", "orc-1", "oven", "--task", "t1")["receipt_id"]
+    recalled = cli.json("recall", "orc-1", "oven")["receipt_id"]
+    keep(cli, "rcl_00", {"purpose": "on_step", "workflow_run_id": "r", "conversation_id": "c"})
+
+    def listed(*options: str) -> list[str]:
+        found = cli.json("receipt", "list", "orc-1", *options)["receipts"]
+        return [each["receipt_id"] for each in found]
+
+    assert listed() == [recalled, "rcl_00"]
+    assert listed("--session", "t1") == [recalled, of_task, "rcl_00"]
+    assert listed("--task", "t1") == [of_task]
+    assert listed("--run", "r") == listed("--conversation", "c") == ["rcl_00"]
+    assert listed("--run", "other") == []
+    assert cli.json("receipt", "list", "orc-1", "--limit", "1")["cut"] is True
+    shown = cli("receipt", "list", "orc-1").out
+    assert "conversation c, run r" in shown
+    assert "oven" in shown
+    assert cli("receipt", "list", "orc-1", "--run", "other").out == "no receipt\n"
+    assert cli.error("receipt", "list", "orc-1", "--limit", "0")["code"] == "input.invalid"
+
+
+def test_what_is_not_to_be_seen_is_refused_like_what_is_not_there(cli: CommandLine) -> None:
+    cli.remember("The oven is slow.", *TASK)
+    hidden = cli.json("context", "orc-1", "oven", "--task", "t1")["receipt_id"]
+    one, other = (cli.error("receipt", "show", "orc-1", each) for each in (hidden, "rcl_none"))
+    assert one["code"] == "memory.not_found"
+    assert one["message"].replace(hidden, "rcl_none") == other["message"]
+    assert "--task, --project or --session" in one["message"]
