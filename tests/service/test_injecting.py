@@ -297,3 +297,37 @@ def test_what_a_person_writes_right_under_a_pasted_list_stays(
     with service.opened(orc.name) as opened:
         kept = echo_filter(opened).without_echo(forged, source_role=role, at_ms=clock.now_ms())
     assert kept.text == forged
+
+
+def test_the_question_itself_and_what_repeats_give_their_places_to_others(
+    orc: Orchestrator,
+) -> None:
+    asked = "Where do I find the ferry?"
+    answer = orc.save_episode(
+        "The ferry leaves from pier nine.", session_id="talk-0", source_role="user"
+    )
+    for number in range(12):
+        orc.save_episode(asked, session_id=f"talk-{number}", source_role="user")
+        orc.save_episode("I will look it up.", session_id=f"talk-{number}", source_role="assistant")
+    block = orc.get_context(asked, kinds=(), limit=3, format="list")
+    assert answer in block.memory_ids
+    assert asked not in block.text
+    assert block.text.count("I will look it up.") <= 1
+
+
+def test_of_a_turn_and_a_fact_with_one_text_the_fact_is_told(orc: Orchestrator) -> None:
+    text = "The ferry leaves from pier nine."
+    orc.save_episode(text, session_id="talk", source_role="user")
+    fact = orc.remember(text)
+    assert orc.get_context("Where is the ferry?", kinds=()).memory_ids == (fact,)
+
+
+def test_both_sides_of_a_contradiction_come_or_neither(orc: Orchestrator) -> None:
+    for number in range(3):
+        one = orc.remember(f"Ferry {number} leaves from pier nine.")
+        other = orc.remember(f"Ferry {number} leaves from pier four.")
+        orc.relate(other, "Contradicts", one)
+    shown = orc.get_context("Where does the ferry leave from?", limit=3).memory_ids
+    pairs = {tuple(sorted((each.from_id, each.to_id))) for each in orc.recall("ferry").edges}
+    assert len(shown) == 2
+    assert tuple(sorted(shown)) in pairs

@@ -7,12 +7,14 @@ import hashlib
 from memgraph.context.blocks import render
 from memgraph.ids import IdSource
 from memgraph.model.context import BlockFormat, BlockLine, ContextBlock
-from memgraph.model.recall import Bundle, RecallItem, RecallRequest
+from memgraph.model.enums import MemoryKind
+from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.block_format import MARK_DIGITS
-from memgraph.policy.budget import token_cost
+from memgraph.policy.budget import select_within, token_cost
 from memgraph.policy.decay import days_idle, effective_confidence
+from memgraph.policy.dedup import content_hash
 from memgraph.policy.scope import Viewer
 from memgraph.retrieval.citation import short_citation
 from memgraph.service.opened import Opened
@@ -20,6 +22,8 @@ from memgraph.service.recalling import answer
 from memgraph.storage.graph_queries import sources_of
 
 PURPOSE = "get_context"
+# So many more are recalled: what repeats the question, or one another, gives its place to others.
+SURPLUS = 25
 
 
 def new_mark(ids: IdSource) -> str:
@@ -41,13 +45,11 @@ def context_for(
         AccessDenied: the request reaches further than the viewer.
         StorageError: the database cannot be read.
     """
-    bundle = answer(opened, viewer, request)
+    limit = request.top_n or opened.settings.memory.context.facts
+    most = min(limit + SURPLUS, MAX_TOP_N)
+    bundle = answer(opened, viewer, request.model_copy(update={"top_n": most}))
     reflection = opened.reflections.latest(viewer) if include_insight else None
-    items = [
-        item
-        for item in bundle.items
-        if reflection is None or item.memory.memory_id != reflection.memory_id
-    ]
+    items = _telling(bundle, reflection, limit)
     text = render(
         [_line(item) for item in items],
         format,
@@ -64,6 +66,27 @@ def context_for(
         degraded=bundle.degraded,
     )
     return block, receipt
+
+
+def _telling(bundle: Bundle, reflection: Memory | None, limit: int) -> list[RecallItem]:
+    """The first of the bundle that tell something: neither what was asked, nor the same twice.
+
+    Of a turn and a fact with one text the fact stands for both.
+    """
+    told = {content_hash(bundle.query)}
+    if reflection is not None:
+        told.add(reflection.content_hash)
+    by_text: dict[str, RecallItem] = {}
+    for item in bundle.items:
+        text = item.memory.content_hash
+        first = by_text.get(text)
+        better = first is not None and first.memory.kind is MemoryKind.EPISODE
+        if text not in told and (first is None or (better and item.memory.kind is MemoryKind.FACT)):
+            by_text[text] = item
+    items = {item.memory.memory_id: item for item in by_text.values()}
+    sides = {one: item.contradicted_by for one, item in items.items()}
+    chosen = select_within(((one, 1) for one in items), limit, sides).chosen
+    return [items[one] for one in chosen]
 
 
 def _line(item: RecallItem) -> BlockLine:
