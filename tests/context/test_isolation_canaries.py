@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -164,6 +165,16 @@ def receipts(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield orc.receipt(orc.recall(QUERY, top_n=200).receipt_id)
 
 
+def receipt_lists(orc: Orchestrator, world: World) -> Iterator[Any]:
+    owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
+    everything = owner.recall(QUERY, top_n=200).receipt_id
+    listed = orc.receipts(limit=200).receipts
+    is_listed = everything in {each.receipt_id for each in listed}
+    assert is_listed != bool(world.hidden(orc.viewer))
+    # Query and filters are the words of who asked: other walks ask for what they may not see.
+    yield [replace(each, query="", asked={}) for each in listed]
+
+
 def items(store: Any) -> Iterator[Any]:
     yield store.backend.list_all()
     yield store.backend.query({}, limit=1000, order_by="importance")
@@ -224,6 +235,7 @@ READS: dict[str, Walk] = {
         [orc.recall_shown(lambda found: len(found.items), query=QUERY, top_n=200)]
     ),
     "receipt": receipts,
+    "receipts": receipt_lists,
     "relevant": lambda orc, world: iter(
         [orc.relevant(QUERY, limit=200), orc.relevant("", limit=200)]
     ),
