@@ -75,8 +75,15 @@ def test_who_sees_one_agents_memories_alone_sees_no_receipt_of_others(
 def test_what_is_no_id_is_told(orc: Orchestrator, no_id: Any) -> None:
     with pytest.raises(InvalidInput):
         orc.receipt(no_id)
+    if no_id is not None:
+        with pytest.raises(InvalidInput):
+            orc.receipts(task_id=no_id)
+
+
+@pytest.mark.parametrize("limit", [0, 1001, "2"])
+def test_a_list_of_receipts_has_a_limit(orc: Orchestrator, limit: Any) -> None:
     with pytest.raises(InvalidInput):
-        orc.receipts(limit=no_id if isinstance(no_id, str) else 0)
+        orc.receipts(limit=limit)
 
 
 def test_a_hidden_receipt_and_none_sound_the_same_and_say_what_to_do(
