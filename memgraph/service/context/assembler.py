@@ -44,7 +44,8 @@ class ContextAssembler(Handle):
         service: whose orchestrator.
         name: of the orchestrator.
         clearance: the highest sensitivity in a context.
-        profile: what requests have that say nothing themselves.
+        profile: what requests have that say nothing themselves. Of what agents keep for
+            themselves its ``agent_id``'s is shown, or where it has none the actor's.
         confirmation_callback: asks a person before high-risk changes; see ``global_store``.
         actor: whom the journal names.
 
@@ -65,7 +66,9 @@ class ContextAssembler(Handle):
     ) -> None:
         self.profile = profile or AgentProfile(name=actor)
         granted = Viewer(clearance=clearance)
-        viewer = narrow(granted, clearance=self.profile.clearance, agent_id=self.profile.agent_id)
+        # Who names no agent reads as the actor: what agents keep for themselves is not shown.
+        agent_id = self.profile.agent_id or actor
+        viewer = narrow(granted, clearance=self.profile.clearance, agent_id=agent_id)
         # As every handle is made: the name and the actor are looked at.
         service.orchestrator(name, viewer=viewer, actor=actor)
         super().__init__(service, name, viewer=viewer, actor=actor)

@@ -61,7 +61,8 @@ class Host:
         self._granted = narrow(
             Viewer(clearance=clearance),
             clearance=None if profile is None else profile.clearance,
-            agent_id=None if profile is None else profile.agent_id,
+            # As contexts have it: who names no agent reads as the actor.
+            agent_id=(None if profile is None else profile.agent_id) or actor,
         )
         settings = service.settings(name).memory
         self.deadline_ms = checked_deadline(deadline_ms, settings.context.deadline_ms)
@@ -124,7 +125,10 @@ class Host:
 
     def _viewer(self, place: Place) -> Viewer:
         """Who reads here: the agent of the profile, with what the place opens."""
-        viewer = place.viewer(self._granted.clearance)
+        return self._of_agent(place.viewer(self._granted.clearance))
+
+    def _of_agent(self, viewer: Viewer) -> Viewer:
+        """What other agents keep for themselves is out of sight, of writes as well."""
         return replace(viewer, agent_id=self._granted.agent_id)
 
     def _until(self, deadline_ms: int | None) -> float:
@@ -194,7 +198,8 @@ class Host:
         return outcome, ()
 
     def _store_turns(self, turns: Sequence[Turn]) -> Sequence[Outcome]:
-        # All that is ours is seen, so that a message handed over twice is known again.
+        # All that is ours is seen, so that a message handed over twice is known again: it is the
+        # same only where the agent is, so that no other agent's is taken for it.
         projects = frozenset(each.scope_id for each in turns if each.scope_id is not None)
         viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=projects)
         return self._handle(viewer).store(turns, live=True).memories

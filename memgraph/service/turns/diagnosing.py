@@ -118,7 +118,7 @@ class Diagnosing(WritingBack):
 
         Raises:
             InvalidInput: a finding is none; an Identity, which only a person tells; the evidence is
-                of another project or task.
+                of another project or task, or holds what another agent keeps for itself.
         """
         until = self._until(deadline_ms)
         place = validated(
@@ -139,7 +139,7 @@ class Diagnosing(WritingBack):
         if denied is not None:
             return Written(warnings=(denied,), acknowledged=False)
         grounds = () if evidence is None else tuple(each.memory for each in evidence.items)
-        shelter = _shelter(grounds, scope_of(place, None))
+        shelter = _shelter(grounds, scope_of(place, None), self._granted.agent_id)
         kept = [each for each in given if isinstance(each, Finding)]
         rejected = [
             Rejected(locator=f"/{number}", code="content")
@@ -224,12 +224,15 @@ def _causes(finding: Finding, evidence: Evidence | None) -> tuple[str, ...]:
     return tuple(named or first[:MAX_CAUSES])
 
 
-def _shelter(grounds: Sequence[Memory], scope: Mapping[str, Any]) -> dict[str, Any]:
+def _shelter(
+    grounds: Sequence[Memory], scope: Mapping[str, Any], agent_id: str | None
+) -> dict[str, Any]:
     """Where a finding may stand: as narrow as the narrowest of its grounds, as secret, and the
-    agent's own where one of them is. What rests on several agents' own is Restricted.
+    agent's own where one of them is.
 
     Raises:
-        InvalidInput: some of it is one project's or task's, some another's: nobody sees both.
+        InvalidInput: some of it is one project's or task's, some another's: nobody sees both. Or
+            some of it is another agent's own.
     """
     own = (Scope(scope["scope"]), scope.get("scope_id"))
     places = [own, *((each.scope, each.scope_id) for each in grounds)]
@@ -241,14 +244,14 @@ def _shelter(grounds: Sequence[Memory], scope: Mapping[str, Any]) -> dict[str, A
     sensitivity = max(levels, key=lambda one: one.level, default=Sensitivity.INTERNAL)
     if sensitivity.level < Sensitivity.INTERNAL.level:
         sensitivity = Sensitivity.INTERNAL
-    agents = sorted({each.agent_id for each in grounds if each.agent_id is not None})
-    if len(agents) > 1:
-        sensitivity = Sensitivity.RESTRICTED
+    agents = {each.agent_id for each in grounds if each.agent_id is not None}
+    if not agents <= {agent_id}:
+        raise InvalidInput("evidence: it is another agent's own", field="evidence")
     return {
         "scope": narrowest,
         "scope_id": scope_id,
         "sensitivity": sensitivity,
-        "agent_id": agents[0] if len(agents) == 1 else None,
+        "agent_id": agent_id if agents else None,
     }
 
 

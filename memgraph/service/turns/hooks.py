@@ -37,7 +37,8 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         actor: whom the journal names.
         clearance: the highest sensitivity that is shown.
         profile: of the agent whose prompts these are; what other agents keep for themselves, and
-            what is above its clearance, comes into none of them.
+            what is above its clearance, comes into none of them. Without an ``agent_id`` they are
+            the actor's: memories that bear its name, and those of no agent.
 
     Raises:
         InvalidInput: a deadline out of its bounds, or no name for an actor.

@@ -214,7 +214,7 @@ class WritingBack(Host):
 
     def _promoted(self, place: Place, memory_id: str, reason: str) -> str:
         """The id in the project: of before, its own where it is there, or of now."""
-        viewer = place.viewer(self.clearance)
+        viewer = self._of_agent(place.viewer(self.clearance))
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
             before = promotions.of(connection, memory_id, Scope.PROJECT, place.project_id)
         if before:
@@ -227,7 +227,7 @@ class WritingBack(Host):
 
     def _writer_for(self, place: Place) -> StoringHandle:
         """Sees where it writes whatever its sensitivity, so that what is there is known again."""
-        viewer = place.viewer(Sensitivity.RESTRICTED)
+        viewer = self._of_agent(place.viewer(Sensitivity.RESTRICTED))
         return StoringHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
     def _written(

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from working import working
 
-from memgraph import MemoryHooks, MemoryService, Orchestrator, Sensitivity, Viewer
-from memgraph.errors import AccessDenied
+from memgraph import ContextAssembler, MemoryHooks, MemoryService, Orchestrator, Viewer
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import AgentProfile
+from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import StepContext
 
 NAME = "o"
@@ -39,6 +40,12 @@ def hooks_of(service: MemoryService, **fields: str) -> MemoryHooks:
     return MemoryHooks(service, NAME, deadline_ms=LONG_MS, profile=profile)
 
 
+def theirs(orc: Orchestrator) -> tuple[str, ...]:
+    """The ids of what the other agent keeps for itself."""
+    found = [each.memory for each in orc.recall("canary").items]
+    return tuple(each.memory_id for each in found if each.agent_id == "other")
+
+
 def shown(hooks: MemoryHooks) -> list[StepContext]:
     return [
         hooks.on_message(ASKED, conversation_id="c", turn_id="t"),
@@ -62,13 +69,74 @@ def test_neither_bulletin_nor_context_nor_evidence_has_another_agents(
     assert "canary" not in evidence.text
 
 
-def test_where_no_agent_is_known_those_of_all_are_shown(service: MemoryService) -> None:
-    with hooks_of(service) as hooks:
+def test_where_no_agent_is_known_none_of_theirs_is_shown(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    canary, _ = theirs(orc)
+    assert "canary" in orc.get(canary).content
+    assembler = ContextAssembler(service, NAME)
+    for hooks in (MemoryHooks(service, NAME, deadline_ms=LONG_MS), hooks_of(service)):
+        with hooks:
+            for each in shown(hooks):
+                assert each.context is not None
+                for text in (each.bulletin, each.context.text):
+                    assert "shared by all" in text
+                    assert "is mine" not in text
+                    assert "canary" not in text
+            evidence = hooks.on_diagnostics(ASKED, memory_ids=[canary])
+            assert evidence.missing == (canary,)
+            assert {each.memory.agent_id for each in evidence.items} == {None}
+    for task in (None, "t"):
+        text = assembler.build_context(task, query=ASKED).text
+        assert "shared by all" in text
+        assert "is mine" not in text
+        assert "canary" not in text
+
+
+def test_hooks_and_contexts_without_an_agent_are_their_actors(service: MemoryService) -> None:
+    named = {"actor": "mine"}
+    assert "is mine" in ContextAssembler(service, NAME, **named).build_context(None).text
+    with MemoryHooks(service, NAME, deadline_ms=LONG_MS, **named) as hooks:
         for each in shown(hooks):
-            assert "harbour canary" in each.bulletin
-            assert each.context is not None
-            assert "a canary" in each.context.text
-        assert "a canary" in hooks.on_diagnostics(ASKED).text
+            assert "is mine" in each.bulletin
+            assert "canary" not in each.prompt
+
+
+def test_what_another_agent_keeps_for_itself_is_no_end_of_what_is_written(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    canary, _ = theirs(orc)
+    with hooks_of(service, agent_id="mine") as hooks:
+        said = [{"type": "Decision", "content": "We moor.", "caused_by": [canary]}]
+        step = hooks.on_step_output({"memories": said}, workflow_run_id="r", step_id="s")
+        finding = {"content": "It is wet.", "caused_by": [canary]}
+        found = hooks.record_findings([finding])
+    for written in (step, found):
+        assert len(written.memory_ids) == 1
+        assert [each.outcome for each in written.edges] == ["rejected"]
+
+
+def test_what_another_agent_keeps_for_itself_is_not_promoted(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    task = {"scope": "session", "scope_id": "k"}
+    mine = orc.remember("My own of the task.", agent_id="mine", **task)
+    canary = orc.remember("A canary of the task.", agent_id="other", **task)
+    with hooks_of(service, agent_id="mine") as hooks:
+        ended = hooks.end_task("k", [mine, canary], project_id="p")
+        assert [each.locator for each in ended.rejected] == [canary]
+        assert list(ended.promoted) == [mine]
+
+
+def test_a_turn_of_an_agent_that_is_told_again_is_there_once(service: MemoryService) -> None:
+    turn = AgentTurn(
+        content="I pull.", session_id="c", source_role="tug", turn_id="t", agent_id="other"
+    )
+    with hooks_of(service, agent_id="mine") as hooks:
+        [first] = hooks.on_transcript([turn], conversation_id="c").memory_ids
+        assert hooks.on_transcript([turn], conversation_id="c").memory_ids == (first,)
+        own = turn.model_copy(update={"agent_id": "mine"})
+        assert hooks.on_transcript([own], conversation_id="c").memory_ids != (first,)
 
 
 def test_what_is_above_the_profiles_clearance_is_not_shown(
@@ -97,12 +165,10 @@ def test_a_finding_that_rests_on_an_agents_own_is_the_agents_own(
     assert found not in {each.memory.memory_id for each in other.recall("quay").items}
 
 
-def test_a_finding_that_rests_on_several_agents_own_is_restricted(
-    service: MemoryService,
-) -> None:
-    with hooks_of(service) as hooks:
+def test_evidence_that_holds_another_agents_own_is_refused(service: MemoryService) -> None:
+    with hooks_of(service, agent_id="other") as hooks:
         evidence = hooks.on_diagnostics(ASKED)
-        assert {each.memory.agent_id for each in evidence.items} == {None, "mine", "other"}
-        [found] = hooks.record_findings(["The quay is wet."], evidence=evidence).memory_ids
-    seen = service.orchestrator(NAME, viewer=Viewer(clearance=Sensitivity.RESTRICTED)).get(found)
-    assert (seen.agent_id, seen.sensitivity) == (None, Sensitivity.RESTRICTED)
+        assert {each.memory.agent_id for each in evidence.items} == {None, "other"}
+    for fields in ({"agent_id": "mine"}, {}):
+        with hooks_of(service, **fields) as hooks, pytest.raises(InvalidInput, match="agent"):
+            hooks.record_findings(["The quay is wet."], evidence=evidence)
