@@ -5,12 +5,14 @@ Pure: the same candidates, plan and counter give the same context, whatever orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from memgraph.context.blocks import render, render_line
+from memgraph.context.candidates import Candidate, by_time, distinct, ranked
 from memgraph.context.counting import TokenCounter
-from memgraph.context.fitting import fitted
+from memgraph.context.fitting import fitted, written
 from memgraph.context.items import item_of
 from memgraph.model.context import (
     MAX_LEFT_OUT,
@@ -22,43 +24,17 @@ from memgraph.model.context import (
     Tier,
     TierUse,
 )
-from memgraph.model.values import Memory
-from memgraph.policy.allocation import allocated, divided
+from memgraph.policy.allocation import allocated, divided, reached
 from memgraph.policy.budget import select_within, token_cost
-from memgraph.policy.ranking import reciprocal_rank_fusion
+from memgraph.policy.dedup import word_set
 from memgraph.storage.rows import built
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"
-# One item takes half of its tier's share at most, where that leaves it room for some words.
-_LEAST_LINE, _ITEMS_OF_A_SHARE = 120, 2
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A memory that may come into a context.
-
-    Attributes:
-        citation: where it came from, in one line; shown: the same as its line has it.
-        confidence: 0..1, after decay.
-        recalled: its rank, from 1, among what was recalled; None: it was not.
-        beside: the id of the memory whose open contradiction brought it; None: it came by itself.
-        against: ids of what it contradicts, unresolved.
-    """
-
-    memory: Memory
-    tier: Tier
-    citation: str
-    shown: str
-    confidence: float
-    recalled: int | None = None
-    beside: str | None = None
-    against: tuple[str, ...] = ()
-
-    @property
-    def at(self) -> int:
-        """When it happened, else when it was stored."""
-        known = self.memory.event_time
-        return self.memory.created_at if known is None else known
+QUERY = "query"
+# One that is cut takes half of what its tier can have, or what whole ones leave; and a few words.
+_LEAST_LINE, _ITEMS_OF_A_TIER = 120, 2
+# Where lines cost more together than one by one: a text is not cut to the very last token.
+_JOINING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +43,7 @@ class Plan:
 
     Attributes:
         mark: of the fence, 16 hexadecimal digits.
+        query: what says the same is left out, and what is cut keeps the place of its words.
     """
 
     budget_tokens: int
@@ -75,11 +52,15 @@ class Plan:
     format: BlockFormat
     max_items: int
     mark: str
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A context without what names it: see ``ContextPackage``."""
+    """A context without what names it: see ``ContextPackage``.
+
+    ``left_out_reasons``: how many were left out for each reason, of all.
+    """
 
     items: tuple[PackedItem, ...] = ()
     text: str = ""
@@ -87,6 +68,7 @@ class Assembled:
     tiers: Mapping[Tier, TierUse] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     left_out_count: int = 0
+    left_out_reasons: Mapping[str, int] = field(default_factory=dict)
     compression_ratio: float = 1.0
 
 
@@ -105,6 +87,10 @@ class _Line:
     def memory_id(self) -> str:
         return self.candidate.memory.memory_id
 
+    @property
+    def shortened(self) -> bool:
+        return self.text != self.candidate.memory.content
+
 
 def assembled(candidates: Iterable[Candidate], plan: Plan, counter: TokenCounter) -> Assembled:
     """The context of some candidates, each of another memory.
@@ -114,16 +100,17 @@ def assembled(candidates: Iterable[Candidate], plan: Plan, counter: TokenCounter
     weights = {tier: plan.shares.of(tier) for tier in Tier}
     offered = [each for each in candidates if weights[each.tier] > 0.0]
     given = sorted(offered, key=lambda each: each.memory.memory_id)
-    kept, repeated = _each_text_once(given)
-    count, frame = counter.count, _frame(given, plan, counter)
+    told = distinct(given, plan.query)
+    frame = _frame(given, plan, counter)
     room = max(plan.budget_tokens - frame.cost, 0)
-    limits = {tier: _limit(share, room) for tier, share in divided(room, weights).items()}
+    whole = {tier: _whole(told.kept, tier, plan, counter) for tier in Tier}
+    wanted = {tier: sum(line.cost for line in own) for tier, own in whole.items()}
+    reach = reached(wanted, room, weights)
+    cutting = _Cutting(plan, counter, room, word_set(plan.query))
     lines = {
         line.memory_id: line
-        for tier in Tier
-        for line in _lines(
-            [each for each in kept if each.tier is tier], tier, plan, limits[tier], count
-        )
+        for tier, own in whole.items()
+        for line in cutting.within(own, reach[tier])
     }
     offers = {
         tier: [(one, line.cost) for one, line in lines.items() if line.candidate.tier is tier]
@@ -132,11 +119,13 @@ def assembled(candidates: Iterable[Candidate], plan: Plan, counter: TokenCounter
     together = {
         one: line.candidate.against for one, line in lines.items() if line.candidate.against
     }
-    found = allocated(offers, room, weights, together)
+    found = allocated(offers, room, weights, together, reach)
     fitting = [one for each in found.chosen.values() for one in each]
     chosen = _at_most(plan.max_items, [lines[one] for one in fitting], together)
     beyond = set(fitting) - {line.memory_id for line in chosen}
-    chosen, text, cost = _written(chosen, frame, plan.budget_tokens, counter, together)
+    chosen, text, cost = _written(
+        cutting.grown(chosen), frame, plan.budget_tokens, counter, together
+    )
     inside = {line.memory_id for line in chosen}
     left_out = [
         *(
@@ -144,34 +133,21 @@ def assembled(candidates: Iterable[Candidate], plan: Plan, counter: TokenCounter
             for one, line in lines.items()
             if one not in inside
         ),
-        *((len(lines), _repeat(each)) for each in repeated),
+        *((len(lines), _untold(each, DUPLICATE)) for each in told.repeated),
+        *((len(lines), _untold(each, QUERY)) for each in told.asked),
     ]
     left_out.sort(key=lambda each: (each[0], each[1].memory_id))
+    shares = divided(room, weights)
     return Assembled(
         items=tuple(_packed(line) for line in chosen),
         text=text,
         token_cost=cost,
-        tiers={tier: _use(tier, found.shares[tier], chosen, given) for tier in Tier},
+        tiers={tier: _use(tier, shares[tier], chosen, given) for tier in Tier},
         left_out=tuple(each for _, each in left_out[:MAX_LEFT_OUT]),
         left_out_count=len(left_out),
+        left_out_reasons=Counter(each.reason for _, each in left_out),
         compression_ratio=_ratio(chosen, given),
     )
-
-
-def _each_text_once(given: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-    """Of equal texts the one nearest to the task, then the best recalled; and the others."""
-    places = {tier: place for place, tier in enumerate(Tier)}
-    seen: set[str] = set()
-    kept: list[Candidate] = []
-    repeated: list[Candidate] = []
-    for each in sorted(given, key=lambda one: (places[one.tier], *_by_recall(one))):
-        (repeated if each.memory.content_hash in seen else kept).append(each)
-        seen.add(each.memory.content_hash)
-    return kept, repeated
-
-
-def _by_recall(each: Candidate) -> tuple[bool, int, str]:
-    return each.recalled is None, each.recalled or 0, each.memory.memory_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,69 +168,56 @@ def _frame(given: Sequence[Candidate], plan: Plan, counter: TokenCounter) -> _Fr
     return _Frame(before, after, counter.count(whole) - counter.count(alone))
 
 
-def _limit(share: int, room: int) -> int:
-    return min(room, max(share // _ITEMS_OF_A_SHARE, _LEAST_LINE))
-
-
-def _lines(
-    of_tier: Sequence[Candidate],
-    tier: Tier,
-    plan: Plan,
-    limit: int,
-    count: Callable[[str], int],
-) -> list[_Line]:
-    """The lines of one tier, best first, long ones shortened."""
+def _whole(kept: Sequence[Candidate], tier: Tier, plan: Plan, counter: TokenCounter) -> list[_Line]:
+    """The lines of one tier as they are, best first."""
     found = []
-    ends = _ends(of_tier, plan.head_tail, tier)
-    for place, (each, end) in enumerate(_ranked(of_tier, ends)):
-        whole = _line_of(each, each.memory.content)
-        line, rendered, cost = fitted(whole, plan.format, limit, count)
-        reasons = (*end, *_reasons(each)) or ("importance",)
+    of_tier = [each for each in kept if each.tier is tier]
+    for place, (each, reasons) in enumerate(ranked(of_tier, tier, plan.head_tail)):
+        line = _line_of(each, each.memory.content)
+        rendered, cost = written(line, plan.format, counter.count)
         found.append(_Line(each, line.text, rendered, cost, reasons, place))
     return found
 
 
-def _ends(of_tier: Sequence[Candidate], count: int, tier: Tier) -> dict[str, tuple[str, ...]]:
-    """The first and last items of a task by id, those at the very ends first; and which each is."""
-    if tier is not Tier.TASK:
-        return {}
-    in_time = [one.memory.memory_id for one in sorted(of_tier, key=_by_time)]
-    found: dict[str, tuple[str, ...]] = {}
-    for first, last in zip(in_time[:count], in_time[::-1], strict=False):
-        found[first] = (*found.get(first, ()), "head")
-        found[last] = (*found.get(last, ()), "tail")
-    return found
+@dataclass(frozen=True, slots=True)
+class _Cutting:
+    """Shortens what fits nowhere; ``words``: those of the query."""
 
+    plan: Plan
+    counter: TokenCounter
+    room: int
+    words: frozenset[str]
 
-def _ranked(
-    of_tier: Sequence[Candidate], ends: Mapping[str, tuple[str, ...]]
-) -> list[tuple[Candidate, tuple[str, ...]]]:
-    """The ends, then the others by the reciprocal ranks of relevance and importance."""
-    by_id = {each.memory.memory_id: each for each in of_tier}
-    relevant = sorted(
-        (each for each in by_id.values() if each.recalled is not None), key=_by_recall
-    )
-    important = sorted(by_id.values(), key=_by_importance)
-    legs = {
-        "importance": [each.memory.memory_id for each in important],
-        "relevance": [each.memory.memory_id for each in relevant],
-    }
-    order = dict.fromkeys([*ends, *(each.id for each in reciprocal_rank_fusion(legs))])
-    return [(by_id[one], ends.get(one, ())) for one in order]
+    def within(self, whole: Sequence[_Line], reach: int) -> list[_Line]:
+        """The lines of a tier that can have ``reach`` tokens: only what is above it is cut."""
+        long = sum(line.cost > reach for line in whole)
+        left = reach - sum(line.cost for line in whole if line.cost <= reach)
+        limit = max(reach // _ITEMS_OF_A_TIER, left // max(long, 1), _LEAST_LINE)
+        return [self._cut(line, limit) if line.cost > reach else line for line in whole]
 
+    def grown(self, chosen: Sequence[_Line]) -> list[_Line]:
+        """What is left at last goes to what was cut, best first."""
+        rest = self._most - sum(line.cost for line in chosen)
+        longer: dict[str, _Line] = {}
+        for line in sorted(chosen, key=lambda each: each.place):
+            if line.shortened and rest > 0:
+                again = self._cut(line, line.cost + rest)
+                if line.cost < again.cost <= line.cost + rest:
+                    longer[line.memory_id] = again
+                    rest -= again.cost - line.cost
+        return [longer.get(line.memory_id, line) for line in chosen]
 
-def _by_time(each: Candidate) -> tuple[int, str]:
-    return each.at, each.memory.memory_id
+    @property
+    def _most(self) -> int:
+        return self.room if self.counter.by_line else max(self.room - _JOINING, 0)
 
-
-def _by_importance(each: Candidate) -> tuple[int, int, str]:
-    return -each.memory.importance, -each.at, each.memory.memory_id
-
-
-def _reasons(each: Candidate) -> tuple[str, ...]:
-    if each.recalled is not None:
-        return (f"recall:{each.recalled}",)
-    return () if each.beside is None else (f"beside:{each.beside}",)
+    def _cut(self, line: _Line, limit: int) -> _Line:
+        whole = _line_of(line.candidate, line.candidate.memory.content)
+        most = min(limit, self._most)
+        shorter, rendered, cost = fitted(
+            whole, self.plan.format, most, self.counter.count, self.words
+        )
+        return replace(line, text=shorter.text, rendered=rendered, cost=cost)
 
 
 def _line_of(each: Candidate, text: str) -> BlockLine:
@@ -310,7 +273,7 @@ def _in_order(chosen: Sequence[_Line]) -> list[_Line]:
     """The task's in time order, then the project's and everybody's by rank."""
     of_task = [line for line in chosen if line.candidate.tier is Tier.TASK]
     return [
-        *sorted(of_task, key=lambda line: _by_time(line.candidate)),
+        *sorted(of_task, key=lambda line: by_time(line.candidate)),
         *(line for line in chosen if line.candidate.tier is not Tier.TASK),
     ]
 
@@ -326,7 +289,7 @@ def _packed(line: _Line) -> PackedItem:
             "kind": each.memory.kind,
             "type": each.memory.type,
             "text": line.text,
-            "shortened": line.text != each.memory.content,
+            "shortened": line.shortened,
             "token_cost": line.cost,
             "reasons": line.reasons,
             "citation": each.citation,
@@ -355,13 +318,13 @@ def _left(line: _Line, reason: str) -> tuple[int, LeftOut]:
     return line.place, left
 
 
-def _repeat(each: Candidate) -> LeftOut:
+def _untold(each: Candidate, reason: str) -> LeftOut:
     return built(
         LeftOut,
         {
             "memory_id": each.memory.memory_id,
             "tier": each.tier,
-            "reason": DUPLICATE,
+            "reason": reason,
             "token_cost": each.memory.token_cost,
         },
     )
@@ -384,7 +347,7 @@ def _ratio(chosen: Sequence[_Line], given: Sequence[Candidate]) -> float:
     """By the same estimate for both, whatever counts the block."""
     considered = sum(each.memory.token_cost for each in given)
     shown = sum(
-        each.memory.token_cost if line.text == each.memory.content else token_cost(line.text)
+        token_cost(line.text) if line.shortened else each.memory.token_cost
         for line in chosen
         for each in (line.candidate,)
     )

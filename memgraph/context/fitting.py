@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from functools import lru_cache
 
 from memgraph.context.blocks import render_line
@@ -17,7 +18,14 @@ _HEAD_PARTS, _PARTS = 2, 3
 _SMALLER = 0.9
 # Fewer characters say nothing.
 _FEWEST = 20
+_FEWEST_OF_THREE = 40
+_FEWEST_LETTERS = 3
+# Words of a query that stand closer than this many others are told by the first of them.
+_LOOKED_AT = 50
 _REMEMBERED_CHARS = 1_000
+_WORD = re.compile(r"\w+")
+_BLANK = re.compile(r"\s")
+_LAST_WORD = re.compile(r"\s\S*\Z")
 
 
 def fitted(
@@ -25,42 +33,95 @@ def fitted(
     format: BlockFormat,  # noqa: A002  the word that requests and settings have for it
     limit: int,
     count: Callable[[str], int],
+    words: Collection[str] = (),
 ) -> tuple[BlockLine, str, int]:
-    """The line, as it is rendered, and its cost; above ``limit`` tokens with the beginning and the
-    end of its text.
+    """The line, as it is rendered, and its cost; above ``limit`` tokens with a part of its text,
+    see `shortened`.
 
     Where not even twenty characters of the text fit, it stays as it is.
     """
-    rendered, cost = _rendered(line, format, count)
+    rendered, cost = written(line, format, count)
     if cost <= limit:
         return line, rendered, cost
     bare = count(render_line(_with_text(line, CUT), format))
     # Where tokens are spread evenly this is enough; else a tenth less is tried.
     kept = int(len(line.text) * max(limit - bare, 0) / max(cost - bare, 1))
     while kept >= _FEWEST:
-        shorter = _with_text(line, shortened(line.text, kept))
-        written = render_line(shorter, format)
-        smaller = count(written)
+        shorter = _with_text(line, shortened(line.text, kept, words))
+        rendered_shorter = render_line(shorter, format)
+        smaller = count(rendered_shorter)
         if smaller <= limit:
-            return shorter, written, smaller
+            return shorter, rendered_shorter, smaller
         kept = int(kept * _SMALLER)
     return line, rendered, cost
 
 
-def shortened(text: str, kept: int) -> str:
-    """The first two thirds and the last third of ``kept`` characters, and a mark between them."""
+def shortened(text: str, kept: int, words: Collection[str] = ()) -> str:
+    """The first two thirds and the last third of ``kept`` characters, and a mark between them.
+
+    Where the beginning and the end lack some of the words and the middle has them: a third each of
+    the beginning, of the place with most of these words, and of the end. Cut between words, where
+    there are blanks.
+
+    Args:
+        words: case-folded.
+    """
     if len(text) <= kept:
         return text
-    head = kept * _HEAD_PARTS // _PARTS
-    tail = kept - head
-    return f"{text[:head].rstrip()}{CUT}{text[len(text) - tail :].lstrip()}"
+    third = kept // _PARTS
+    start = _place_of(text, words, third)
+    if start is None:
+        head = kept * _HEAD_PARTS // _PARTS
+        spans = [(0, head), (len(text) - (kept - head), len(text))]
+    elif start - third <= len(CUT):
+        spans = [(0, start + third), (len(text) - third, len(text))]
+    else:
+        spans = [(0, third), (start, start + third), (len(text) - third, len(text))]
+    return CUT.join(_between_words(text, *span).strip() for span in spans)
 
 
-def _rendered(
+def _place_of(text: str, words: Collection[str], width: int) -> int | None:
+    """Where in the middle of a text most words stand that its ends lack; the first such place."""
+    if not words or width < _FEWEST_OF_THREE:
+        return None
+    end = len(text) - width
+    found = [
+        (match.start(), match.end(), word)
+        for match in _WORD.finditer(text)
+        if len(word := match.group().casefold()) >= _FEWEST_LETTERS and word in words
+    ]
+    known = {word for first, last, word in found if last <= width or first >= end}
+    news = [each for each in found if each[2] not in known and each[0] >= width and each[1] <= end]
+    best: tuple[int, int, int] | None = None
+    for at, (first, _, _) in enumerate(news):
+        inside = [each for each in news[at : at + _LOOKED_AT] if each[1] <= first + width]
+        many = len({word for _, _, word in inside})
+        if inside and (best is None or many > best[0]):
+            best = (many, first, inside[-1][1])
+    if best is None:
+        return None
+    _, first, last = best
+    return min(max(first - (width - (last - first)) // 2, width), end - width)
+
+
+def _between_words(text: str, start: int, end: int) -> str:
+    """A span, less the words that it cuts; as it is where no blank is near."""
+    near = (end - start) // 2
+    if start and not text[start - 1].isspace():
+        blank = _BLANK.search(text, start, start + near)
+        start = start if blank is None else blank.end()
+    if end < len(text) and not text[end].isspace():
+        part = _LAST_WORD.search(text, end - near, end)
+        end = end if part is None else part.start()
+    return text[start:end]
+
+
+def written(
     line: BlockLine,
     format: BlockFormat,  # noqa: A002  as above
     count: Callable[[str], int],
 ) -> tuple[str, int]:
+    """A line as it is rendered, and its cost."""
     if len(line.text) > _REMEMBERED_CHARS:
         rendered = render_line(line, format)
         return rendered, count(rendered)

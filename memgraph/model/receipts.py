@@ -11,12 +11,15 @@ from memgraph.model.recall import Bundle, RecallRequest
 
 @dataclass(frozen=True, slots=True)
 class ReceiptItem:
-    """One memory that was handed out. ``legs`` and ``modifiers`` are those of ``RecallItem``."""
+    """One memory that was handed out. ``legs`` and ``modifiers`` are those of ``RecallItem``,
+    ``reasons`` those of ``PackedItem`` and ``shortened``; a recall has none.
+    """
 
     memory_id: str
     score: float
     legs: Mapping[str, int] = field(default_factory=dict)
     modifiers: Mapping[str, float] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Allocation:
     """What was taken.
 
     Attributes:
-        shares: tokens that each tier was given at first; together they are the budget.
+        shares: tokens that each tier was given at first; together within the budget.
         chosen: ids of each tier, in its order.
         left_out: ids of each tier that did not fit, in its order.
         spent: tokens of the chosen of each tier; together never above the budget.
@@ -71,11 +71,42 @@ def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
     return whole
 
 
+def reached(
+    wanted: Mapping[Tier, int], budget: int, weights: Mapping[Tier, float]
+) -> dict[Tier, int]:
+    """What each tier can have: its share, as far as it wants it, and its part of what others leave.
+
+    Together never above the budget, and all of it where they want as much; never less than the
+    smaller of a tier's share and what it wants.
+
+    Args:
+        wanted: tokens by tier, >= 0.
+
+    Raises:
+        InvalidInput: see `divided`.
+    """
+    found = dict.fromkeys(Tier, 0)
+    hungry = {tier: weights.get(tier, 0.0) for tier in Tier}
+    rest = budget
+    # Every round hands out all that is left, or leaves a tier less that wants more.
+    while any(hungry.values()):
+        for tier, part in divided(rest, hungry).items():
+            found[tier] = min(found[tier] + part, max(wanted.get(tier, 0), 0))
+        rest = budget - sum(found.values())
+        if not rest:
+            break
+        hungry = {
+            tier: weight for tier, weight in hungry.items() if found[tier] < wanted.get(tier, 0)
+        }
+    return found
+
+
 def allocated(
     offers: Mapping[Tier, Sequence[tuple[str, int]]],
     budget: int,
     weights: Mapping[Tier, float],
     together: Mates | None = None,
+    first: Mapping[Tier, int] | None = None,
 ) -> Allocation:
     """What is taken of some tiers within one budget.
 
@@ -88,11 +119,12 @@ def allocated(
         budget: tokens, >= 0.
         together: ids that belong to an id, of whatever tier: taken with it or left out with it,
             unless they exceed the whole budget together, when each is on its own.
+        first: the shares, together within the budget, for instance of `reached`; None: `divided`.
 
     Raises:
         InvalidInput: see `divided`.
     """
-    shares = divided(budget, weights)
+    shares = divided(budget, weights) if first is None else first
     wanted = {
         tier: [one for one, _ in offers.get(tier, ())] if weights.get(tier, 0.0) > 0.0 else []
         for tier in Tier

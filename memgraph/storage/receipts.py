@@ -55,7 +55,7 @@ def read(connection: sa.Connection, receipt_id: str) -> Receipt | None:
         return None
     at, query, asked = head
     found = driver.execute(_READ_ITEMS, (receipt_id,))
-    items = tuple(ReceiptItem(one, score, **json.loads(why)) for one, score, why in found)
+    items = tuple(_item(one, score, json.loads(why)) for one, score, why in found)
     return Receipt(receipt_id, at, query, json.loads(asked), items)
 
 
@@ -78,5 +78,12 @@ def _write_head(driver: Any, given: Receipt) -> bool:
 
 def _items(given: Receipt) -> Iterator[tuple[str, int, float, str, str]]:
     for rank, item in enumerate(given.items, start=1):
-        explanation = json_text({"legs": dict(item.legs), "modifiers": dict(item.modifiers)})
-        yield given.receipt_id, rank, item.score, explanation, item.memory_id
+        why: dict[str, Any] = {"legs": dict(item.legs), "modifiers": dict(item.modifiers)}
+        if item.reasons:
+            why["reasons"] = list(item.reasons)
+        yield given.receipt_id, rank, item.score, json_text(why), item.memory_id
+
+
+def _item(memory_id: str, score: float, why: dict[str, Any]) -> ReceiptItem:
+    reasons = tuple(why.get("reasons", ()))
+    return ReceiptItem(memory_id, score, why["legs"], why["modifiers"], reasons)

@@ -6,11 +6,13 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.context.assembling import Assembled, Candidate, Plan, assembled
+from memgraph.context.assembling import Assembled, Plan, assembled
 from memgraph.context.blocks import render
+from memgraph.context.candidates import Candidate
 from memgraph.context.counting import Estimate
 from memgraph.context.fitting import CUT
 from memgraph.model.context import BlockFormat, BlockLine, Shares, Tier
@@ -18,6 +20,7 @@ from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivi
 from memgraph.model.values import Memory
 from memgraph.policy.block_format import LIST_TITLE
 from memgraph.policy.budget import token_cost
+from memgraph.policy.dedup import content_hash
 
 MARK = "0123456789abcdef"
 COUNTER = Estimate()
@@ -28,7 +31,7 @@ def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> Candida
     content = text or f"What is known by the number {number}."
     memory = Memory.model_construct(
         memory_id=f"fact_{number:04d}",
-        kind=MemoryKind.FACT,
+        kind=fields.pop("kind", MemoryKind.FACT),
         type=MemoryType.FACT,
         content=content,
         importance=fields.pop("importance", 50),
@@ -41,7 +44,7 @@ def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> Candida
         created_at=1_000 * number,
         tags=(),
         attributes={},
-        content_hash=content,
+        content_hash=content_hash(content),
         token_cost=token_cost(content),
     )
     return Candidate(memory, tier, "manual", "manual", 1.0, **fields)
@@ -171,7 +174,7 @@ def test_within_a_tier_relevance_and_importance_count_by_their_ranks() -> None:
 
 
 def test_a_text_that_is_too_long_loses_its_middle() -> None:
-    text = "beginning " + "middle " * 3_000 + "end."
+    text = "beginning " + "middle " * 5_000 + "end."
     found = assembled([candidate(1, Tier.PROJECT, text)], plan(400), COUNTER)
     [item] = found.items
     assert item.shortened
@@ -180,6 +183,102 @@ def test_a_text_that_is_too_long_loses_its_middle() -> None:
     assert end.endswith("middle end.")
     assert found.token_cost <= 400
     assert found.compression_ratio < 0.1
+
+
+def fenced(number: int, tier: Tier, text: str = "") -> int:
+    """What a line of a candidate costs."""
+    given_ = candidate(number, tier, text)
+    [item] = assembled([given_], plan(5_000, format=BlockFormat.FENCED), COUNTER).items
+    return item.token_cost
+
+
+@pytest.mark.parametrize("tier", Tier)
+def test_what_tiers_without_candidates_have_is_handed_on_before_a_text_is_cut(tier: Tier) -> None:
+    text = "words of some length " * 30
+    wanted = plan(500, format=BlockFormat.FENCED)
+    assert fenced(1, tier, text) > 500 * 0.4 / 2
+    [item] = assembled([candidate(1, tier, text)], wanted, COUNTER).items
+    assert (item.text, item.shortened) == (text, False)
+
+
+def test_a_text_that_is_best_stays_whole_though_others_would_fit_beside_less_of_it() -> None:
+    text = "A text of three hundred characters. " * 8
+    given_ = [candidate(0, Tier.GLOBAL, text, recalled=1, importance=90)]
+    given_ += [candidate(at, Tier.GLOBAL, "abcdef"[at], recalled=at + 1) for at in range(1, 6)]
+    found = assembled(given_, plan(500, format=BlockFormat.FENCED), COUNTER)
+    assert found.items[0].text == text
+    assert len(found.items) > 1
+    assert not any(each.shortened for each in found.items)
+
+
+def test_a_text_above_its_share_is_whole_where_the_others_leave_enough() -> None:
+    text = "words of some length " * 15
+    given_ = [candidate(0, Tier.GLOBAL, text, recalled=1)]
+    given_ += [candidate(at, Tier.GLOBAL, f"Filler {at}.") for at in range(1, 20)]
+    given_ += [candidate(20, Tier.PROJECT, "Little.")]
+    found = assembled(given_, plan(180), COUNTER)
+    [item] = [each for each in found.items if each.memory_id == "fact_0000"]
+    assert item.token_cost > found.tiers[Tier.GLOBAL].share_tokens
+    assert not item.shortened
+
+
+@settings(deadline=None)
+@given(several(), st.integers(0, 1_500), st.sampled_from(BlockFormat))
+def test_only_what_is_above_all_that_its_tier_can_have_is_cut(
+    given_: list[Candidate], budget: int, form: BlockFormat
+) -> None:
+    found = assembled(given_, plan(budget, format=form), COUNTER)
+    by_id = {each.memory.memory_id: each for each in given_}
+    for item in found.items:
+        if item.shortened:
+            whole = by_id[item.memory_id]
+            [alone] = assembled([whole], plan(50_000, format=form), COUNTER).items
+            assert alone.token_cost > found.tiers[item.tier].share_tokens
+            assert found.token_cost - item.token_cost + alone.token_cost > budget
+
+
+def test_what_is_left_goes_to_a_text_that_was_cut() -> None:
+    long = "words of some length " * 100
+    given_ = [candidate(0, Tier.PROJECT, long), candidate(1, Tier.GLOBAL, "Short.")]
+    found = assembled(given_, plan(300), COUNTER)
+    assert 280 <= found.token_cost <= 300
+    assert numbers(found) == [0, 1]
+
+
+def test_a_text_that_is_cut_keeps_the_place_of_the_words_that_were_asked_for() -> None:
+    text = "beginning " + "middle " * 1_000 + "where the heron nests " + "middle " * 900 + "end."
+    wanted = plan(200, query="Where does the heron nest?")
+    [item] = assembled([candidate(1, Tier.PROJECT, text)], wanted, COUNTER).items
+    beginning, place, end = item.text.split(CUT)
+    assert beginning.startswith("beginning middle")
+    assert "where the heron nests" in place
+    assert end.endswith("middle end.")
+
+
+def test_a_turn_and_a_fact_of_the_same_words_are_the_fact() -> None:
+    turns = [
+        candidate(at, Tier.TASK, "The same.", kind=MemoryKind.EPISODE, recalled=at) for at in (1, 2)
+    ]
+    found = assembled([*turns, candidate(3, Tier.GLOBAL, "The same.")], plan(), COUNTER)
+    assert numbers(found) == [3]
+    assert reasons(found) == {3: ("recall:1",)}
+    assert left_out(found) == {1: "duplicate", 2: "duplicate"}
+    assert numbers(assembled(turns, plan(), COUNTER)) == [1]
+
+
+@pytest.mark.parametrize(
+    "text", ["Where is the key?", "where is the KEY", "user: Where is the key?"]
+)
+def test_what_says_no_more_than_the_question_is_left_out(text: str) -> None:
+    given_ = [
+        candidate(1, Tier.GLOBAL, text, recalled=1),
+        candidate(2, Tier.GLOBAL, "Where is the key? Under the mat."),
+    ]
+    found = assembled(given_, plan(query="Where is the key?"), COUNTER)
+    assert numbers(found) == [2]
+    assert left_out(found) == {1: "query"}
+    assert found.left_out_reasons == {"query": 1}
+    assert numbers(assembled(given_, plan(), COUNTER)) == [1, 2]
 
 
 def test_equal_texts_are_shown_once_nearest_to_the_task() -> None:
@@ -247,3 +346,4 @@ def test_only_the_best_of_what_was_left_out_are_listed() -> None:
     given_: Sequence[Candidate] = [candidate(at, Tier.PROJECT) for at in range(300)]
     found = assembled(given_, plan(0), COUNTER)
     assert (len(found.left_out), found.left_out_count) == (200, 300)
+    assert found.left_out_reasons == {"too_large": 300}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput
 from memgraph.model.context import Tier
-from memgraph.policy.allocation import Allocation, allocated, divided
+from memgraph.policy.allocation import Allocation, allocated, divided, reached
 from memgraph.policy.budget import select_within
 
 WEIGHTS = {Tier.TASK: 0.4, Tier.PROJECT: 0.4, Tier.GLOBAL: 0.2}
@@ -66,6 +66,42 @@ def test_shares_add_up_and_are_within_one_of_their_part(
     for tier, share in shares.items():
         assert abs(share - Fraction(given_weights[tier]) * budget / total) < 1
     assert all(not shares[tier] for tier in Tier if not given_weights[tier])
+
+
+wants = st.fixed_dictionaries(dict.fromkeys(Tier, st.just(0) | st.integers(0, 800)))
+
+
+@given(wants, st.integers(0, 1_000), weights)
+def test_what_a_tier_does_not_want_the_others_can_have(
+    wanted: dict[Tier, int], budget: int, given_weights: dict[Tier, float]
+) -> None:
+    found = reached(wanted, budget, given_weights)
+    heard = {tier: wanted[tier] for tier in Tier if given_weights[tier]}
+    assert sum(found.values()) == min(budget, sum(heard.values()))
+    for tier, share in divided(budget, given_weights).items():
+        assert min(share, wanted[tier]) <= found[tier] <= heard.get(tier, 0)
+
+
+def test_what_is_left_by_one_is_divided_among_those_that_want_it() -> None:
+    wanted = {Tier.PROJECT: 900, Tier.GLOBAL: 900}
+    assert reached(wanted, 600, WEIGHTS) == {Tier.TASK: 0, Tier.PROJECT: 400, Tier.GLOBAL: 200}
+    assert reached({Tier.GLOBAL: 900}, 600, WEIGHTS)[Tier.GLOBAL] == 600
+
+
+@given(st.data(), budgets, weights)
+def test_with_shares_of_its_own_it_is_complete_and_within_the_budget(
+    data: st.DataObject, budget: int, given_weights: dict[Tier, float]
+) -> None:
+    offered = data.draw(offers())
+    wanted = {tier: sum(cost for _, cost in each) for tier, each in offered.items()}
+    reach = reached(wanted, budget, given_weights)
+    found = allocated(offered, budget, given_weights, first=reach)
+    spent = sum(found.spent.values())
+    assert spent <= budget
+    for tier, left in found.left_out.items():
+        if given_weights[tier]:
+            assert all(spent + dict(offered[tier])[one] > budget for one in left)
+            assert set(select_within(offered[tier], reach[tier]).chosen) <= set(found.chosen[tier])
 
 
 @pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf")])

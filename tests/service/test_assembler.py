@@ -310,7 +310,7 @@ def test_until_a_tokenizer_is_there_the_estimate_counts_and_says_so() -> None:
 def test_a_context_that_comes_back_is_no_source(service: MemoryService, form: BlockFormat) -> None:
     """As it is written, which is not as it was said: on one line, or without its middle."""
     remember(service, "the harbour closes at nine\nand opens at dawn for fishing boats")
-    remember(service, "the harbour master said " + "many words of the old days, " * 40)
+    remember(service, "the harbour master said " + "many words of the old days, " * 100)
     profile = AgentProfile(name="p", format=form, budget_tokens=400)
     found = assembler(service, profile=profile).build_context(None, query="harbour")
     assert len(found.items) == 2

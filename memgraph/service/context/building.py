@@ -15,6 +15,7 @@ from memgraph.model.context import (
     BlockFormat,
     ContextPackage,
     ContextRequest,
+    PackedItem,
     Shares,
     Task,
 )
@@ -47,6 +48,7 @@ def plan_of(
         format=_first(asked.format, profile.format, BlockFormat(settings.format)),
         max_items=asked.max_items,
         mark=mark,
+        query=asked.query,
     )
 
 
@@ -123,7 +125,7 @@ def _receipt(
     context: Assembled,
     recalled: Mapping[str, RecallItem],
 ) -> Receipt:
-    """Names exactly what is in the package; what was not recalled scores 0."""
+    """Names exactly what is in the package, and why; what was not recalled scores 0."""
     for_whom = {
         "purpose": PURPOSE,
         "context_package_id": package.context_package_id,
@@ -133,6 +135,8 @@ def _receipt(
         "budget_tokens": package.budget_tokens,
         "counter": package.counter,
         "sha256": hashlib.sha256(package.text.encode()).hexdigest(),
+        # By number alone: ids would tell a reader of the receipt what its items do not.
+        "left_out": dict(sorted(context.left_out_reasons.items())) or None,
     }
     request = asked.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
     return Receipt(
@@ -140,15 +144,16 @@ def _receipt(
         at=package.at,
         query=asked.query,
         asked=request | {name: value for name, value in for_whom.items() if value is not None},
-        items=tuple(_receipt_item(each.memory_id, recalled) for each in context.items),
+        items=tuple(_receipt_item(each, recalled) for each in context.items),
     )
 
 
-def _receipt_item(memory_id: str, recalled: Mapping[str, RecallItem]) -> ReceiptItem:
-    item = recalled.get(memory_id)
+def _receipt_item(packed: PackedItem, recalled: Mapping[str, RecallItem]) -> ReceiptItem:
+    reasons = (*packed.reasons, *(("shortened",) if packed.shortened else ()))
+    item = recalled.get(packed.memory_id)
     if item is None:
-        return ReceiptItem(memory_id, 0.0)
-    return ReceiptItem(memory_id, item.score, item.legs, item.modifiers)
+        return ReceiptItem(packed.memory_id, 0.0, reasons=reasons)
+    return ReceiptItem(packed.memory_id, item.score, item.legs, item.modifiers, reasons)
 
 
 def _first(*values: Any) -> Any:

@@ -1,0 +1,142 @@
+"""Candidates of a context: which of them say something of their own, and their order in a tier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memgraph.model.context import Tier
+from memgraph.model.enums import MemoryKind
+from memgraph.model.values import Memory
+from memgraph.policy.echo import normal_form
+from memgraph.policy.ranking import reciprocal_rank_fusion
+
+# Marks and labels around a question are no more than this beside it.
+_MARKS_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory that may come into a context.
+
+    Attributes:
+        citation: where it came from, in one line; shown: the same as its line has it.
+        confidence: 0..1, after decay.
+        recalled: its rank, from 1, among what was recalled; None: it was not.
+        beside: the id of the memory whose open contradiction brought it; None: it came by itself.
+        against: ids of what it contradicts, unresolved.
+    """
+
+    memory: Memory
+    tier: Tier
+    citation: str
+    shown: str
+    confidence: float
+    recalled: int | None = None
+    beside: str | None = None
+    against: tuple[str, ...] = ()
+
+    @property
+    def at(self) -> int:
+        """When it happened, else when it was stored."""
+        known = self.memory.event_time
+        return self.memory.created_at if known is None else known
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """``kept`` say something; ``repeated`` say it again; ``asked`` say what was asked."""
+
+    kept: tuple[Candidate, ...]
+    repeated: tuple[Candidate, ...]
+    asked: tuple[Candidate, ...]
+
+
+def distinct(given: Iterable[Candidate], query: str) -> Distinct:
+    """Of equal texts one: a fact before a turn, then the one nearest to the task, then the best
+    recalled, with the best rank of them all. What says the query itself, in the normal form of
+    `memgraph.policy.echo`, tells nothing.
+    """
+    places = {tier: place for place, tier in enumerate(Tier)}
+    form = normal_form(query)
+    kept: dict[str, Candidate] = {}
+    repeated: list[Candidate] = []
+    asked: list[Candidate] = []
+    for each in sorted(
+        given,
+        key=lambda one: (
+            one.memory.kind is MemoryKind.EPISODE,
+            places[one.tier],
+            *_by_recall(one),
+        ),
+    ):
+        same = kept.get(each.memory.content_hash)
+        if _says(each.memory.content, query, form):
+            asked.append(each)
+        elif same is None:
+            kept[each.memory.content_hash] = each
+        else:
+            repeated.append(each)
+            kept[each.memory.content_hash] = min(
+                same, replace(same, recalled=each.recalled), key=_by_recall
+            )
+    return Distinct(tuple(kept.values()), tuple(repeated), tuple(asked))
+
+
+def ranked(
+    of_tier: Sequence[Candidate], tier: Tier, head_tail: int
+) -> list[tuple[Candidate, tuple[str, ...]]]:
+    """The candidates of one tier, best first, each with the reasons why it is considered.
+
+    Of a task its first and last items; then the others by the reciprocal ranks of relevance and
+    importance.
+    """
+    ends = _ends(of_tier, head_tail) if tier is Tier.TASK else {}
+    by_id = {each.memory.memory_id: each for each in of_tier}
+    relevant = sorted(
+        (each for each in by_id.values() if each.recalled is not None), key=_by_recall
+    )
+    important = sorted(by_id.values(), key=_by_importance)
+    legs = {
+        "importance": [each.memory.memory_id for each in important],
+        "relevance": [each.memory.memory_id for each in relevant],
+    }
+    order = dict.fromkeys([*ends, *(each.id for each in reciprocal_rank_fusion(legs))])
+    return [
+        (by_id[one], (*ends.get(one, ()), *_reasons(by_id[one])) or ("importance",))
+        for one in order
+    ]
+
+
+def by_time(each: Candidate) -> tuple[int, str]:
+    """Sorts the oldest first."""
+    return each.at, each.memory.memory_id
+
+
+def _says(text: str, query: str, form: str) -> bool:
+    near = bool(form) and len(text) <= 2 * len(query) + _MARKS_CHARS
+    return near and normal_form(text) == form
+
+
+def _ends(of_tier: Sequence[Candidate], count: int) -> Mapping[str, tuple[str, ...]]:
+    """The first and last items by id, those at the very ends first; and which each is."""
+    in_time = [one.memory.memory_id for one in sorted(of_tier, key=by_time)]
+    found: dict[str, tuple[str, ...]] = {}
+    for first, last in zip(in_time[:count], in_time[::-1], strict=False):
+        found[first] = (*found.get(first, ()), "head")
+        found[last] = (*found.get(last, ()), "tail")
+    return found
+
+
+def _by_recall(each: Candidate) -> tuple[bool, int, str]:
+    return each.recalled is None, each.recalled or 0, each.memory.memory_id
+
+
+def _by_importance(each: Candidate) -> tuple[int, int, str]:
+    return -each.memory.importance, -each.at, each.memory.memory_id
+
+
+def _reasons(each: Candidate) -> tuple[str, ...]:
+    if each.recalled is not None:
+        return (f"recall:{each.recalled}",)
+    return () if each.beside is None else (f"beside:{each.beside}",)
