@@ -1,4 +1,9 @@
-"""Contexts: items as agents hold them, what is asked for, and what is handed out for a prompt."""
+"""Contexts: items as agents hold them, what is asked for, and what is handed out for a prompt.
+
+Whoever makes one of these values gets pydantic's own ``ValidationError`` for a field that is wrong
+or unknown. ``memgraph.model.values.validated``, and every call that takes a mapping in its place,
+raises ``InvalidInput``.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +83,11 @@ class ContextItem(Value):
 
 
 class Shares(Value):
-    """How a token budget is divided; in proportion to one another, so they need not make 1."""
+    """How a token budget is divided; in proportion to one another, so they need not make 1.
+
+    Raises:
+        pydantic.ValidationError: none is above 0, or one is outside 0..1.
+    """
 
     task: Unit = 0.4
     project: Unit = 0.4
@@ -110,7 +119,11 @@ class Task(Value):
 
 
 class AgentProfile(Value):
-    """What an agent's requests have where they say nothing themselves; None: the settings."""
+    """What an agent's requests have where they say nothing themselves; None: the settings.
+
+    Raises:
+        pydantic.ValidationError: a field is wrong or unknown.
+    """
 
     name: Name
     agent_id: Name | None = None
@@ -157,7 +170,9 @@ class PackedItem(Value):
     """An item of a context and why it is there.
 
     Attributes:
-        text: what is rendered; ``shortened``: its middle was left out.
+        text: what is rendered.
+        shortened: parts of the text were left out, `` … `` in their place. It is no reason of its
+            own here; in a receipt it stands among the reasons.
         token_cost: of its rendered line.
         reasons: of ``head``, ``tail``, ``recall:<rank>``, ``importance``, ``beside:<memory id>``.
         citation: where it came from, in one line; of a file its whole path, of which the rendered
@@ -183,8 +198,9 @@ class PackedItem(Value):
 class LeftOut(Value):
     """A memory that was considered and is not in the context.
 
-    ``reason``: ``over_budget``, ``too_large`` (alone above the whole budget), ``max_items`` or
-    ``duplicate`` (the same text is in).
+    ``reason``: ``over_budget``, ``too_large`` (alone above the whole budget), ``max_items``,
+    ``duplicate`` (of the same text another one is considered: the fact rather than the turn) or
+    ``query`` (it says what was asked, and no more).
     """
 
     memory_id: str

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from memgraph import ContextAssembler, MemoryService, Sensitivity
 from memgraph.context.counting import Counters
@@ -24,6 +25,7 @@ from memgraph.model.context import (
     Task,
     Tier,
 )
+from memgraph.model.values import validated
 from memgraph.policy.budget import token_cost
 from memgraph.policy.scope import Viewer
 from memgraph.service.life.echoes import echo_filter
@@ -219,6 +221,79 @@ def test_wrong_requests_are_refused(service: MemoryService) -> None:
         assembler(service, profile=AgentProfile(name="p", clearance=Sensitivity.RESTRICTED))
     with pytest.raises(OrchestratorMissing):
         ContextAssembler(service, "nobody")
+
+
+@pytest.mark.parametrize("task", [5, [], True, {}, {"task_id": 5}, {"task_id": "t", "more": 1}])
+def test_what_is_no_task_is_refused(service: MemoryService, task: Any) -> None:
+    with pytest.raises(InvalidInput):
+        assembler(service).build_context(task)
+
+
+@pytest.mark.parametrize("request_", [5, "query", {"budget": 3}, {"shares": {"task": -1}}])
+def test_what_is_no_request_is_refused(service: MemoryService, request_: Any) -> None:
+    with pytest.raises(InvalidInput):
+        assembler(service).build_context(TASK, request_)
+    with pytest.raises(InvalidInput):
+        assembler(service).build_context(TASK, request_, max_items=3)
+
+
+def test_mappings_are_taken_for_what_they_say(service: MemoryService) -> None:
+    held = remember(service, "A thought", "task:t1")
+    building = assembler(service, profile={"name": "p", "format": "list"})
+    found = building.build_context({"task_id": "t1"}, {"budget_tokens": 300})
+    assert found.memory_ids == (held,)
+    assert (found.budget_tokens, found.format) == (300, BlockFormat.LIST)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"profile": 5}, {"profile": {"name": "p", "budget": 3}}, {"clearance": "None"}, {"actor": 5}],
+)
+def test_what_makes_no_assembler_is_refused(service: MemoryService, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        assembler(service, **wrong)
+
+
+def test_an_assembler_has_a_service_and_a_name(service: MemoryService) -> None:
+    for none in (None, "root", NAME):
+        with pytest.raises(InvalidInput):
+            ContextAssembler(none, NAME)  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(InvalidInput):
+        ContextAssembler(service, None)  # type: ignore[arg-type]  # what is tested
+
+
+def test_who_makes_a_value_hears_pydantic_and_who_hands_over_its_fields_hears_the_memory() -> None:
+    for kind, fields in (
+        (Shares, {"task": 0, "project": 0, "everywhere": 0}),
+        (AgentProfile, {"name": "p", "budget": 3}),
+    ):
+        with pytest.raises(ValidationError):
+            kind(**fields)
+        with pytest.raises(InvalidInput):
+            validated(kind, fields)
+
+
+def test_a_receipt_tells_why_what_is_in_it_and_how_many_were_left_out(
+    service: MemoryService,
+) -> None:
+    held = remember(service, "many words of the old days, " * 200, "task:t1")
+    remember(service, "The harbour closes at nine.")
+    remember(service, "When does the harbour close?")
+    for number in range(5):
+        remember(service, f"Number {number} of what else there is to say of it. " * 8)
+    query = "When does the harbour close?"
+    found = assembler(service).build_context("t1", query=query, budget_tokens=400)
+    viewer = Viewer(session_ids=frozenset({"t1"}))
+    kept = service.orchestrator(NAME, viewer=viewer).receipt(found.receipt_id)
+    for item, packed in zip(kept.items, found.items, strict=True):
+        assert item.memory_id == packed.memory_id
+        assert item.reasons == packed.reasons + (("shortened",) if packed.shortened else ())
+    [cut] = [each.reasons for each in kept.items if each.memory_id == held]
+    assert {"head", "tail", "shortened"} <= set(cut)
+    reasons = [each.reason for each in found.left_out]
+    assert kept.asked["left_out"] == {each: reasons.count(each) for each in set(reasons)}
+    assert kept.asked["left_out"]["query"] == 1
+    assert not any(each.memory_id in json.dumps(kept.asked) for each in found.left_out)
 
 
 _TWICE = """

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memgraph.context.counting import Counters
+from memgraph.errors import InvalidInput
 from memgraph.model.context import (
     AgentProfile,
     BlockFormat,
@@ -17,7 +18,7 @@ from memgraph.model.context import (
     Tier,
 )
 from memgraph.model.enums import Scope, Sensitivity
-from memgraph.model.values import validated
+from memgraph.model.values import ValueT, validated
 from memgraph.policy.endings import TASK_CLOSED
 from memgraph.policy.scope import Viewer, narrow
 from memgraph.service.context.building import built, plan_of
@@ -50,6 +51,7 @@ class ContextAssembler(Handle):
         actor: whom the journal names.
 
     Raises:
+        InvalidInput: the service, the profile or the clearance is none.
         OrchestratorMissing: there is no such orchestrator.
         AccessDenied: the profile's clearance is above ``clearance``.
     """
@@ -60,11 +62,13 @@ class ContextAssembler(Handle):
         name: str,
         *,
         clearance: Sensitivity = Sensitivity.INTERNAL,
-        profile: AgentProfile | None = None,
+        profile: AgentProfile | Mapping[str, Any] | None = None,
         confirmation_callback: ConfirmationCallback | None = None,
         actor: str = "orchestrator",
     ) -> None:
-        self.profile = profile or AgentProfile(name=actor)
+        if not callable(getattr(service, "orchestrator", None)):
+            raise InvalidInput("an assembler needs a MemoryService", field="service")
+        self.profile = _value(AgentProfile, {"name": actor} if profile is None else profile)
         granted = Viewer(clearance=clearance)
         # Who names no agent reads as the actor: what agents keep for themselves is not shown.
         agent_id = self.profile.agent_id or actor
@@ -78,17 +82,21 @@ class ContextAssembler(Handle):
             self._counters.at_hand(self.profile.model)
 
     def build_context(
-        self, task: Task | str | None, request: ContextRequest | None = None, **fields: Any
+        self,
+        task: Task | Mapping[str, Any] | str | None,
+        request: ContextRequest | Mapping[str, Any] | None = None,
+        **fields: Any,
     ) -> ContextPackage:
         """What a task needs to know, within a budget.
 
         The task's own items come first of all, its first and last before the others; then what of
-        its project and of what belongs to neither fits the query, or is most important. A text that
-        is too long for its place loses its middle.
+        its project and of what belongs to neither fits the query, or is most important. A text is
+        whole where its tier can have it, with what the others leave; else parts of it are left out,
+        and its item's ``shortened`` is True.
 
         Args:
-            task: what is worked on, or its id; None: only what belongs to no task.
-            request: what the context is to hold.
+            task: what is worked on, or its fields, or its id; None: only what belongs to no task.
+            request: what the context is to hold, or its fields.
             fields: fields of ``ContextRequest``, which win over those of ``request``.
 
         Returns:
@@ -96,11 +104,12 @@ class ContextAssembler(Handle):
             the marks of a block fit.
 
         Raises:
-            InvalidInput: a field is wrong.
+            InvalidInput: the task, the request or a field is wrong.
             StorageError: the database cannot be read.
         """
         asked = _asked(request, fields)
-        working = validated(Task, {"task_id": task}) if isinstance(task, str) else task
+        named = {"task_id": task} if isinstance(task, str) else task
+        working = None if named is None else _value(Task, named)
         with self._service.opened(self.name) as opened:
             settings = opened.settings.memory.context
             plan = plan_of(asked, self.profile, settings, new_mark(opened.ids))
@@ -210,8 +219,23 @@ def _in_other_words(package: ContextPackage) -> str:
     return "\n".join(each.text for each in package.items if each.shortened)
 
 
-def _asked(request: ContextRequest | None, fields: Mapping[str, Any]) -> ContextRequest:
-    if request is not None and not fields:
-        return request
-    given = {} if request is None else dict(request)
-    return validated(ContextRequest, {**given, **fields})
+def _asked(
+    request: ContextRequest | Mapping[str, Any] | None, fields: Mapping[str, Any]
+) -> ContextRequest:
+    given = _value(ContextRequest, {} if request is None else request)
+    return validated(ContextRequest, {**dict(given), **fields}) if fields else given
+
+
+def _value(kind: type[ValueT], given: object) -> ValueT:
+    """The value itself, or one of its fields.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, Mapping):
+        return validated(kind, dict(given))
+    raise InvalidInput(
+        f"a {kind.__name__} or its fields, not {type(given).__name__}", field=kind.__name__
+    )
