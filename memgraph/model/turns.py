@@ -39,7 +39,18 @@ class TurnWarning(Value):
     text: str
 
 
-class StepContext(Value):
+class Warned(Value):
+    """What a hook gives: with ``warnings`` of what it had to do without."""
+
+    warnings: tuple[TurnWarning, ...] = ()
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the warnings, in order."""
+        return tuple(each.code for each in self.warnings)
+
+
+class StepContext(Warned):
     """What a workflow step's prompt gets of the memory.
 
     Attributes:
@@ -54,13 +65,7 @@ class StepContext(Value):
     bulletin_warning: str | None = None
     context: ContextPackage | None = None
     prompt: str = ""
-    warnings: tuple[TurnWarning, ...] = ()
     receipt_id: str | None = None
-
-    @property
-    def codes(self) -> tuple[str, ...]:
-        """The codes of the warnings, in order."""
-        return tuple(each.code for each in self.warnings)
 
 
 class TurnContext(StepContext):
@@ -89,7 +94,7 @@ class Rejected(Value):
     code: str
 
 
-class Written(Value):
+class Written(Warned):
     """What became of outputs, turns or findings.
 
     Attributes:
@@ -104,7 +109,6 @@ class Written(Value):
     outcomes: tuple[Outcome, ...] = ()
     edges: tuple[Outcome, ...] = ()
     rejected: tuple[Rejected, ...] = ()
-    warnings: tuple[TurnWarning, ...] = ()
     acknowledged: bool = True
 
 
@@ -124,7 +128,7 @@ class EvidenceItem(Value):
     reasons: tuple[str, ...]
 
 
-class Evidence(Value):
+class Evidence(Warned):
     """What the memory knows of a question, bounded, with where every part comes from.
 
     Attributes:
@@ -150,7 +154,6 @@ class Evidence(Value):
     token_cost: int = 0
     receipt_id: str | None = None
     degraded: tuple[Degraded, ...] = ()
-    warnings: tuple[TurnWarning, ...] = ()
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
@@ -175,7 +178,7 @@ class Finding(Value):
     tags: Annotated[tuple[Name, ...], Field(max_length=MAX_REFERENCES)] = ()
 
 
-class TaskEnded(Value):
+class TaskEnded(Warned):
     """What became of a task.
 
     Attributes:
@@ -188,5 +191,4 @@ class TaskEnded(Value):
     promoted: dict[str, str] = Field(default_factory=dict)
     cleared: int = 0
     rejected: tuple[Rejected, ...] = ()
-    warnings: tuple[TurnWarning, ...] = ()
     acknowledged: bool = True

@@ -52,6 +52,11 @@ class Host:
         clearance: Sensitivity = Sensitivity.INTERNAL,
         profile: AgentProfile | None = None,
     ) -> None:
+        # It brings the whole service, which whoever has one has loaded.
+        from memgraph.service.memory_service import MemoryService
+
+        if not isinstance(service, MemoryService):
+            raise InvalidInput("service: a MemoryService", field="service")
         validated(Change, {"actor": actor})
         self.name = name
         self.actor = actor

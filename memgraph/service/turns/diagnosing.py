@@ -22,7 +22,7 @@ from memgraph.model.values import EdgeInput, Memory, MemoryInput, Name, Value, v
 from memgraph.policy.echo import MEMORY_ID
 from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.policy.workflow_candidates import DEFAULT_CONFIDENCE
-from memgraph.service.turns.places import Place, storable, unfit
+from memgraph.service.turns.places import Place, checked_text, several, storable, unfit
 from memgraph.service.turns.telling import warning_of
 from memgraph.service.turns.writing_back import WritingBack, scope_of, stored
 
@@ -63,7 +63,7 @@ class Diagnosing(WritingBack):
             budget_tokens: of ``text``, 0 to 10,000,000; None: ``memory.context.budget_tokens``.
 
         Raises:
-            InvalidInput: a bound out of its range, an id is empty or too long.
+            InvalidInput: a bound out of its range, an id is empty or too long, no list of ids.
         """
         until = self._until(deadline_ms)
         place = validated(
@@ -75,7 +75,9 @@ class Diagnosing(WritingBack):
                 "orchestrator": orchestrator,
             },
         )
-        asked = validated(_Ids, {"memory_ids": tuple(memory_ids)}).memory_ids
+        checked_text(question, "question")
+        ids = several(memory_ids, "memory_ids")
+        asked = validated(_Ids, {"memory_ids": tuple(ids)}).memory_ids
         _checked("max_nodes", max_nodes, 1, MAX_NODES)
         if budget_tokens is not None:
             _checked("budget_tokens", budget_tokens, 0, MAX_BUDGET_TOKENS)
@@ -95,7 +97,7 @@ class Diagnosing(WritingBack):
 
     def record_findings(
         self,
-        findings: Iterable[str | Finding | Mapping[str, Any]],
+        findings: str | Finding | Mapping[str, Any] | Iterable[str | Finding | Mapping[str, Any]],
         *,
         evidence: Evidence | None = None,
         workflow_run_id: str | None = None,
@@ -114,7 +116,7 @@ class Diagnosing(WritingBack):
         sensitivity.
 
         Args:
-            findings: 100 at most; a text, a ``Finding`` or its fields.
+            findings: 100 at most, or one alone; a text, a ``Finding`` or its fields.
 
         Raises:
             InvalidInput: a finding is none; an Identity, which only a person tells; the evidence is
@@ -132,7 +134,7 @@ class Diagnosing(WritingBack):
                 "orchestrator": orchestrator,
             },
         )
-        given = [_finding(each) for each in findings]
+        given = _findings(findings)
         if len(given) > MAX_FINDINGS:
             raise InvalidInput(f"findings: {MAX_FINDINGS} at most", field="findings")
         denied = self._denied(place, "record_findings", until)
@@ -197,10 +199,20 @@ def _checked(name: str, value: int, least: int, most: int) -> None:
         raise InvalidInput(f"{name}: {least:,} to {most:,}", field=name)
 
 
+def _findings(
+    given: str | Finding | Mapping[str, Any] | Iterable[str | Finding | Mapping[str, Any]],
+) -> list[Finding | str]:
+    if isinstance(given, str | Finding | Mapping):
+        return [_finding(given)]
+    return [_finding(each) for each in several(given, "findings")]
+
+
 def _finding(given: str | Finding | Mapping[str, Any]) -> Finding | str:
     """A finding; or why its text cannot be stored."""
     if isinstance(given, str):
         return unfit(given) or Finding(content=given.strip())
+    if not isinstance(given, Finding | Mapping):
+        raise InvalidInput("a finding: a text, a Finding or its fields", field="findings")
     found = given if isinstance(given, Finding) else validated(Finding, dict(given))
     if found.type is MemoryType.IDENTITY:
         raise InvalidInput("type: only a person tells who somebody is", field="type")

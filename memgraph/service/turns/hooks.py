@@ -41,7 +41,7 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
             the actor's: memories that bear its name, and those of no agent.
 
     Raises:
-        InvalidInput: a deadline out of its bounds, or no name for an actor.
+        InvalidInput: no service, a deadline out of its bounds, or no name for an actor.
         AccessDenied: the profile's clearance is above ``clearance``.
     """
 

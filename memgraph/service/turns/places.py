@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextRequest, Task
@@ -10,6 +11,8 @@ from memgraph.model.enums import CapturedBy, Scope, Sensitivity, SourceType
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.values import MAX_CONTENT_CHARS, Name, Source, Value
 from memgraph.policy.scope import Viewer
+
+T = TypeVar("T")
 
 _NOT_TEXT = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
@@ -57,14 +60,36 @@ class Place(Value):
         )
 
     def request(self, text: str, **fields: Any) -> ContextRequest:
-        """What a context is asked for: never an error for what the text holds."""
+        """What a context is asked for: never an error for what the text holds.
+
+        Raises:
+            InvalidInput: it is no text.
+        """
         return ContextRequest(
-            query=storable(text)[:MAX_QUERY_CHARS],
+            query=storable(checked_text(text, "prompt"))[:MAX_QUERY_CHARS],
             conversation_id=self.conversation_id,
             workflow_run_id=self.workflow_run_id,
             step_id=self.step_id,
             **fields,
         )
+
+
+def checked_text(given: str, name: str) -> str:
+    """Raises InvalidInput: it is no text."""
+    if not isinstance(given, str):
+        raise InvalidInput(f"{name}: a text", field=name)
+    return given
+
+
+def several(given: Iterable[T], name: str) -> list[T]:
+    """The parts of a list, and not the letters of a text or the fields of a value.
+
+    Raises:
+        InvalidInput: it is no list.
+    """
+    if isinstance(given, str | bytes | Mapping | Value) or not isinstance(given, Iterable):
+        raise InvalidInput(f"{name}: a list", field=name)
+    return list(given)
 
 
 def storable(text: str) -> str:

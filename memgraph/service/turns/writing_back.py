@@ -18,7 +18,7 @@ from memgraph.service.turns import step_notes
 from memgraph.service.turns.base import Host
 from memgraph.service.turns.capturing import PASSING
 from memgraph.service.turns.lanes import LaneError, TooLate
-from memgraph.service.turns.places import Place, unfit
+from memgraph.service.turns.places import Place, checked_text, several, unfit
 from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import once, refused, unacknowledged, warning_of
 from memgraph.storage import promotions
@@ -58,6 +58,7 @@ class WritingBack(Host):
         source ``workflow_output``, its run, step, conversation and place in the output.
 
         Args:
+            output: a text, a mapping, or a list of either; texts alone are read as its lines.
             tier: where it belongs; None: to the project where there is one, else to everybody.
                 ``task``: to the task, until it is promoted or the task ends.
             reasoning, tool_outputs: kept as the task's own items, by tool; of a step that is told
@@ -66,9 +67,11 @@ class WritingBack(Host):
 
         Raises:
             InvalidInput: an id is empty or too long; a tier, reasoning or tool outputs without the
-                id that they belong to; reasoning that is no text, outputs that are no mapping.
+                id that they belong to; reasoning that is no text, outputs that are no mapping; an
+                output that is neither text nor mapping nor list.
         """
         until = self._until(deadline_ms)
+        output = _readable(output)
         place = validated(
             Place,
             {
@@ -124,7 +127,7 @@ class WritingBack(Host):
                 where the role (``user``, ``human``) does not.
 
         Raises:
-            InvalidInput: a turn is none, or there are too many.
+            InvalidInput: no list of turns, a turn is none, or there are too many.
         """
         until = self._until(deadline_ms)
         place = validated(
@@ -135,7 +138,7 @@ class WritingBack(Host):
                 "orchestrator": orchestrator,
             },
         )
-        given = list(turns)
+        given = several(turns, "turns")
         if len(given) > MAX_TURNS:
             raise InvalidInput(f"turns: {MAX_TURNS:,} at most", field="turns")
         read = [_turn(each, place) for each in given]
@@ -179,13 +182,15 @@ class WritingBack(Host):
         given up. Done twice it changes nothing.
 
         Raises:
-            InvalidInput: something is to be promoted, and no project is named.
+            InvalidInput: something is to be promoted, and no project is named; ``promote`` is no
+                list of ids.
         """
         until = self._until(deadline_ms)
         place = validated(
             Place, {"task_id": task_id, "project_id": project_id, "orchestrator": orchestrator}
         )
-        wanted = tuple(dict.fromkeys(promote))
+        ids = several(promote, "promote")
+        wanted = tuple(dict.fromkeys(checked_text(each, "promote") for each in ids))
         if wanted and project_id is None:
             raise InvalidInput("project_id: where it is to be promoted", field="project_id")
         denied = self._denied(place, "end_task", until)
@@ -301,6 +306,15 @@ def scope_of(place: Place, given: Tier | str | None) -> dict[str, Any]:
     if scope_id is None and tier is not Tier.GLOBAL:
         raise InvalidInput(f"{tier}_id: the {tier} that it belongs to", field=f"{tier}_id")
     return {"scope": tier.scope, "scope_id": scope_id}
+
+
+def _readable(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
+    """An output as it is read. Raises InvalidInput: it is none."""
+    if not isinstance(output, str | Mapping | list | tuple):
+        raise InvalidInput("output: a text, a mapping or a list", field="output")
+    if isinstance(output, list | tuple) and all(isinstance(each, str) for each in output):
+        return "\n".join(output)
+    return output
 
 
 def _remembered(one: Candidate, place: Place, scope: Mapping[str, Any]) -> MemoryInput:

@@ -1,0 +1,123 @@
+"""What hooks are given: one thing is not taken for its letters, and what is none is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import MemoryHooks, MemoryService, Orchestrator
+from memgraph.errors import InvalidInput
+from memgraph.model.conversation import UserTurn
+from memgraph.model.turns import (
+    Evidence,
+    Finding,
+    StepContext,
+    TaskEnded,
+    TurnContext,
+    TurnWarning,
+    Warned,
+    Written,
+)
+
+NAME = "a"
+LONG_MS = 30_000
+STEP = {"workflow_run_id": "r", "step_id": "s"}
+TALK = {"conversation_id": "c"}
+
+
+@pytest.fixture
+def orc(tmp_path: Path) -> Iterator[Orchestrator]:
+    config = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
+    with MemoryService(tmp_path, config=config, environ={}) as made:
+        yield made.orchestrator(NAME, create=True)
+
+
+@pytest.fixture
+def hooks(orc: Orchestrator) -> Iterator[MemoryHooks]:
+    with MemoryHooks(orc._service, NAME, deadline_ms=LONG_MS) as made:
+        yield made
+
+
+def stored(orc: Orchestrator) -> Any:
+    return orc.stats()["memories"]
+
+
+WRONG: dict[str, Callable[[Any], Any]] = {
+    "findings: none": lambda one: one.record_findings(None),
+    "findings: bytes": lambda one: one.record_findings(b"The pump leaks."),
+    "findings: of numbers": lambda one: one.record_findings(["The pump leaks.", 5]),
+    "findings: of bytes": lambda one: one.record_findings([b"The pump leaks."]),
+    "promote: a text": lambda one: one.end_task("k", "abc", project_id="p"),
+    "promote: none": lambda one: one.end_task("k", None),
+    "promote: numbers": lambda one: one.end_task("k", [5], project_id="p"),
+    "turns: none": lambda one: one.on_transcript(None, **TALK),
+    "turns: a text": lambda one: one.on_transcript("hi", **TALK),
+    "turns: a mapping": lambda one: one.on_transcript({"content": "hi"}, **TALK),
+    "turns: one alone": lambda one: one.on_transcript(
+        UserTurn(content="hi", session_id="c", source_role="user"), **TALK
+    ),
+    "turns: of none": lambda one: one.on_transcript([{"content": "hi"}, None], **TALK),
+    "output: none": lambda one: one.on_step_output(None, **STEP),
+    "output: a number": lambda one: one.on_step_output(5, **STEP),
+    "output: bytes": lambda one: one.on_step_output(b"Decision: keep it", **STEP),
+    "output: a set": lambda one: one.on_step_output({"Decision: keep it"}, **STEP),
+    "content: none": lambda one: one.on_message(None, **TALK),
+    "prompt: none": lambda one: one.on_step(None, **STEP),
+    "question: none": lambda one: one.on_diagnostics(None),
+    "question: a number": lambda one: one.on_diagnostics(5),
+    "memory_ids: a text": lambda one: one.on_diagnostics("why?", memory_ids="fact_1"),
+    "memory_ids: none": lambda one: one.on_diagnostics("why?", memory_ids=None),
+}
+
+
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_what_is_none_of_them_is_refused_and_nothing_is_stored(
+    orc: Orchestrator, hooks: MemoryHooks, call: Callable[[Any], Any]
+) -> None:
+    before = stored(orc)
+    with pytest.raises(InvalidInput):
+        call(hooks)
+    assert hooks.close() == 0
+    assert stored(orc) == before
+
+
+@pytest.mark.parametrize("service", [None, "root", Path("root")])
+def test_hooks_are_made_of_a_service(service: Any) -> None:
+    with pytest.raises(InvalidInput, match="service"):
+        MemoryHooks(service, "z")
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["The pump leaks.", {"content": "The pump leaks."}, Finding(content="The pump leaks.")],
+    ids=["text", "mapping", "finding"],
+)
+def test_one_finding_is_one_memory(orc: Orchestrator, hooks: MemoryHooks, given: Any) -> None:
+    [found] = hooks.record_findings(given).memory_ids
+    assert orc.get(found).content == "The pump leaks."
+
+
+def test_a_list_of_texts_is_read_as_its_lines(orc: Orchestrator, hooks: MemoryHooks) -> None:
+    lines = ["Decision: keep it", "- [ ] tell the pilot", "That is all."]
+    listed = hooks.on_step_output(lines, **STEP).memory_ids
+    assert [orc.get(each).content for each in listed] == ["keep it", "tell the pilot"]
+    assert hooks.on_step_output("\n".join(lines), **STEP).memory_ids == listed
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        StepContext,
+        TurnContext,
+        Written,
+        lambda **fields: Evidence(question="why?", **fields),
+        lambda **fields: TaskEnded(task_id="t", **fields),
+    ],
+)
+def test_all_that_hooks_give_has_codes(given: Callable[..., Warned]) -> None:
+    told = [TurnWarning(code=code, text="x") for code in ("memory.slow", "bulletin.stale")]
+    assert given(warnings=told).codes == ("memory.slow", "bulletin.stale")
+    assert given().codes == ()
