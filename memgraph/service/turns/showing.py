@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from memgraph.model.context import ContextPackage, ContextRequest, Task
 from memgraph.model.receipts import Receipt
 from memgraph.model.turns import TurnWarning
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.service.turns.lanes import Lane, LaneError, Ticket
+from memgraph.service.turns.lanes import Lane, LaneError, Ticket, wait_for_all
 from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import Conditions, warning_of
 
@@ -55,6 +56,12 @@ class Pending:
     wanted: Wanted
     bulletin: Ticket[Issued] | LaneError
     context: Ticket[ContextPackage] | LaneError
+
+    @property
+    def futures(self) -> list[Future[Any]]:
+        """Of what the lanes took."""
+        asked = (self.bulletin, self.context)
+        return [each.future for each in asked if not isinstance(each, LaneError)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +125,13 @@ class Showing:
             _begun(self._contexts, lambda: self._build(wanted.task, wanted.request)),
         )
 
-    def finish(self, pending: Pending, until: float) -> Shown:
-        """What there is when both are there, or at ``until``, of ``time.monotonic``."""
+    def finish(self, pending: Pending, until: float, beside: Sequence[Future[Any]] = ()) -> Shown:
+        """What there is when both are there, or at ``until``, of ``time.monotonic``.
+
+        Args:
+            beside: what is waited for with them.
+        """
+        wait_for_all((*pending.futures, *beside), until)
         context, unbuilt = self._context(pending, until)
         bulletin, warnings = self._bulletin(pending, until)
         receipt_id = None
