@@ -26,9 +26,10 @@ PREPARE_MS = 30_000
 class MemoryHooks(Diagnosing, WritingBack, Host):
     """The memory of one orchestrator, as its turns use it. Thread-safe.
 
-    Every hook returns within ``deadline_ms``, whatever the memory does: what it could not give is
-    told in ``warnings``. What a hook writes and could not finish in time is finished in the
-    background, in order. Use it as a context manager, or call ``close``.
+    No hook waits for anything of the memory beyond ``deadline_ms``; the scheduling of threads comes
+    on top, which takes long on a saturated machine. What the memory could not give in time is told
+    in ``warnings``. What a hook writes and could not finish in time is finished in the background,
+    in order. Use it as a context manager, or call ``close``.
 
     Args:
         service: not closed with the hooks.
