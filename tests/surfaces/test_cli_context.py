@@ -58,6 +58,13 @@ def test_other_agents_own_memories_stay_out_of_an_agents_prompt(cli: CommandLine
     assert given() == {shared, own, other}
 
 
+def test_where_only_the_question_itself_is_known_nothing_is(cli: CommandLine) -> None:
+    cli.remember("Where is the oven?")
+    ran = cli("context", "orc-1", "where is the oven")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("empty[nothing_known]: ")
+
+
 def test_an_empty_context_says_why(cli: CommandLine) -> None:
     ran = cli("context", "orc-1", "oven")
     assert (ran.code, ran.out) == (0, "")

@@ -14,7 +14,7 @@ from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
-    from memgraph.model.context import ContextPackage
+    from memgraph.model.context import ContextPackage, LeftOut
 
 MAX_STDIN_CHARS = 2_000_001
 TEXT_CHARS = 60
@@ -117,13 +117,18 @@ def context(
 def _why_empty(package: ContextPackage) -> Empty | None:
     if package.items:
         return None
-    return Empty.BUDGET if package.left_out_count else Empty.NOTHING_KNOWN
+    return Empty.BUDGET if _lacking_room(package) else Empty.NOTHING_KNOWN
+
+
+def _lacking_room(package: ContextPackage) -> list[LeftOut]:
+    """What only lacked room; what says no more than the message would not be in it anyway."""
+    return [each for each in package.left_out if each.reason != "query"]
 
 
 def _told(empty: Empty, package: ContextPackage) -> str:
     if empty is Empty.NOTHING_KNOWN:
         return "nothing is known that it may hold"
-    least = min(each.token_cost for each in package.left_out)
+    least = min(each.token_cost for each in _lacking_room(package))
     return (
         f"a budget of {package.budget_tokens} tokens is too small for one memory: of"
         f" {package.left_out_count} that were considered one takes {least} beside the block's marks"

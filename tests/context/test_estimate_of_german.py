@@ -1,0 +1,56 @@
+"""How far the estimate is off where words are long: figures that docs/guides/context.md tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from memgraph.context.blocks import render
+from memgraph.context.counting import Counters, Estimate
+from memgraph.model.context import BlockFormat, BlockLine
+from memgraph.model.enums import MemoryKind
+
+# Short notes with the compounds of an office, where English would have several words.
+NOTES = (
+    "Rückgabefrist verlängern",
+    "Sägeblätter bestellen, Größe 190 Millimeter",
+    "Kundenschlüssel liegt im Tresor der Geschäftsstelle",
+    "Überweisungsträger künftig gegenprüfen",
+    "Werkstattschlüssel hängt neben der Kellertür",
+    "Umsatzsteuervoranmeldung bis zum zehnten einreichen",
+    "Bohrmaschine defekt, Gewährleistungsanspruch prüfen",
+    "Mitgliedsbeitragsrückerstattung veranlassen",
+    "Geänderte Öffnungszeiten aushängen",
+    "Haftpflichtversicherungsnachweis anfordern",
+)
+# (below, above) the tokens of the model, as parts of them, over the three formats.
+FIGURES = {"gpt-4o": (0.09, 0.10), "gpt-4": (0.29, 0.04)}
+
+
+def block(form: BlockFormat) -> str:
+    lines = [
+        BlockLine(
+            memory_id=f"fact_01M81BD3JCX54HSK91NN3BJH{number:02d}",
+            kind=MemoryKind.FACT,
+            text=text,
+            at=1_779_000_000_000,
+            citation="manual",
+            confidence=0.9,
+        )
+        for number, text in enumerate(NOTES)
+    ]
+    return render(lines, form, mark="0123456789abcdef")
+
+
+@pytest.mark.parametrize("model", FIGURES)
+def test_the_estimate_of_german_notes_is_as_far_off_as_the_guide_says(model: str) -> None:
+    counters = Counters()
+    assert counters.wait(model)
+    counter, _ = counters.at_hand(model)
+    texts = {form: block(form) for form in BlockFormat}
+    off = {
+        form.value: Estimate().count(text) / counter.count(text) - 1.0
+        for form, text in texts.items()
+    }
+    below, above = FIGURES[model]
+    assert min(off.values()) == pytest.approx(-below, abs=0.005)
+    assert max(off.values()) == pytest.approx(above, abs=0.005)
