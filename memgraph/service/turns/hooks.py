@@ -129,8 +129,7 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         capture = self._capture(turn) if reason is None else refused(reason)
         asked = place.request(content, exclude_session_id=conversation_id)
         pending = self._showing.begin(self._wanted(place, _over(request, asked), "on_message"))
-        stored = () if isinstance(capture, TurnWarning) else (capture.stored,)
-        shown = self._showing.finish(pending, until, stored)
+        shown = self._showing.finish(pending, until)
         outcome, told = self._captured(capture, until)
         return TurnContext(
             **shown.fields,

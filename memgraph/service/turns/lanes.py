@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import CancelledError, Future, wait
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
 from typing import Any, ClassVar, Generic, TypeVar
 
 T = TypeVar("T")
@@ -93,16 +93,6 @@ def handed_over(error: BaseException) -> Exception:
     return WorkEnded(f"a part of the memory failed: {type(error).__name__}")
 
 
-def wait_for_all(futures: Iterable[Future[Any]], until: float) -> None:
-    """Wait once for several: whoever waits for one after the other has to wake up for each, and on
-    a busy machine waits for the interpreter each time.
-
-    Args:
-        until: when to stop waiting, of ``time.monotonic``.
-    """
-    wait(list(futures), max(until - time.monotonic(), 0.0))
-
-
 class Ticket(Generic[T]):
     """Work that was handed to a lane."""
 
@@ -115,11 +105,6 @@ class Ticket(Generic[T]):
         self._future: Future[T] = Future()
         # Nobody waits for it any more; read by the lane, which counts such threads as lost.
         self.abandoned = False
-
-    @property
-    def future(self) -> Future[T]:
-        """To wait for it with others; only ``result`` gives the work up."""
-        return self._future
 
     def result(self, until: float) -> T:
         """What came of the work.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from memgraph.model.context import ContextPackage, ContextRequest, Task
 from memgraph.model.receipts import Receipt
 from memgraph.model.turns import TurnWarning
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.service.turns.lanes import Lane, LaneError, Ticket, wait_for_all
+from memgraph.service.turns.lanes import Lane, LaneError, Ticket
 from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import Conditions, warning_of
 
@@ -56,12 +55,6 @@ class Pending:
     wanted: Wanted
     bulletin: Ticket[Issued] | LaneError
     context: Ticket[ContextPackage] | LaneError
-
-    @property
-    def futures(self) -> list[Future[Any]]:
-        """Of what the lanes took."""
-        asked = (self.bulletin, self.context)
-        return [each.future for each in asked if not isinstance(each, LaneError)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +118,8 @@ class Showing:
             _begun(self._contexts, lambda: self._build(wanted.task, wanted.request)),
         )
 
-    def finish(self, pending: Pending, until: float, beside: Sequence[Future[Any]] = ()) -> Shown:
-        """What there is when both are there, or at ``until``, of ``time.monotonic``.
-
-        Args:
-            beside: what is waited for with them.
-        """
-        wait_for_all((*pending.futures, *beside), until)
+    def finish(self, pending: Pending, until: float) -> Shown:
+        """What there is when both are there, or at ``until``, of ``time.monotonic``."""
         context, unbuilt = self._context(pending, until)
         bulletin, warnings = self._bulletin(pending, until)
         receipt_id = None

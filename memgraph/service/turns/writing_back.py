@@ -16,8 +16,8 @@ from memgraph.policy.workflow_candidates import Candidate
 from memgraph.policy.workflow_output import parse
 from memgraph.service.turns import step_notes
 from memgraph.service.turns.base import Host
-from memgraph.service.turns.capturing import PASSING, Capture
-from memgraph.service.turns.lanes import LaneError, TooLate, wait_for_all
+from memgraph.service.turns.capturing import PASSING
+from memgraph.service.turns.lanes import LaneError, TooLate
 from memgraph.service.turns.places import Place, checked_text, several, unfit
 from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import once, refused, unacknowledged, warning_of
@@ -148,7 +148,6 @@ class WritingBack(Host):
         captures = [
             refused(each) if isinstance(each, str) else self._capture(each) for each in read
         ]
-        wait_for_all((each.stored for each in captures if isinstance(each, Capture)), until)
         outcomes: list[Outcome] = []
         warnings: list[TurnWarning] = []
         rejected: list[Rejected] = []

@@ -5,21 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import partial
 
 import pytest
 
 from memgraph.service.turns import lanes
-from memgraph.service.turns.lanes import (
-    Gate,
-    Lane,
-    LaneClosed,
-    LaneFull,
-    Ticket,
-    TooLate,
-    wait_for_all,
-)
+from memgraph.service.turns.lanes import Gate, Lane, LaneClosed, LaneFull, Ticket, TooLate
 
 PATIENCE_S = 10.0
 
@@ -164,38 +155,3 @@ def test_a_ticket_that_is_done_in_time_is_not_late() -> None:
     ticket.run()
     assert ticket.result(time.monotonic() - 1.0) == 5
     assert not ticket.abandoned
-
-
-def test_several_are_waited_for_together_whatever_becomes_of_them() -> None:
-    lane, hang = Lane("t", threads=2, waiting=5), threading.Event()
-    begun = threading.Event()
-    first, held = lane.submit(lambda: "first"), lane.submit(lambda: begun.set() or hang.wait())
-    broken: Future[str] = Future()
-    broken.set_exception(ValueError("boom"))
-    wait_for_all((first.future, broken), soon())
-    assert first.future.done()
-    assert begun.wait(PATIENCE_S)
-    wait_for_all((first.future, held.future, broken), soon(0.02))
-    assert not held.future.done()
-    # Waiting gives nothing up; asking for what is not there does.
-    assert not held.abandoned
-    hang.set()
-    wait_for_all((held.future,), soon())
-    assert held.result(time.monotonic())
-    wait_for_all((), soon())
-    lane.close(PATIENCE_S)
-
-
-def test_what_a_closed_lane_drops_ends_a_wait_for_several() -> None:
-    lane, hang = Lane("t", threads=1, waiting=5), threading.Event()
-    lane.submit(hang.wait)
-    dropped = lane.submit(lambda: "never")
-    closing = threading.Thread(target=lane.close, args=(0.0,))
-    closing.start()
-    until = soon()
-    wait_for_all((dropped.future,), until)
-    assert time.monotonic() < until
-    with pytest.raises(LaneClosed):
-        dropped.result(until)
-    hang.set()
-    closing.join(PATIENCE_S)

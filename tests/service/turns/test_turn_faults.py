@@ -12,12 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import pytest
 from turn_workers import CONVERSATION, ORC, SETTINGS, start
 
 from memgraph import MemoryHooks, MemoryKind, MemoryService
@@ -345,25 +344,3 @@ def test_each_conversation_keeps_its_order(tmp_path: Path) -> None:
         for channel in range(threads):
             mine = [each.content for each in found if each.session_id == f"c-{channel}"]
             assert mine == [str(number) for number in range(10)]
-
-
-def test_a_message_its_bulletin_and_its_context_are_waited_for_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[bool] = []
-    asked = Future.result
-
-    def result(future: Future[object], timeout: float | None = None) -> object:
-        if threading.current_thread() is threading.main_thread():
-            waits.append(not future.done() and timeout != 0.0)
-        return asked(future, timeout)
-
-    with serving(tmp_path) as service, MemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
-        hooks.prepare()
-        monkeypatch.setattr(Future, "result", result)
-        turn = in_time(hooks, "Is there anything?")
-        said = [{"content": text} for text in "abc"]
-        hooks.on_transcript(said, conversation_id=CONVERSATION)
-        monkeypatch.undo()
-    assert turn.acknowledged
-    assert waits == [False] * 6
