@@ -20,6 +20,8 @@ _LABEL = re.compile(
 _EMPHASISED = re.compile(r"^(?:\*\*|__)(.{1,60}?):?(?:\*\*|__):?$")
 _FENCE = re.compile(r"^(`{3,}|~{3,})\s*([\w+-]*)")
 TAB = 4
+# What stands before the text of a box that is ticked.
+TICKED = "Done: "
 
 ReadJson = Callable[[str, str], None]
 """Takes a block that says it is JSON, and the locator of its lines."""
@@ -137,7 +139,7 @@ class LineReader:
         if box[1] == " ":
             self._begin(text, MemoryType.TODO, indent)
         else:
-            self._begin(f"Done: {text}", MemoryType.EVENT, indent)
+            self._begin(f"{TICKED}{text}", MemoryType.EVENT, indent)
         return True
 
     def _labelled(self, said: str, indent: int, *, listed: bool) -> bool:

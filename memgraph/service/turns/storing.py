@@ -6,13 +6,14 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from memgraph.model.receipts import Receipt
-from memgraph.model.values import EdgeInput, MemoryInput
+from memgraph.model.values import EdgeInput, Memory, MemoryInput, StoredSource
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.handle import Handle
 from memgraph.service.joining import Written
 from memgraph.service.provenance import with_canonical_source
 from memgraph.storage.embeddings import embedded_text
-from memgraph.storage.graph_queries import visible_memories
+from memgraph.storage.graph_queries import sources_of, visible_memories
+from memgraph.storage.memories import same_content
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +79,15 @@ class StoringHandle(Handle):
         """Those of ``ids`` that are there, as far as this handle may see."""
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
             return frozenset(visible_memories(connection, ids, self._view))
+
+    def saying(self, hashes: Collection[str]) -> list[tuple[Memory, StoredSource]]:
+        """The active memories of these texts, by their hashes, that this handle sees."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            now = opened.clock.now_ms()
+            rows = same_content(connection, list(hashes), self._view, at=now)
+            found = visible_memories(connection, [each.memory_id for each in rows], self._view)
+            sources = {each.source_id: each for each in sources_of(connection, found.values())}
+        return [(each, sources[each.source_id]) for each in found.values()]
 
     def keep(self, receipt: Receipt) -> None:
         """Keep a receipt, to be written with others."""

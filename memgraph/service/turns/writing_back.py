@@ -21,6 +21,7 @@ from memgraph.service.turns.lanes import LaneError, TooLate
 from memgraph.service.turns.places import Place, checked_text, several, unfit
 from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import once, refused, unacknowledged, warning_of
+from memgraph.service.turns.ticking import ticked
 from memgraph.storage import promotions
 
 T = TypeVar("T")
@@ -55,7 +56,8 @@ class WritingBack(Host):
         """Remember what a step decided, plans and states; see ``memgraph.policy.workflow_output``.
 
         What is there already in the same place is a duplicate. A statement is a memory with the
-        source ``workflow_output``, its run, step, conversation and place in the output.
+        source ``workflow_output``, its run, step, conversation and place in the output. A ticked
+        box (``- [x] …``) supersedes the todo of that text that a step left in the same place.
 
         Args:
             output: a text, a mapping, or a list of either; texts alone are read as its lines.
@@ -99,7 +101,7 @@ class WritingBack(Host):
             given = [_remembered(each, place, scope) for each in parsed.candidates]
             links = [link for each in parsed.candidates for link in _links(each)]
             refused = [Rejected(locator=each.locator, code=each.code) for each in parsed.rejections]
-            written = stored(handle, given, links)
+            written = stored(handle, given, [*links, *ticked(handle, given)])
             unkept: tuple[Rejected, ...] = ()
             if notes:
                 store = self._assembler.task_store(place.task_id or "")

@@ -1,0 +1,66 @@
+"""Boxes that a step ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from working import working
+
+from memgraph import MemoryHooks, MemoryService, Orchestrator, Viewer
+from memgraph.model.enums import MemoryStatus as Status
+
+NAME = "o"
+LONG_MS = 30_000
+PLAN = {"workflow_run_id": "r", "step_id": "plan"}
+WORK = {"workflow_run_id": "r", "step_id": "work"}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[MemoryService]:
+    with working(tmp_path) as made:
+        made.orchestrator(NAME, create=True)
+        yield made
+
+
+@pytest.fixture
+def orc(service: MemoryService) -> Orchestrator:
+    return service.orchestrator(NAME, viewer=Viewer(project_ids=frozenset({"p"})))
+
+
+@pytest.fixture
+def hooks(service: MemoryService) -> Iterator[MemoryHooks]:
+    with MemoryHooks(service, NAME, deadline_ms=LONG_MS) as made:
+        yield made
+
+
+def test_what_a_step_ticks_is_open_no_longer(orc: Orchestrator, hooks: MemoryHooks) -> None:
+    opened = hooks.on_step_output("- [ ] Tell the pilot\n- [ ] Buy rope", **PLAN).memory_ids
+    written = hooks.on_step_output("- [x]  Tell the  pilot", **WORK)
+    [event] = written.memory_ids
+    assert orc.get(event).content == "Done: Tell the pilot"
+    assert [each.outcome for each in written.edges] == ["stored"]
+    assert [orc.get(each).status for each in opened] == [Status.SUPERSEDED, Status.ACTIVE]
+    text = hooks.on_step("What is left?", **WORK).bulletin
+    assert "Buy rope" in text
+    assert "- Tell the pilot" not in text
+    # Told again it changes nothing; opened anew and done anew it is done.
+    assert hooks.on_step_output("- [x] Tell the pilot", **WORK).edges == ()
+    [again] = hooks.on_step_output("- [ ] Tell the pilot", **PLAN).memory_ids
+    assert orc.get(again).status is Status.ACTIVE
+    hooks.on_step_output("- [x] Tell the pilot", **WORK)
+    assert orc.get(again).status is Status.SUPERSEDED
+
+
+def test_what_a_person_or_another_place_has_to_do_stays_open(
+    orc: Orchestrator, hooks: MemoryHooks
+) -> None:
+    of_a_person = orc.remember("Tell the pilot", type="Todo", importance=44)
+    decided = hooks.on_step_output("Decision: Buy rope", **PLAN).memory_ids
+    there = hooks.on_step_output("- [ ] Tell the pilot", **PLAN, project_id="p").memory_ids
+    written = hooks.on_step_output("- [x] Tell the pilot\n- [x] Buy rope", **WORK)
+    assert len(written.memory_ids) == 2
+    assert written.edges == ()
+    for each in (of_a_person, *decided, *there):
+        assert orc.get(each).status is Status.ACTIVE
