@@ -348,6 +348,20 @@ def test_a_model_whose_tokenizer_is_at_hand_counts_and_others_are_estimated(
     assert [each.code for each in other.degraded] == ["tokenizer.unknown"]
 
 
+@pytest.mark.parametrize("form", BlockFormat)
+def test_one_long_text_fills_the_budget_by_a_tokenizer(
+    service: MemoryService, form: BlockFormat
+) -> None:
+    remember(service, "Wörter über Wörter, and words; (more) of them! " * 100)
+    building = assembler(service, profile=AgentProfile(name="p", model="gpt-4o", format=form))
+    assert building.load_tokenizer() == "litellm:gpt-4o"
+    for budget in range(250, 300, 7):
+        found = building.build_context(None, budget_tokens=budget)
+        [item] = found.items
+        assert item.shortened
+        assert budget * 0.8 <= found.token_cost <= budget
+
+
 @pytest.mark.parametrize(
     ("model", "known"),
     [
