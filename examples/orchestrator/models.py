@@ -104,7 +104,7 @@ class LitellmModel:
         self._complete: Any = litellm.completion
         self._errors = (openai.OpenAIError, ValueError)
         self._name = name
-        self._rest: dict[str, Any] = {"api_base": api_base, "timeout": timeout_s, "num_retries": 0}
+        self._rest: dict[str, Any] = {"api_base": api_base, "timeout": timeout_s, "num_retries": 1}
 
     def ask(self, purpose: str, system: str, user: str) -> str:  # noqa: ARG002 - a script's affair
         told = [{"role": "system", "content": system}, {"role": "user", "content": user}]

@@ -45,7 +45,7 @@ def test_a_project_goes_with_a_task(cli: CommandLine) -> None:
     assert two.code == 2
 
 
-def test_other_agents_own_memories_stay_out_of_an_agents_prompt(cli: CommandLine) -> None:
+def test_agents_own_memories_stay_out_of_the_prompts_of_others(cli: CommandLine) -> None:
     shared = cli.remember("The oven is slow.")
     own = cli.remember("The oven hums.", "--agent-id", "ada")
     other = cli.remember("The oven smells.", "--agent-id", "ben")
@@ -55,7 +55,9 @@ def test_other_agents_own_memories_stay_out_of_an_agents_prompt(cli: CommandLine
         return {each["memory_id"] for each in items}
 
     assert given("--agent-id", "ada") == {shared, own}
-    assert given() == {shared, own, other}
+    assert given("--agent-id", "ben") == {shared, other}
+    # Where no agent is named, no agent's own memories are shown.
+    assert given() == {shared}
 
 
 def test_where_only_the_question_itself_is_known_nothing_is(cli: CommandLine) -> None:
