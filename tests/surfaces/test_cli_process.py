@@ -163,7 +163,7 @@ def test_completion_scripts_are_printed(root: Path, shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("memgraph rec", {"recall"}),
+        ("memgraph rec", {"recall", "receipt"}),
         ("memgraph embeddings ", {"status", "drain", "retry", "rebuild"}),
         ("memgraph remember orc-1 x --kind ", {"episode", "fact", "reflection"}),
         ("memgraph recall --exp", {"--explain"}),
