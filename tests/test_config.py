@@ -148,7 +148,8 @@ def test_variables_are_parsed_by_type(tmp_path: Path, key: str, text: str, value
 )
 def test_a_variable_of_the_wrong_type_is_named(tmp_path: Path, key: str, text: str) -> None:
     variable = "MEMGRAPH_" + key.upper().replace(".", "__")
-    refused(InvalidConfig, key, variable, tmp_path, environ={variable: text})
+    error = refused(InvalidConfig, key, variable, tmp_path, environ={variable: text})
+    assert error.code == "config.invalid"
 
 
 def test_variables_that_are_not_settings_are_left_alone(tmp_path: Path) -> None:
@@ -173,7 +174,8 @@ def test_variables_that_are_not_settings_are_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_an_unknown_variable_is_named(tmp_path: Path, variable: str, key: str) -> None:
-    refused(UnknownConfigKey, key, variable, tmp_path, environ={variable: "1"})
+    error = refused(UnknownConfigKey, key, variable, tmp_path, environ={variable: "1"})
+    assert error.code == "config.unknown_key"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from memgraph.model.context import Shares, Tier
 from memgraph.model.enums import EdgeType
 from memgraph.model.recall import RecallItem
 from memgraph.model.values import Memory, StoredSource
-from memgraph.policy.decay import days_idle, effective_confidence
+from memgraph.policy.decay import confidence_at
 from memgraph.retrieval.citation import citation, short_citation
 from memgraph.storage import graph_queries, recall_graph, tier_queries
 from memgraph.storage.narrowing import Narrowing
@@ -72,7 +72,7 @@ def gathered(
             _TIERS[memory.scope],
             citation(memory, source_of(memory)),
             short_citation(memory, source_of(memory)),
-            confidence.get(one) or _confidence(memory, narrowing.at, wanted.exponent),
+            confidence.get(one) or confidence_at(memory, narrowing.at, wanted.exponent),
             None if brought.get(one) else ranks.get(one),
             brought.get(one) or sides.get(one),
             against.get(one, ()),
@@ -121,8 +121,3 @@ def _sources(
     if lacking:
         known |= {each.source_id: each for each in graph_queries.sources_of(connection, lacking)}
     return lambda memory: known[memory.source_id]
-
-
-def _confidence(memory: Memory, at: int, exponent: float) -> float:
-    days = days_idle(at, memory.created_at, memory.last_accessed_at)
-    return effective_confidence(memory.confidence, memory.decay_rate, days, exponent)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.model.values import Memory
 
 DEFAULT_RATE = 0.1
 DEFAULT_EXPONENT = 1.0
@@ -21,6 +22,12 @@ def days_idle(now_ms: int, created_at_ms: int, last_accessed_at_ms: int | None) 
     """Days since the last access, or since creation when there was none; never negative."""
     since = created_at_ms if last_accessed_at_ms is None else last_accessed_at_ms
     return max(now_ms - since, 0) / MS_PER_DAY
+
+
+def confidence_at(memory: Memory, now_ms: int, exponent: float) -> float:
+    """The effective confidence of a memory at a time, see ``effective_confidence``."""
+    days = days_idle(now_ms, memory.created_at, memory.last_accessed_at)
+    return effective_confidence(memory.confidence, memory.decay_rate, days, exponent)
 
 
 def effective_confidence(

@@ -19,7 +19,7 @@ from memgraph.clock import Clock
 from memgraph.config import Settings
 from memgraph.errors import DatabaseCorrupt, ExtraMissing, JournalBroken, MemgraphError
 from memgraph.ids import IdSource
-from memgraph.log import open_log
+from memgraph.log import EventLog, open_log
 from memgraph.model.enums import MemoryKind
 from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
@@ -98,15 +98,7 @@ class Opened:
         # The last damage that a call met: opening a file does not read all of it.
         self.damage: DatabaseCorrupt | None = None
         self.worker = EmbeddingWorker(database, embedding, clock)
-        chosen = settings.memory.log
-        self.log = open_log(
-            paths.log_file,
-            clock,
-            level=chosen.level,
-            max_bytes=chosen.max_bytes,
-            keep_files=chosen.keep_files,
-            orchestrator=paths.name,
-        )
+        self.log = _log_of(paths, settings, clock)
         # Of the service: they outlive an orchestrator that is closed for being idle.
         self.subscribers = Subscribers() if subscribers is None else subscribers
         self.events = EventBus(database, clock, self.log, self.subscribers)
@@ -249,3 +241,15 @@ class Opened:
             if self._held_vectors is not None:
                 self._held_vectors.close()
             self.database.close()
+
+
+def _log_of(paths: OrchestratorPaths, settings: Settings, clock: Clock) -> EventLog:
+    chosen = settings.memory.log
+    return open_log(
+        paths.log_file,
+        clock,
+        level=chosen.level,
+        max_bytes=chosen.max_bytes,
+        keep_files=chosen.keep_files,
+        orchestrator=paths.name,
+    )

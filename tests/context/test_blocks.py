@@ -127,8 +127,11 @@ def _is_sign(character: str) -> bool:
     return not SIGNS.isdisjoint(unicodedata.normalize("NFKC", character)) or character == "\\"
 
 
-def read_markdown(block: str, number: int) -> None:
-    """As CommonMark has it: one heading, one list of so many items, nothing but text in them."""
+def read_markdown(block: str, number: int) -> int:
+    """As CommonMark has it: one heading, one list of so many items, nothing but text in them.
+
+    Gives how many items there are.
+    """
     tokens = MARKDOWN.parse(block)
     kinds = [token.type for token in tokens]
     expected = ["heading_open", "inline", "heading_close", BLOCKS[0]]
@@ -136,6 +139,7 @@ def read_markdown(block: str, number: int) -> None:
     demand(kinds == expected, "blocks")
     inner = {child.type for token in tokens for child in token.children or ()}
     demand(inner <= INLINE | {"s_open", "s_close"}, f"inline: {sorted(inner - INLINE)}")
+    return kinds.count("list_item_open")
 
 
 def batches(texts: Sequence[str]) -> list[list[str]]:
@@ -229,9 +233,11 @@ def test_every_hostile_text_as_an_insight_alone(texts: list[str]) -> None:
 def test_markdown_sees_a_heading_and_a_list(texts: list[str]) -> None:
     # Each of the longest takes CommonMark half a second.
     short = [each for each in texts if len(each) < LONGEST][::10]
+    read = 0
     for batch in batches(short):
         lines = [line(each) for each in batch]
-        read_markdown(render(lines, BlockFormat.SECTIONS, mark=MARK), len(batch))
+        read += read_markdown(render(lines, BlockFormat.SECTIONS, mark=MARK), len(batch))
+    assert read == len(short) > 1_000
 
 
 def test_the_readers_see_what_breaks_out(texts: list[str]) -> None:

@@ -13,7 +13,7 @@ from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.block_format import MARK_DIGITS
 from memgraph.policy.budget import select_within, token_cost
-from memgraph.policy.decay import days_idle, effective_confidence
+from memgraph.policy.decay import confidence_at
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.scope import Viewer
 from memgraph.retrieval.citation import short_citation
@@ -96,10 +96,8 @@ def _line(item: RecallItem) -> BlockLine:
 def _insight(opened: Opened, memory: Memory, at: int) -> BlockLine:
     with opened.database.read() as connection:
         [source] = sources_of(connection, [memory])
-    days = days_idle(at, memory.created_at, memory.last_accessed_at)
     exponent = opened.settings.memory.decay.exponent
-    confidence = effective_confidence(memory.confidence, memory.decay_rate, days, exponent)
-    return _of(memory, source, confidence)
+    return _of(memory, source, confidence_at(memory, at, exponent))
 
 
 def _of(memory: Memory, source: StoredSource, confidence: float) -> BlockLine:

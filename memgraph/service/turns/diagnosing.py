@@ -22,7 +22,7 @@ from memgraph.model.values import EdgeInput, Memory, MemoryInput, Name, Value, v
 from memgraph.policy.echo import MEMORY_ID
 from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.policy.workflow_candidates import DEFAULT_CONFIDENCE
-from memgraph.service.turns.places import Place, checked_text, several, storable, unfit
+from memgraph.service.turns.places import Place, checked_text, place_of, several, storable, unfit
 from memgraph.service.turns.telling import warning_of
 from memgraph.service.turns.writing_back import WritingBack, scope_of, stored
 
@@ -66,14 +66,11 @@ class Diagnosing(WritingBack):
             InvalidInput: a bound out of its range, an id is empty or too long, no list of ids.
         """
         until = self._until(deadline_ms)
-        place = validated(
-            Place,
-            {
-                "workflow_run_id": workflow_run_id,
-                "task_id": task_id,
-                "project_id": project_id,
-                "orchestrator": orchestrator,
-            },
+        place = place_of(
+            workflow_run_id=workflow_run_id,
+            task_id=task_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
         )
         checked_text(question, "question")
         ids = several(memory_ids, "memory_ids")
@@ -123,16 +120,13 @@ class Diagnosing(WritingBack):
                 of another project or task, or holds what another agent keeps for itself.
         """
         until = self._until(deadline_ms)
-        place = validated(
-            Place,
-            {
-                "workflow_run_id": workflow_run_id,
-                "step_id": step_id,
-                "conversation_id": conversation_id,
-                "task_id": task_id,
-                "project_id": project_id,
-                "orchestrator": orchestrator,
-            },
+        place = place_of(
+            workflow_run_id=workflow_run_id,
+            step_id=step_id,
+            conversation_id=conversation_id,
+            task_id=task_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
         )
         given = _findings(findings)
         if len(given) > MAX_FINDINGS:

@@ -22,7 +22,7 @@ from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.turns import Evidence, EvidenceItem
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.policy.budget import token_cost
-from memgraph.policy.decay import days_idle, effective_confidence
+from memgraph.policy.decay import confidence_at
 from memgraph.policy.scope import Viewer
 from memgraph.retrieval.citation import citation, short_citation
 from memgraph.service.context.injecting import new_mark
@@ -205,14 +205,11 @@ def _items(opened: Opened, found: _Found, now: int) -> list[EvidenceItem]:
 def _item(
     memory: Memory, source: StoredSource, reasons: Iterable[str], now: int, exponent: float
 ) -> EvidenceItem:
-    idle = days_idle(now, memory.created_at, memory.last_accessed_at)
     return EvidenceItem(
         memory=memory,
         source=source,
         citation=citation(memory, source),
-        effective_confidence=effective_confidence(
-            memory.confidence, memory.decay_rate, idle, exponent
-        ),
+        effective_confidence=confidence_at(memory, now, exponent),
         reasons=tuple(reasons),
     )
 

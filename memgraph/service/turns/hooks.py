@@ -15,7 +15,7 @@ from memgraph.model.values import validated
 from memgraph.service.turns.base import Host
 from memgraph.service.turns.diagnosing import Diagnosing
 from memgraph.service.turns.lanes import LaneError
-from memgraph.service.turns.places import Place, unfit
+from memgraph.service.turns.places import Place, place_of, unfit
 from memgraph.service.turns.showing import Wanted
 from memgraph.service.turns.telling import once, refused
 from memgraph.service.turns.writing_back import WritingBack
@@ -102,14 +102,11 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
             InvalidInput: an id is empty or too long, a deadline is out of its bounds.
         """
         until = self._until(deadline_ms)
-        place = validated(
-            Place,
-            {
-                "conversation_id": conversation_id,
-                "task_id": task_id,
-                "project_id": project_id,
-                "orchestrator": orchestrator,
-            },
+        place = place_of(
+            conversation_id=conversation_id,
+            task_id=task_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
         )
         given = {
             "session_id": conversation_id,
@@ -162,16 +159,13 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
             InvalidInput: as ``on_message``.
         """
         until = self._until(deadline_ms)
-        place = validated(
-            Place,
-            {
-                "workflow_run_id": workflow_run_id,
-                "step_id": step_id,
-                "conversation_id": conversation_id,
-                "task_id": task_id,
-                "project_id": project_id,
-                "orchestrator": orchestrator,
-            },
+        place = place_of(
+            workflow_run_id=workflow_run_id,
+            step_id=step_id,
+            conversation_id=conversation_id,
+            task_id=task_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
         )
         denied = self._denied(place, "on_step", until)
         if denied is not None:

@@ -9,7 +9,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextRequest, Task
 from memgraph.model.enums import CapturedBy, Scope, Sensitivity, SourceType
 from memgraph.model.recall import MAX_QUERY_CHARS
-from memgraph.model.values import MAX_CONTENT_CHARS, Name, Source, Value
+from memgraph.model.values import MAX_CONTENT_CHARS, Name, Source, Value, validated
 from memgraph.policy.scope import Viewer
 
 T = TypeVar("T")
@@ -72,6 +72,11 @@ class Place(Value):
             step_id=self.step_id,
             **fields,
         )
+
+
+def place_of(**ids: str | None) -> Place:
+    """The place with these ids. Raises InvalidInput: one is empty, too long or no text."""
+    return validated(Place, ids)
 
 
 def checked_text(given: str, name: str) -> str:

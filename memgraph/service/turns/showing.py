@@ -40,12 +40,12 @@ class Wanted:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The prompt's text stands there as a digest alone."""
+        """What was asked stands there as a digest alone."""
         ids = self.request.model_dump(
             include={"conversation_id", "workflow_run_id", "step_id"}, exclude_none=True
         )
         digest = hashlib.sha256(self.request.query.encode()).hexdigest()
-        return {**ids, "purpose": self.purpose, "sha256": digest}
+        return {**ids, "purpose": self.purpose, "query_sha256": digest}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,7 @@ class Shown:
     @property
     def prompt(self) -> str:
         """The bulletin and the context's block, ready to be put before a prompt."""
-        parts = (self.bulletin, "" if self.context is None else self.context.text)
-        return "\n".join(part for part in parts if part)
+        return _joined(self.bulletin, self.context)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -200,7 +199,8 @@ class Showing:
     ) -> tuple[str | None, tuple[TurnWarning, ...]]:
         """A receipt of what is shown; it is written beside the turn, in batches."""
         shown = {"change_seq": bulletin.change_seq, "memory_ids": list(bulletin.memory_ids)}
-        asked = {**wanted.asked, "bulletin": shown}
+        digest = hashlib.sha256(_joined(bulletin.text, context).encode()).hexdigest()
+        asked = {**wanted.asked, "bulletin": shown, "sha256": digest}
         if context is not None:
             asked["context"] = context.receipt_id
         receipt = Receipt(
@@ -227,6 +227,11 @@ class Showing:
             self._conditions.note("receipts", error)
         else:
             self._conditions.note("receipts", None)
+
+
+def _joined(bulletin: str, context: ContextPackage | None) -> str:
+    parts = (bulletin, "" if context is None else context.text)
+    return "\n".join(part for part in parts if part)
 
 
 def _begun(lane: Lane, work: Callable[[], Any]) -> Any:

@@ -18,7 +18,7 @@ from memgraph.service.turns import step_notes
 from memgraph.service.turns.base import Host
 from memgraph.service.turns.capturing import PASSING
 from memgraph.service.turns.lanes import LaneError, TooLate
-from memgraph.service.turns.places import Place, checked_text, several, unfit
+from memgraph.service.turns.places import Place, checked_text, place_of, several, unfit
 from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import once, refused, unacknowledged, warning_of
 from memgraph.service.turns.ticking import ticked
@@ -74,16 +74,13 @@ class WritingBack(Host):
         """
         until = self._until(deadline_ms)
         output = _readable(output)
-        place = validated(
-            Place,
-            {
-                "workflow_run_id": workflow_run_id,
-                "step_id": step_id,
-                "conversation_id": conversation_id,
-                "task_id": task_id,
-                "project_id": project_id,
-                "orchestrator": orchestrator,
-            },
+        place = place_of(
+            workflow_run_id=workflow_run_id,
+            step_id=step_id,
+            conversation_id=conversation_id,
+            task_id=task_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
         )
         scope = scope_of(place, tier)
         notes = step_notes.checked(place, reasoning, tool_outputs)
@@ -132,13 +129,10 @@ class WritingBack(Host):
             InvalidInput: no list of turns, a turn is none, or there are too many.
         """
         until = self._until(deadline_ms)
-        place = validated(
-            Place,
-            {
-                "conversation_id": conversation_id,
-                "project_id": project_id,
-                "orchestrator": orchestrator,
-            },
+        place = place_of(
+            conversation_id=conversation_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
         )
         given = several(turns, "turns")
         if len(given) > MAX_TURNS:
@@ -188,8 +182,10 @@ class WritingBack(Host):
                 list of ids.
         """
         until = self._until(deadline_ms)
-        place = validated(
-            Place, {"task_id": task_id, "project_id": project_id, "orchestrator": orchestrator}
+        place = place_of(
+            task_id=task_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
         )
         ids = several(promote, "promote")
         wanted = tuple(dict.fromkeys(checked_text(each, "promote") for each in ids))

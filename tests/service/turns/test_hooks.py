@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -142,6 +143,7 @@ def test_what_is_shown_is_in_receipts(tmp_path: Path) -> None:
         assert shown["bulletin"]["memory_ids"] == [known]
         assert shown["items"] == []
         assert shown["context"] == turn.context.receipt_id
+        assert shown["sha256"] == hashlib.sha256(turn.prompt.encode()).hexdigest()
         assert (shown["purpose"], shown["conversation_id"]) == ("on_message", "c")
         assert "When do we open?" not in json.dumps(shown)
         assert kept[turn.context.receipt_id]["items"] == list(turn.context.memory_ids)

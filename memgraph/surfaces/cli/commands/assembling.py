@@ -14,7 +14,8 @@ from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
-    from memgraph.model.context import ContextPackage, LeftOut
+    from memgraph.model.context import ContextPackage, LeftOut, Task
+    from memgraph.surfaces.cli.invocation import Invocation
 
 MAX_STDIN_CHARS = 2_000_001
 TEXT_CHARS = 60
@@ -66,7 +67,7 @@ def context(
 
     --project ID is here the project of the task.
     """
-    from memgraph.model.context import AgentProfile, ContextRequest, Task
+    from memgraph.model.context import AgentProfile, ContextRequest
     from memgraph.model.values import validated
     from memgraph.service.context.assembler import ContextAssembler
 
@@ -81,12 +82,7 @@ def context(
         },
     )
     given = invocation(context)
-    if len(given.project) > (task_id is not None):
-        raise typer.BadParameter("one --project ID goes with --task ID: it is the task's")
-    task = None
-    if task_id is not None:
-        project_id = given.project[0] if given.project else None
-        task = validated(Task, {"task_id": task_id, "project_id": project_id})
+    task = _task(given, task_id)
     actor = given.actor or "orchestrator"
     profile = validated(AgentProfile, {"name": actor, "agent_id": agent_id})
     with given.service() as service:
@@ -112,6 +108,19 @@ def context(
             note(f"degraded[{each.code}]: {each.text}")
 
     return Report({**as_json(package), "empty": empty}, show)
+
+
+def _task(given: Invocation, task_id: str | None) -> Task | None:
+    """The task with its project. Raises BadParameter: a project without a task, or several."""
+    from memgraph.model.context import Task
+    from memgraph.model.values import validated
+
+    if len(given.project) > (task_id is not None):
+        raise typer.BadParameter("one --project ID goes with --task ID: it is the task's")
+    if task_id is None:
+        return None
+    project_id = given.project[0] if given.project else None
+    return validated(Task, {"task_id": task_id, "project_id": project_id})
 
 
 def _why_empty(package: ContextPackage) -> Empty | None:
