@@ -22,7 +22,7 @@ test: lint types layers migrations unit adapters
 
 $(RUNTIME): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(PIP) --editable .
+	$(PIP) --editable '.[server,client]'
 	touch $(RUNTIME)
 
 $(STAMP): $(RUNTIME)

@@ -35,6 +35,16 @@
     ├── JournalBroken                journal.broken
     ├── JobFailed                    job.failed
     ├── ToolRefused                  tool.refused
+    ├── Unauthenticated              access.unauthenticated
+    ├── RequestRefused               request.refused
+    │   ├── RequestTooLarge          request.too_large
+    │   ├── RequestTimeout           request.timeout
+    │   ├── RateLimited              request.rate_limited
+    │   ├── KeyReused                request.key_reused
+    │   └── AnswerLost               request.answer_lost
+    ├── RemoteError                  remote.error
+    │   ├── RemoteUnavailable        remote.unavailable
+    │   └── RemoteAnswerInvalid      remote.answer_invalid
     └── BenchFailed                  bench.failed
 """
 
@@ -213,6 +223,71 @@ class ToolRefused(MemgraphError):
     """A tool of a language model answered with an error; ``details["cause"]`` is its code."""
 
     code = "tool.refused"
+
+
+class Unauthenticated(MemgraphError):
+    """Nobody knows who asks: no key, or none that is valid; the two are not told apart."""
+
+    code = "access.unauthenticated"
+
+
+class RequestRefused(MemgraphError):
+    """A server did not take a request as it came, whatever it asks for."""
+
+    code = "request.refused"
+
+
+class RequestTooLarge(RequestRefused):
+    """Its body is larger than ``details["limit"]`` bytes."""
+
+    code = "request.too_large"
+
+
+class RequestTimeout(RequestRefused):
+    """It did not arrive, or was not answered, in time. A write may have been done all the same:
+    with the same Idempotency-Key it can be sent again.
+    """
+
+    code = "request.timeout"
+
+
+class RateLimited(RequestRefused):
+    """Too many at a time; ``details["retry_after_s"]`` says how long to wait."""
+
+    code = "request.rate_limited"
+
+
+class KeyReused(RequestRefused):
+    """The Idempotency-Key was given with another request before."""
+
+    code = "request.key_reused"
+
+
+class AnswerLost(RequestRefused):
+    """The write with this Idempotency-Key was done, and a crash took its answer.
+
+    ``details["memory_ids"]`` names what it wrote.
+    """
+
+    code = "request.answer_lost"
+
+
+class RemoteError(MemgraphError):
+    """A client got no answer from a server that it can use."""
+
+    code = "remote.error"
+
+
+class RemoteUnavailable(RemoteError):
+    """No connection, or it broke."""
+
+    code = "remote.unavailable"
+
+
+class RemoteAnswerInvalid(RemoteError):
+    """What answered is not memgraph, or another version of it."""
+
+    code = "remote.answer_invalid"
 
 
 class BenchFailed(MemgraphError):

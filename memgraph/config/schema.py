@@ -31,6 +31,7 @@ from memgraph.config.life import (
     ReflectionSettings,
     ScheduleSettings,
 )
+from memgraph.config.server import ServerSettings
 
 
 class BulletinSettings(Group):
@@ -264,6 +265,7 @@ class MemorySettings(Group):
     decay: DecaySettings = Field(default_factory=DecaySettings)
     context: ContextSettings = Field(default_factory=ContextSettings)
     log: LogSettings = Field(default_factory=LogSettings)
+    server: ServerSettings = Field(default_factory=ServerSettings)
 
 
 class Settings(Group):

@@ -42,6 +42,7 @@ from memgraph.model.record_tables import (
     RecallItemRow,
     RecallRow,
 )
+from memgraph.model.request_tables import IdempotencyKeyRow
 
 __all__ = [
     "AuditRow",
@@ -56,6 +57,7 @@ __all__ = [
     "EventCursorRow",
     "EventFailureRow",
     "EventRow",
+    "IdempotencyKeyRow",
     "IngestFileRow",
     "JobRunRow",
     "LeaseRow",

@@ -31,7 +31,7 @@ from memgraph.storage import integrity, sqlite, vectors
 from memgraph.storage.database import Database, FileLock
 
 APPLICATION_ID = 0x4D474D47  # "MGMG"
-SCHEMA_HEAD = "0003"
+SCHEMA_HEAD = "0004"
 _HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\x00"
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     event_failures: sa.Table
     events: sa.Table
     files: sa.Table
+    idempotency_keys: sa.Table
     job_runs: sa.Table
     leases: sa.Table
     links: sa.Table
@@ -49,6 +50,7 @@ _NAMES = {
     "event_failures": "event_failures",
     "events": "events",
     "files": "ingest_files",
+    "idempotency_keys": "idempotency_keys",
     "job_runs": "job_runs",
     "leases": "leases",
     "links": "memory_entities",

@@ -276,12 +276,12 @@ def test_memories_go_to_the_schema_before_items_and_back(tmp_path: Path) -> None
         before = [each.model_copy(update={"item_id": None}) for each in map(orc.get, kept)]
         path = service.paths(NAME).database
     config = _alembic(path)
-    for move, revision in ((command.downgrade, "0002"), (command.upgrade, "0003")):
+    for move, revision in ((command.downgrade, "0002"), (command.upgrade, "head")):
         with integrity.alone(path) as wrapped:
             config.attributes["connection"] = wrapped
             move(config, revision)
             columns = integrity.rows(wrapped, "SELECT name FROM pragma_table_info('memories')")
-            assert (("item_id",) in list(map(tuple, columns))) == (revision == "0003")
+            assert (("item_id",) in list(map(tuple, columns))) == (revision == "head")
     with MemoryService(tmp_path, environ={}) as service:
         orc = service.orchestrator(NAME)
         assert [orc.get(each) for each in kept] == before

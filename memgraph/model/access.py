@@ -1,0 +1,89 @@
+"""Who asks a server, and what they were granted."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field, StringConstraints
+
+from memgraph.model.enums import Sensitivity
+from memgraph.model.values import Millis, Name, Value
+
+ANY: Final = "*"
+"""In place of a name: every one, those that come later too."""
+
+
+class Permission(StrEnum):
+    """What a principal may do in an orchestrator; none of them contains another.
+
+    ``read``: whatever its view shows. ``write``: remember and change what its view shows.
+    ``audit``: look at the whole database's integrity and the receipts. ``admin``: jobs, copies,
+    merging of entities, and making orchestrators.
+    """
+
+    READ = "read"
+    WRITE = "write"
+    AUDIT = "audit"
+    ADMIN = "admin"
+
+
+KeyId = Annotated[str, StringConstraints(pattern=r"^[0-9a-z]{12}$")]
+Grants = Annotated[tuple[Name, ...], Field(max_length=1_000)]
+
+
+class Principal(Value):
+    """Somebody who asks, and what was granted to them; never taken from a request.
+
+    Attributes:
+        key_id: of the key that they showed; None: keys are not asked for, or the call is local.
+        name: for people.
+        orchestrators, project_ids, session_ids: names, or ``*``. Where projects or sessions are
+            ``*`` a request names those that it is about, else it sees none.
+        agent_id: narrows to this agent's memories and those of no agent; None: every agent's.
+        expires_at: from then on the key is none.
+    """
+
+    key_id: KeyId | None
+    name: Name
+    orchestrators: Grants
+    permissions: frozenset[Permission]
+    clearance: Sensitivity = Sensitivity.INTERNAL
+    project_ids: Grants = ()
+    session_ids: Grants = ()
+    agent_id: Name | None = None
+    expires_at: Millis | None = None
+
+    @property
+    def actor(self) -> str:
+        """Whom the journal names."""
+        return "local" if self.key_id is None else f"key:{self.key_id}"
+
+
+class Narrowing(Value):
+    """What a request narrows its view to; never more than what was granted. None: all of it."""
+
+    project_ids: Grants | None = None
+    session_ids: Grants | None = None
+    agent_id: Name | None = None
+    clearance: Sensitivity | None = None
+
+
+class ApiKey(Principal):
+    """A key as it is kept: the digest of its secret, never the secret itself."""
+
+    key_id: KeyId
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    created_at: Millis
+    revoked_at: Millis | None = None
+
+    @property
+    def principal(self) -> Principal:
+        return Principal.model_validate({k: getattr(self, k) for k in Principal.model_fields})
+
+
+class NewKey(Value):
+    """A key that was just made. ``secret`` is shown this once; nothing keeps it."""
+
+    key: ApiKey
+    secret: str

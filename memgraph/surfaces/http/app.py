@@ -1,0 +1,26 @@
+"""The application: routes, errors and limits put together."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from memgraph import __version__
+from memgraph.errors import MemgraphError
+from memgraph.service.access.gate import Gate
+from memgraph.surfaces.http.problems import on_memgraph_error
+from memgraph.surfaces.http.routes import memories, recalling
+
+ROUTERS = (memories.router, recalling.router)
+
+
+def create_app(gate: Gate) -> FastAPI:
+    """The HTTP API over the orchestrators of a gate's service.
+
+    The service stays the caller's: it is closed by who made it.
+    """
+    app = FastAPI(title="memgraph", version=__version__, docs_url=None, redoc_url=None)
+    app.state.gate = gate
+    app.add_exception_handler(MemgraphError, on_memgraph_error)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app

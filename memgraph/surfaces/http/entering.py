@@ -1,0 +1,72 @@
+"""From a request to the handle that answers it: who asks, which orchestrator, how narrowly."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, cast
+
+from anyio.to_thread import run_sync
+from fastapi import Depends, Path, Query, Request
+
+from memgraph.model.access import Narrowing, Permission, Principal
+from memgraph.model.enums import Sensitivity
+from memgraph.model.values import validated
+from memgraph.service.access.gate import Gate
+from memgraph.service.orchestrator import Orchestrator
+
+SCHEME = "bearer "
+
+
+def gate_of(request: Request) -> Gate:
+    return cast(Gate, request.app.state.gate)
+
+
+def principal_of(request: Request) -> Principal:
+    """Who asks. Raises Unauthenticated."""
+    given = request.headers.get("authorization")
+    secret = None
+    if given is not None:
+        secret = given[len(SCHEME) :].strip() if given.lower().startswith(SCHEME) else ""
+    return gate_of(request).authenticate(secret)
+
+
+Asking = Annotated[Principal, Depends(principal_of)]
+
+
+def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
+    """The dependency that gives a route its handle, for those with a permission.
+
+    The scope comes from the key and the address of the request, never from its body; the query
+    parameters narrow it.
+    """
+
+    async def enter(
+        request: Request,
+        principal: Asking,
+        orchestrator: Annotated[str, Path(description="Its name.", examples=["orc-1"])],
+        project: Annotated[list[str] | None, Query(description="Only these projects.")] = None,
+        session: Annotated[list[str] | None, Query(description="Only these sessions.")] = None,
+        agent: Annotated[str | None, Query(description="Only this agent's and nobody's.")] = None,
+        clearance: Annotated[
+            Sensitivity | None, Query(description="Nothing of a higher sensitivity.")
+        ] = None,
+    ) -> Orchestrator:
+        asked: dict[str, Any] = {
+            "project_ids": project,
+            "session_ids": session,
+            "agent_id": agent,
+            "clearance": clearance,
+        }
+        narrowing = validated(Narrowing, asked)
+        return await run_sync(
+            gate_of(request).enter, principal, orchestrator, permission, narrowing
+        )
+
+    enter.permission = permission  # type: ignore[attr-defined] # what the reference tells of it
+    return enter
+
+
+Reader = Annotated[Orchestrator, Depends(entering(Permission.READ))]
+Writer = Annotated[Orchestrator, Depends(entering(Permission.WRITE))]
+Auditor = Annotated[Orchestrator, Depends(entering(Permission.AUDIT))]
+Admin = Annotated[Orchestrator, Depends(entering(Permission.ADMIN))]
