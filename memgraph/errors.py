@@ -59,6 +59,9 @@ class MemgraphError(Exception):
     Args:
         message: one sentence for a person: what is wrong and what to do about it.
         details: values a program may want (field names, ids, limits); JSON-serialisable.
+
+    Attributes:
+        journalled: whether this refusal is in the journal already, so that nobody enters it twice.
     """
 
     code: ClassVar[str] = "memgraph.error"
@@ -67,6 +70,7 @@ class MemgraphError(Exception):
         super().__init__(message)
         self.message = message
         self.details = details
+        self.journalled = False
 
     def as_dict(self) -> dict[str, Any]:
         """The one shape in which every surface renders an error."""

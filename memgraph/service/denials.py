@@ -71,6 +71,14 @@ class DenialBook:
                 due.setdefault(refusal, _Window(now, 0)).times += 1
         self._write(due)
 
+    def add_at_once(self, actor: str, told: Mapping[str, str], now: int) -> None:
+        """Journal one refusal as an entry of its own; it is durable when this returns.
+
+        Raises:
+            StorageError: it was counted, and the next ``flush`` tells of it.
+        """
+        self._write({_Refusal(actor, tuple(told.items())): _Window(now, 1)})
+
     def flush(self, now: int | None = None) -> None:
         """Journal what was counted; with ``now`` where its minute is over. Raises StorageError."""
         with self._lock:
@@ -117,7 +125,13 @@ def _entry(refusal: _Refusal, window: _Window) -> Entry:
 
 
 def tell_denial(
-    opened: Opened, *, actor: str, field: str, asked: str | None = None, code: str | None = None
+    opened: Opened,
+    *,
+    actor: str,
+    field: str,
+    asked: str | None = None,
+    code: str | None = None,
+    at_once: bool = False,
 ) -> None:
     """Log a refusal and enter it into the journal of the orchestrator that refused.
 
@@ -131,12 +145,14 @@ def tell_denial(
             outside.
         asked: its name.
         code: of the error; by default ``access.denied``.
+        at_once: an entry of its own, durable when this returns; whoever asks so bounds how often.
     """
     told = {"field": field, "code": code or AccessDenied.code}
     if asked is not None:
         told[_DIGEST] = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
     opened.log.warning(AccessDenied.code, actor=actor, **told)
+    add = opened.denials.add_at_once if at_once else opened.denials.add
     try:
-        opened.denials.add(actor, told, opened.clock.now_ms())
+        add(actor, told, opened.clock.now_ms())
     except MemgraphError as error:
         opened.log.failure("access.denied.journal", error)
