@@ -7,10 +7,14 @@ from fastapi import FastAPI
 from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.service.access.gate import Gate
+from memgraph.surfaces.http.document import describe
 from memgraph.surfaces.http.problems import on_memgraph_error
 from memgraph.surfaces.http.routes import memories, recalling
 
-ROUTERS = (memories.router, recalling.router)
+ROUTERS = (
+    memories.router,
+    recalling.router,
+)
 
 
 def create_app(gate: Gate) -> FastAPI:
@@ -22,5 +26,9 @@ def create_app(gate: Gate) -> FastAPI:
     app.state.gate = gate
     app.add_exception_handler(MemgraphError, on_memgraph_error)
     for router in ROUTERS:
-        app.include_router(router)
+        # Their addresses are whole. Included ones would be looked up twice for every request.
+        app.router.routes.extend(router.routes)
+    # All that requests need is built now: a first request does not wait for it.
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign] # FastAPI's own way
+    app.openapi()
     return app

@@ -1,0 +1,82 @@
+"""The OpenAPI document: what FastAPI makes of the routes, and what holds for all of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.warnings import UnsupportedFieldAttributeWarning
+
+from memgraph.surfaces.http.problems import MEDIA_TYPE, Problem
+
+ALWAYS: Final = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
+"""Statuses of problems that any operation may answer with."""
+WHEN_WRITING: Final = (409, 502, 507)
+"""Further ones, of every operation that is not a GET."""
+NOT_MODIFIED: Final[dict[int | str, dict[str, Any]]] = {
+    304: {"description": "The asker has it already: If-None-Match named its ETag."}
+}
+"""For ``responses=`` of a route that answers with ``tagged``."""
+
+_METHODS: Final = ("get", "put", "post", "delete", "patch")
+_SCHEMAS: Final = "#/components/schemas/"
+
+
+def problem_answers(*statuses: int) -> dict[str, Any]:
+    """Answers with a problem, as OpenAPI describes them; also for ``responses=`` of a route."""
+    return {str(status): _answer(HTTPStatus(status).phrase) for status in statuses}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document of an application; made once, with the answers of every error in it."""
+    if app.openapi_schema is None:
+        app.openapi_schema = _made(app)
+    return app.openapi_schema
+
+
+def _made(app: FastAPI) -> dict[str, Any]:
+    with warnings.catch_warnings():
+        # FastAPI gives its names of bodies to pydantic, which builds our models at their first
+        # use, which is here, and would tell of names that are of no use to it.
+        warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
+        made = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+            tags=app.openapi_tags,
+        )
+    schemas = made.setdefault("components", {}).setdefault("schemas", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    schemas["Problem"] = Problem.model_json_schema(ref_template=_SCHEMAS + "{model}")
+    made["components"]["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer", "description": "memgraph key create"}
+    }
+    for path, operations in made["paths"].items():
+        for method in _METHODS:
+            if path.startswith("/v1/") and method in operations:
+                _complete(operations[method], method)
+    return made
+
+
+def _complete(operation: dict[str, Any], method: str) -> None:
+    operation["security"] = [{"key": []}]
+    further = () if method == "get" else WHEN_WRITING
+    told: Mapping[str, Any] = operation["responses"]
+    own = {k: v for k, v in told.items() if not (k == "422" and _is_fastapis(v))}
+    operation["responses"] = {**problem_answers(*sorted((*ALWAYS, *further))), **own}
+
+
+def _is_fastapis(answer: Mapping[str, Any]) -> bool:
+    schema = answer.get("content", {}).get("application/json", {}).get("schema", {})
+    return bool(schema == {"$ref": _SCHEMAS + "HTTPValidationError"})
+
+
+def _answer(description: str) -> dict[str, Any]:
+    schema = {"$ref": _SCHEMAS + Problem.__name__}
+    return {"description": description, "content": {MEDIA_TYPE: {"schema": schema}}}

@@ -1,0 +1,75 @@
+"""Contexts: what a task needs to know, what goes before a message, what a tier holds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from memgraph.model.context import (
+    BlockFormat,
+    ContextBlock,
+    ContextPackage,
+    ContextRequest,
+    Task,
+    Tier,
+)
+from memgraph.model.enums import MemoryKind
+from memgraph.model.recall import MAX_TOP_N, Query as Question
+from memgraph.model.remote import Limit, TierPage
+from memgraph.model.values import Name, Value
+from memgraph.surfaces.http.answering import answered
+from memgraph.surfaces.http.entering import Reader
+
+router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["contexts"])
+
+
+class ContextWanted(Value):
+    """The task that is worked on (or its id, or none), and what its context is to hold."""
+
+    task: Task | Name | None = None
+    request: ContextRequest | None = None
+
+
+class BlockWanted(Value):
+    """The message, and what is to be put before it; see ``Orchestrator.get_context``."""
+
+    prompt: Question
+    limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] | None = None
+    format: BlockFormat | None = None
+    exclude_session_id: Name | None = None
+    include_insight: bool = True
+    kinds: tuple[MemoryKind, ...] = (MemoryKind.FACT,)
+    agent_id: Name | None = None
+
+
+@router.post("/context", operation_id="build_context", response_model=ContextPackage)
+def build_context(orc: Reader, body: ContextWanted) -> Response:
+    """What a task needs to know, within a budget of tokens.
+
+    The view takes the task among its sessions and the task's project among its projects.
+    """
+    return answered(orc.build_context(body.task, body.request))
+
+
+@router.post("/context/block", operation_id="get_context", response_model=ContextBlock)
+def get_context(orc: Reader, body: BlockWanted) -> Response:
+    """The block of memories to put before a message, and what stands in it."""
+    return answered(orc.get_context(**dict(body)))
+
+
+@router.get("/tiers/{tier}", operation_id="list_tier", response_model=TierPage)
+def list_tier(
+    orc: Reader,
+    tier: Tier,
+    scope_id: Annotated[Name | None, Query(description="The task or project; none is global.")] = (
+        None
+    ),
+    limit: Annotated[Limit, Query()] = 50,
+) -> Response:
+    """What a task, a project or everybody holds, the newest first.
+
+    The view takes the task among its sessions, or the project among its projects.
+    """
+    return answered(orc.tier(tier, scope_id, limit=limit))

@@ -1,0 +1,66 @@
+"""Conversations: turns stored, sessions listed and ended."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from memgraph.model.remote import (
+    MAX_BATCH,
+    Limit,
+    MemoryId,
+    Outcomes,
+    SessionEnded,
+    SessionPage,
+)
+from memgraph.model.values import EpisodeInput, Name, Value
+from memgraph.surfaces.http.answering import answered
+from memgraph.surfaces.http.entering import Reader, Writer
+
+router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["conversations"])
+
+
+class EpisodeBatch(Value):
+    """Turns; one that is not valid is rejected by itself."""
+
+    items: Annotated[tuple[EpisodeInput, ...], Field(max_length=MAX_BATCH)]
+
+
+class Ending(Value):
+    """The session that is over."""
+
+    session_id: Name
+
+
+@router.post("/episodes", operation_id="save_episode", status_code=201, response_model=MemoryId)
+def save_episode(orc: Writer, body: EpisodeInput) -> Response:
+    """Store one turn of a conversation."""
+    memory_id = orc.save_episode(**body.model_dump(exclude_unset=True))
+    return answered(MemoryId(memory_id=memory_id), status=201)
+
+
+@router.post("/episodes/batch", operation_id="save_episodes", response_model=Outcomes)
+def save_episodes(orc: Writer, body: EpisodeBatch) -> Response:
+    """Store many turns, with an outcome for each, in order."""
+    return answered(Outcomes(outcomes=tuple(orc.save_episodes(body.items))))
+
+
+@router.get("/sessions", operation_id="list_sessions", response_model=SessionPage)
+def sessions(
+    orc: Reader,
+    pending: Annotated[bool | None, Query(description="Only those that wait, or wait not.")] = None,
+    limit: Annotated[Limit, Query()] = 100,
+    cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
+) -> Response:
+    """Conversations of which the asker may see a turn, the last one talked in first."""
+    found = orc.sessions(pending=pending, limit=limit, before=cursor)
+    following = found[-1].session_id if len(found) == limit else None
+    return answered(SessionPage(items=tuple(found), next_cursor=following))
+
+
+@router.post("/sessions/end", operation_id="end_session", response_model=SessionEnded)
+def end_session(orc: Writer, body: Ending) -> Response:
+    """Say that a conversation is over; a turn that comes later opens it again."""
+    return answered(SessionEnded(ended=orc.end_session(body.session_id)))

@@ -1,0 +1,64 @@
+"""Entities: who and what memories name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from memgraph.model.entities import EntityInfo, EntityProfile
+from memgraph.model.remote import EntityList, Limit
+from memgraph.model.values import Name, Reason, Value
+from memgraph.surfaces.http.answering import answered
+from memgraph.surfaces.http.entering import Admin, Reader
+
+router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/entities", tags=["entities"])
+
+
+class Merge(Value):
+    """``other`` becomes a name of ``into``; both are ids or names."""
+
+    into: Name
+    other: Name
+    reason: Reason
+
+
+class Split(Value):
+    """Names of an entity that are another one's."""
+
+    entity: Name
+    names: Annotated[tuple[Name, ...], Field(min_length=1, max_length=50)]
+    reason: Reason
+
+
+@router.get("", operation_id="list_entities", response_model=EntityList)
+def listed(
+    orc: Reader,
+    prefix: Annotated[str, Query(max_length=512, description="How a name begins.")] = "",
+    limit: Annotated[Limit, Query()] = 50,
+) -> Response:
+    """Entities that memories name which the asker may see, the most mentioned first."""
+    return answered(EntityList(items=tuple(orc.entities(prefix=prefix, limit=limit))))
+
+
+@router.get("/info", operation_id="get_entity_info", response_model=EntityProfile)
+def info(
+    orc: Reader,
+    name: Annotated[Name, Query(description="Its id, its name, or another of its names.")],
+    limit: Annotated[int, Query(ge=0, le=100, description="Memories at most.")] = 10,
+) -> Response:
+    """All about one entity."""
+    return answered(orc.get_entity_info(name, limit=limit))
+
+
+@router.post("/merge", operation_id="merge_entities", response_model=EntityInfo)
+def merge(orc: Admin, body: Merge) -> Response:
+    """Say that two entities are one."""
+    return answered(orc.merge_entities(body.into, body.other, reason=body.reason))
+
+
+@router.post("/split", operation_id="split_entity", response_model=EntityInfo)
+def split(orc: Admin, body: Split) -> Response:
+    """Make some names of an entity another one; gives that one."""
+    return answered(orc.split_entity(body.entity, names=body.names, reason=body.reason))

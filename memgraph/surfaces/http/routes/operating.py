@@ -1,0 +1,86 @@
+"""An operator's routes: counts, jobs, the audit."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from memgraph.errors import InvalidInput
+from memgraph.model.consolidation import SessionReport
+from memgraph.model.remote import AuditReport, Counts, JobBoard, JobEnded, Limit
+from memgraph.model.values import Millis, Name, Value
+from memgraph.service.memory_service import MemoryService
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.http.answering import answered
+from memgraph.surfaces.http.entering import Admin, Auditor, Reader, gate_of
+
+router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["operating"])
+
+
+class Runnable(StrEnum):
+    """What can be run; ``consolidate`` is consolidation, decay and reflection."""
+
+    ENRICHMENT = "enrichment"
+    CONSOLIDATION = "consolidation"
+    DECAY = "decay"
+    REFLECTION = "reflection"
+    CONSOLIDATE = "consolidate"
+
+
+class RunWanted(Value):
+    """How a job is to run.
+
+    Attributes:
+        session_id: of a consolidation: of this session alone.
+        now: as if this were the time.
+        dry_run: of a consolidation: tell what it would do, and write nothing.
+    """
+
+    session_id: Name | None = None
+    now: Millis | None = None
+    dry_run: bool = False
+
+
+@router.get("/stats", operation_id="get_stats", response_model=Counts)
+def stats(orc: Reader) -> Response:
+    """How many memories the asker sees."""
+    return answered(Counts.model_validate(orc.visible_counts()))
+
+
+@router.get("/jobs", operation_id="list_jobs", response_model=JobBoard)
+def jobs(orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
+    """When each job is due, and what ran, the latest first."""
+    plans, runs = orc.job_plans(), orc.jobs(limit=limit)
+    return answered(JobBoard(plans=tuple(plans), runs=tuple(runs)))
+
+
+@router.post("/jobs/{job}/run", operation_id="run_job", response_model=JobEnded)
+def run(request: Request, orc: Admin, job: Runnable, body: RunWanted) -> Response:
+    """Run a job now, whatever its schedule says; one that fails says so in its run."""
+    if body.dry_run:
+        return answered(JobEnded(sessions=_rehearsed(gate_of(request).service, orc, job, body)))
+    if job is Runnable.CONSOLIDATE and body.session_id is None:
+        return answered(JobEnded(runs=tuple(orc.maintain(now=body.now))))
+    name = Runnable.CONSOLIDATION if job is Runnable.CONSOLIDATE else job
+    ran = orc.run(name.value, session_id=body.session_id, now=body.now)
+    return answered(JobEnded(runs=(ran,)))
+
+
+@router.post("/verify", operation_id="verify", response_model=AuditReport)
+def verify(orc: Auditor) -> Response:
+    """Audit the database and its journal; nothing is changed."""
+    return answered(AuditReport.model_validate(orc.verify().as_dict()))
+
+
+def _rehearsed(
+    service: MemoryService, orc: Orchestrator, job: Runnable, body: RunWanted
+) -> tuple[SessionReport, ...]:
+    if job not in (Runnable.CONSOLIDATION, Runnable.CONSOLIDATE):
+        raise InvalidInput("dry_run is for a consolidation", field="dry_run")
+    if body.now is None:
+        return tuple(orc.consolidate(body.session_id, dry_run=True))
+    with service.at(body.now) as then:
+        handle = then.orchestrator(orc.name, viewer=orc.viewer, actor=orc.actor)
+        return tuple(handle.consolidate(body.session_id, dry_run=True))

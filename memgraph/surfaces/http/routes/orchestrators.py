@@ -1,0 +1,53 @@
+"""Orchestrators: which there are, making one, and how one does."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from memgraph.errors import AccessDenied
+from memgraph.model.access import Permission
+from memgraph.model.remote import Health, OrchestratorList, OrchestratorName, Status
+from memgraph.model.values import Name, Value
+from memgraph.policy.access import grants
+from memgraph.surfaces.http.answering import answered
+from memgraph.surfaces.http.entering import Admin, Asking, Reader, gate_of
+
+router = APIRouter(prefix="/v1/orchestrators", tags=["orchestrators"])
+
+
+class NewOrchestrator(Value):
+    """What is to be made."""
+
+    name: Name
+
+
+@router.get("", operation_id="list_orchestrators", response_model=OrchestratorList)
+def listed(request: Request, asking: Asking) -> Response:
+    """Those that the key was granted."""
+    names = gate_of(request).orchestrators(asking)
+    return answered(OrchestratorList(items=tuple(OrchestratorName(name=each) for each in names)))
+
+
+@router.post(
+    "", operation_id="create_orchestrator", status_code=201, response_model=OrchestratorName
+)
+def create(request: Request, asking: Asking, body: NewOrchestrator) -> Response:
+    """Make an orchestrator; the key is one of an admin who was granted its name."""
+    permitted = Permission.ADMIN in asking.permissions and grants(asking.orchestrators, body.name)
+    if not permitted:
+        raise AccessDenied("this takes the permission admin", permission=Permission.ADMIN)
+    gate_of(request).service.create(body.name)
+    return answered(OrchestratorName(name=body.name), status=201)
+
+
+@router.get("/{orchestrator}", operation_id="get_orchestrator", response_model=Health)
+def health(request: Request, orc: Reader) -> Response:
+    """Whether its memory works, and what of its work does not get done."""
+    return answered(Health.model_validate(gate_of(request).service.health(orc.name)))
+
+
+@router.get("/{orchestrator}/status", operation_id="get_status", response_model=Status)
+def status(request: Request, orc: Admin) -> Response:
+    """All that is stored, by number and size, whoever may see it."""
+    told = Health.model_validate(gate_of(request).service.health(orc.name))
+    return answered(Status(health=told, stats=orc.stats() if told.status == "ready" else None))
