@@ -1,0 +1,1 @@
+"""Load on a real server process by real clients: ``python -m benchmarks.load --help``."""

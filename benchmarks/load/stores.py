@@ -1,0 +1,110 @@
+"""What is asked: one orchestrator of many memories, or many of few; filled once and copied."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pysqlite3.dbapi2 as sqlite
+
+from benchmarks.load.clients import Asked
+from memgraph.clock import SystemClock
+from memgraph.paths import OrchestratorPaths
+from memgraph.service.access.keys import KeyStore
+from memgraph.service.bench import latency_load
+from memgraph.service.bench.corpus import Corpus, corpus
+
+WRITES = 0.2
+# Of the requests to many orchestrators, besides the writes; the others are recalls.
+BULLETINS = 0.2
+# So many are filled; the others are copies of these under names of their own.
+FILLED = 10
+
+
+def one(folder: Path, size: int, tell: Callable[..., None]) -> Path:
+    """A root with one orchestrator of ``size`` memories, the same on every call."""
+    kept = folder / str(size)
+    latency_load.loaded(kept, size, corpus(), tell)
+    return _fresh(kept / latency_load.ROOT, folder)
+
+
+def many(folder: Path, count: int, size: int, tell: Callable[..., None]) -> Path:
+    """A root with ``count`` orchestrators of ``size`` memories."""
+    kept = folder / f"{count}x{size}"
+    if not (kept / "done").exists():
+        shutil.rmtree(kept, ignore_errors=True)
+        for number in range(min(FILLED, count)):
+            latency_load.loaded(kept / f"filled-{number}", size, corpus(number), lambda *_: None)
+        for number in range(count):
+            tell("copying", number, count)
+            _copy(kept / f"filled-{number % FILLED}" / latency_load.ROOT, kept / "root", number)
+        (kept / "done").touch()
+    return _fresh(kept / "root", folder)
+
+
+def made_key(root: Path) -> str:
+    """A key for everything under a root."""
+    made = KeyStore(root, SystemClock()).create(
+        {
+            "name": "load",
+            "orchestrators": ["*"],
+            "permissions": ["read", "write", "audit", "admin"],
+            "clearance": "Restricted",
+            "project_ids": ["*"],
+            "session_ids": ["*"],
+        }
+    )
+    return made.secret
+
+
+def requests(
+    names: list[str], size: int, *, seed: int, writes: float = WRITES, bulletins: float = 0.0
+) -> Callable[[], Asked]:
+    """Requests to orchestrators at random, of which some are writes and some ask for bulletins."""
+    chance = random.Random(seed)
+    text = corpus()
+    questions = itertools.count(seed * 1_000_000)
+    turns = _turns(text, size + seed * 1_000_000)
+
+    def ask() -> Asked:
+        place = f"/v1/orchestrators/{chance.choice(names)}"
+        drawn = chance.random()
+        if drawn < writes:
+            return Asked("write", "POST", f"{place}/memories", next(turns))
+        if drawn < writes + bulletins:
+            return Asked("bulletin", "GET", f"{place}/bulletin")
+        question = text.question(next(questions), size)
+        return Asked("recall", "POST", f"{place}/recall", {"query": question})
+
+    return ask
+
+
+def _turns(text: Corpus, start: int) -> Iterator[dict[str, Any]]:
+    for number in itertools.count(start, 20):
+        for turn in text.turns(number, 20):
+            yield turn.model_dump(mode="json", exclude_unset=True)
+
+
+def _copy(filled: Path, root: Path, number: int) -> None:
+    target = OrchestratorPaths(root, f"orc-{number}")
+    shutil.copytree(OrchestratorPaths(filled, latency_load.NAME).memory, target.memory)
+    connection = sqlite.connect(str(target.database))
+    connection.execute(
+        "UPDATE memory_metadata SET value = ? WHERE key = 'orchestrator_id'", (target.orchestrator,)
+    )
+    connection.commit()
+    connection.close()
+
+
+def _fresh(kept: Path, folder: Path) -> Path:
+    root = folder / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(kept, root)
+    # Else the first durable writes would pay for the copy.
+    os.sync()
+    return root
