@@ -8,12 +8,14 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.service.denials import tell_denial
 from memgraph.service.handle_writing import WritingHandle
+from memgraph.service.reading import members
 
 if TYPE_CHECKING:
     from memgraph.context.confirming import ConfirmationCallback
     from memgraph.context.global_store import GlobalMemoryStore
     from memgraph.context.project_store import ProjectMemoryStore
     from memgraph.context.task_store import TaskMemoryStore
+    from memgraph.model.remote import TierPage
     from memgraph.service.opened import Opened
 
 
@@ -63,6 +65,30 @@ class ContextHandle(WritingHandle):
         return GlobalMemoryStore(
             confirmation_callback=confirmation_callback, **self._store_fields(Tier.GLOBAL, None)
         )
+
+    def tier(self, tier: Tier | str, scope_id: str | None = None, *, limit: int = 50) -> TierPage:
+        """What a task, a project or everybody holds, the newest items first.
+
+        Args:
+            scope_id: the task or the project; None for global.
+            limit: 1..1,000.
+
+        Raises:
+            InvalidInput: no such tier, a name that is missing or too many, a limit out of range.
+            AccessDenied: it is not open to the handle; it is logged and journalled.
+        """
+        from memgraph.model.remote import MAX_BATCH, HeldItem, TierPage
+        from memgraph.service.context.database_backend import DatabaseBackend
+
+        [which] = members(Tier, [tier])
+        if not 1 <= limit <= MAX_BATCH:
+            raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
+        backend = DatabaseBackend(self, which, scope_id)
+        items = tuple(
+            HeldItem.model_construct(memory_id=each.memory_id, **dict(each.item))
+            for each in backend.query_held({}, limit=limit)
+        )
+        return TierPage(tier=which, scope_id=scope_id, count=backend.count(), items=items)
 
     def promote(
         self,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from memgraph.errors import AccessDenied
-from memgraph.model.context import BlockFormat, ContextBlock
+from memgraph.model.context import BlockFormat, ContextBlock, ContextPackage, ContextRequest, Task
 from memgraph.model.enums import MemoryKind
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import validated
@@ -78,3 +79,29 @@ class InjectingHandle(ReadingHandle):
                 enough = opened.receipts.add_text(block.text, receipt.at) or enough
             self._write_receipts(opened, enough=enough)
             return block
+
+    def build_context(
+        self,
+        task: Task | Mapping[str, Any] | str | None = None,
+        request: ContextRequest | Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> ContextPackage:
+        """What a task needs to know, within a budget of tokens; see ``ContextAssembler``.
+
+        Unlike the host's own assembler it opens only what this handle's viewer was granted.
+
+        Raises:
+            InvalidInput: the task, the request or a field is wrong.
+            AccessDenied: the task is not among the viewer's ``session_ids``, or its project not
+                among its ``project_ids``; it is logged and journalled.
+        """
+        from memgraph.service.context.builder import ContextBuilder
+
+        builder = ContextBuilder(
+            self._service,
+            self.name,
+            viewer=self.viewer,
+            actor=self.actor,
+            counters=self._service.counters,
+        )
+        return builder.build_context(task, request, **fields)

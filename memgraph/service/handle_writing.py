@@ -22,6 +22,7 @@ from memgraph.service.opened import Opened
 from memgraph.service.provenance import with_canonical_source
 
 if TYPE_CHECKING:
+    from memgraph.model.remote import Forgotten
     from memgraph.service.joining import Written
 
 _KEPT_BY_A_CORRECTION = (
@@ -171,6 +172,23 @@ class WritingHandle(Handle):
                     view=self._view,
                 )
             )
+
+    def forget(self, memory_ids: Sequence[str], *, reason: str) -> list[Forgotten]:
+        """Take many memories back in one transaction, with an outcome for each, in order.
+
+        One that is not to be seen, or is retracted already, is rejected by itself.
+
+        Args:
+            memory_ids: 1 to 1,000.
+
+        Raises:
+            InvalidInput: too many or too few, or a reason that is none.
+        """
+        from memgraph.service.forgetting import forgotten
+
+        because = self._because(reason)
+        with self._write() as (_, transaction):
+            return forgotten(transaction, memory_ids, because, self._view)
 
     def restore(self, memory_id: str, *, reason: str) -> None:
         """Bring a retracted memory back: active, or superseded where its successor stands.

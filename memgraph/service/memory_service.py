@@ -15,6 +15,7 @@ from memgraph.audit.journal import Head
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings, RerankerSettings
+from memgraph.context.counting import Counters
 from memgraph.errors import (
     MemgraphError,
     MemoryDisabled,
@@ -89,6 +90,7 @@ class MemoryService:
         self._background = background
         self._pool = Pool(self._open)
         self._subscribers: dict[str, Subscribers] = {}
+        self.counters = Counters()
         self._vector_cache: VectorCache | None = None
         self._vector_cache_lock = threading.Lock()
 

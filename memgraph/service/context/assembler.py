@@ -6,25 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memgraph.context.counting import Counters
 from memgraph.errors import InvalidInput
-from memgraph.model.context import (
-    AgentProfile,
-    BlockFormat,
-    ContextPackage,
-    ContextRequest,
-    Shares,
-    Task,
-    Tier,
-)
-from memgraph.model.enums import Scope, Sensitivity
-from memgraph.model.values import ValueT, validated
+from memgraph.model.context import AgentProfile, Task, Tier
+from memgraph.model.enums import Sensitivity
 from memgraph.policy.endings import TASK_CLOSED
 from memgraph.policy.scope import Viewer, narrow
-from memgraph.service.context.building import built, plan_of
+from memgraph.service.context.builder import ContextBuilder, value_of
 from memgraph.service.context.database_backend import DatabaseBackend
-from memgraph.service.context.injecting import new_mark
-from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
     from memgraph.context.confirming import ConfirmationCallback
@@ -32,10 +20,11 @@ if TYPE_CHECKING:
     from memgraph.context.project_store import ProjectMemoryStore
     from memgraph.context.task_store import TaskMemoryStore
     from memgraph.service.memory_service import MemoryService
+    from memgraph.service.opened import Opened
     from memgraph.service.orchestrator import Orchestrator
 
 
-class ContextAssembler(Handle):
+class ContextAssembler(ContextBuilder):
     """Builds contexts from the three tiers of one orchestrator. Thread-safe.
 
     The host's own part: it may open every task and project of its orchestrator. What it builds for
@@ -68,60 +57,17 @@ class ContextAssembler(Handle):
     ) -> None:
         if not callable(getattr(service, "orchestrator", None)):
             raise InvalidInput("an assembler needs a MemoryService", field="service")
-        self.profile = _value(AgentProfile, {"name": actor} if profile is None else profile)
+        chosen = value_of(AgentProfile, {"name": actor} if profile is None else profile)
         granted = Viewer(clearance=clearance)
         # Who names no agent reads as the actor: what agents keep for themselves is not shown.
-        agent_id = self.profile.agent_id or actor
-        viewer = narrow(granted, clearance=self.profile.clearance, agent_id=agent_id)
+        agent_id = chosen.agent_id or actor
+        viewer = narrow(granted, clearance=chosen.clearance, agent_id=agent_id)
         # As every handle is made: the name and the actor are looked at.
         service.orchestrator(name, viewer=viewer, actor=actor)
-        super().__init__(service, name, viewer=viewer, actor=actor)
+        super().__init__(service, name, viewer=viewer, actor=actor, profile=chosen)
         self._callback = confirmation_callback
-        self._counters = Counters()
         if self.profile.model is not None:
             self._counters.at_hand(self.profile.model)
-
-    def build_context(
-        self,
-        task: Task | Mapping[str, Any] | str | None,
-        request: ContextRequest | Mapping[str, Any] | None = None,
-        **fields: Any,
-    ) -> ContextPackage:
-        """What a task needs to know, within a budget.
-
-        The task's own items come first of all, its first and last before the others; then what of
-        its project and of what belongs to neither fits the query, or is most important. A text is
-        whole where its tier can have it, with what the others leave; else parts of it are left out,
-        and its item's ``shortened`` is True.
-
-        Args:
-            task: what is worked on, or its fields, or its id; None: only what belongs to no task.
-            request: what the context is to hold, or its fields.
-            fields: fields of ``ContextRequest``, which win over those of ``request``.
-
-        Returns:
-            The package; its ``text`` costs at most ``budget_tokens``, and is empty where not even
-            the marks of a block fit.
-
-        Raises:
-            InvalidInput: the task, the request or a field is wrong.
-            StorageError: the database cannot be read.
-        """
-        asked = _asked(request, fields)
-        named = {"task_id": task} if isinstance(task, str) else task
-        working = None if named is None else _value(Task, named)
-        with self._service.opened(self.name) as opened:
-            settings = opened.settings.memory.context
-            plan = plan_of(asked, self.profile, settings, new_mark(opened.ids))
-            counter, told = self._counters.at_hand(asked.model or self.profile.model)
-            viewer = self._viewer_of(working, plan.shares)
-            package, receipt = built(opened, viewer, working, asked, plan, counter, told)
-            enough = opened.receipts.add(receipt)
-            changed = _in_other_words(package)
-            if changed:
-                enough = opened.receipts.add_text(changed, receipt.at) or enough
-            self._write_receipts(opened, enough=enough)
-        return package
 
     def load_tokenizer(self, model: str | None = None, timeout_s: float | None = None) -> str:
         """Wait for a model's tokenizer, which takes seconds once; gives what counts from now on.
@@ -196,46 +142,5 @@ class ContextAssembler(Handle):
         viewer = replace(self.viewer, session_ids=session_ids, project_ids=project_ids)
         return self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
 
-    def _viewer_of(self, task: Task | None, shares: Shares) -> Viewer:
-        """Exactly the task, its project and everybody, as far as they have a share."""
-        project = None if task is None else task.project
-        open_ = {
-            Scope.SESSION: task is not None and shares.task > 0.0,
-            Scope.PROJECT: project is not None and shares.project > 0.0,
-            Scope.GLOBAL: shares.everywhere > 0.0,
-        }
-        return replace(
-            self.viewer,
-            session_ids=frozenset() if task is None else frozenset({task.task_id}),
-            project_ids=frozenset() if project is None else frozenset({project}),
-            scopes=frozenset(scope for scope, is_open in open_.items() if is_open),
-        )
-
-
-def _in_other_words(package: ContextPackage) -> str:
-    """Of a context what no memory has as a line: it would come back as if it were news."""
-    if package.format is not BlockFormat.FENCED:
-        return package.text
-    return "\n".join(each.text for each in package.items if each.shortened)
-
-
-def _asked(
-    request: ContextRequest | Mapping[str, Any] | None, fields: Mapping[str, Any]
-) -> ContextRequest:
-    given = _value(ContextRequest, {} if request is None else request)
-    return validated(ContextRequest, {**dict(given), **fields}) if fields else given
-
-
-def _value(kind: type[ValueT], given: object) -> ValueT:
-    """The value itself, or one of its fields.
-
-    Raises:
-        InvalidInput: it is neither.
-    """
-    if isinstance(given, kind):
-        return given
-    if isinstance(given, Mapping):
-        return validated(kind, dict(given))
-    raise InvalidInput(
-        f"a {kind.__name__} or its fields, not {type(given).__name__}", field=kind.__name__
-    )
+    def _require_granted(self, opened: Opened, task: Task | None) -> None:
+        """The host opens whatever it names."""

@@ -9,9 +9,24 @@ from memgraph.errors import MemgraphError
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.http.document import describe
 from memgraph.surfaces.http.problems import on_memgraph_error
-from memgraph.surfaces.http.routes import memories, recalling
+from memgraph.surfaces.http.routes import (
+    contexts,
+    conversations,
+    entities,
+    forgetting,
+    memories,
+    operating,
+    orchestrators,
+    recalling,
+)
 
 ROUTERS = (
+    orchestrators.router,
+    conversations.router,
+    entities.router,
+    contexts.router,
+    forgetting.router,
+    operating.router,
     memories.router,
     recalling.router,
 )

@@ -16,7 +16,8 @@ from memgraph.model.context import (
     Tier,
 )
 from memgraph.model.enums import MemoryKind
-from memgraph.model.recall import MAX_TOP_N, Query as Question
+from memgraph.model.recall import MAX_TOP_N
+from memgraph.model.recall import Query as Question
 from memgraph.model.remote import Limit, TierPage
 from memgraph.model.values import Name, Value
 from memgraph.surfaces.http.answering import answered

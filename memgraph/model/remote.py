@@ -1,0 +1,197 @@
+"""What the service answers beside the library's own values: pages, lists and small notes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from memgraph.model.consolidation import SessionReport
+from memgraph.model.context import ContextItem, Tier
+from memgraph.model.conversation import SessionInfo
+from memgraph.model.entities import EntityInfo
+from memgraph.model.enums import IngestStatus, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.jobs import JobPlan, JobRun
+from memgraph.model.values import Millis, Outcome, Value
+
+MAX_BATCH = 1_000
+
+
+class OrchestratorName(Value):
+    """One of the orchestrators that the asker may ask for."""
+
+    name: str
+
+
+class OrchestratorList(Value):
+    """Sorted by name."""
+
+    items: tuple[OrchestratorName, ...]
+
+
+class Health(Value):
+    """Whether an orchestrator's memory works, as ``MemoryService.health`` tells it.
+
+    Attributes:
+        degraded: codes of work that does not get done; of one that is ready.
+        code, message, details: of the error, where it is disabled.
+    """
+
+    orchestrator: str
+    status: Literal["ready", "disabled"]
+    degraded: tuple[str, ...] = ()
+    code: str | None = None
+    message: str | None = None
+    details: dict[str, Any] = Field(default_factory=dict)
+
+
+class MemoryId(Value):
+    """The id of what was stored, or of what was there already."""
+
+    memory_id: str
+
+
+class Outcomes(Value):
+    """What became of each item of a batch, in its order."""
+
+    outcomes: tuple[Outcome, ...]
+
+
+class SessionPage(Value):
+    """Conversations, the last one talked in first; ``next_cursor`` None: there are no more."""
+
+    items: tuple[SessionInfo, ...]
+    next_cursor: str | None
+
+
+class SessionEnded(Value):
+    """``ended``: whether the session was open until now."""
+
+    ended: bool
+
+
+class EntityList(Value):
+    """Entities, the most mentioned first."""
+
+    items: tuple[EntityInfo, ...]
+
+
+class HeldItem(ContextItem):
+    """An item of a tier, and the memory that it is."""
+
+    memory_id: str
+
+
+class TierPage(Value):
+    """What a task, a project or everybody holds, the newest first; ``count`` is all of it."""
+
+    tier: Tier
+    scope_id: str | None
+    count: int
+    items: tuple[HeldItem, ...]
+
+
+class Forgotten(Value):
+    """What became of one memory that was to be forgotten.
+
+    ``code`` and ``message`` are those of the error for which it was not, else None.
+    """
+
+    memory_id: str
+    outcome: Literal["retracted", "rejected"]
+    code: str | None = None
+    message: str | None = None
+
+
+class ForgottenList(Value):
+    """In the order of the ids that were named."""
+
+    outcomes: tuple[Forgotten, ...]
+
+
+class Counts(Value):
+    """How many memories the asker sees, by kind, type and status."""
+
+    kind: dict[MemoryKind, int] = Field(default_factory=dict)
+    type: dict[MemoryType, int] = Field(default_factory=dict)
+    status: dict[MemoryStatus, int] = Field(default_factory=dict)
+
+
+class Status(Value):
+    """All that is stored, whoever may see it, and whether the memory works.
+
+    ``stats``: as ``Orchestrator.stats`` counts it; None where the database cannot be read.
+    """
+
+    health: Health
+    stats: dict[str, Any] | None
+
+
+class JobBoard(Value):
+    """When each job is due, and what ran, the latest first."""
+
+    plans: tuple[JobPlan, ...]
+    runs: tuple[JobRun, ...]
+
+
+class JobEnded(Value):
+    """What a run did, or, of a rehearsal, what each session would give; the other is None."""
+
+    runs: tuple[JobRun, ...] | None = None
+    sessions: tuple[SessionReport, ...] | None = None
+
+
+class AuditFinding(Value):
+    """One thing that is not as it should be."""
+
+    code: str
+    message: str
+    subject: str | None
+    details: dict[str, Any]
+
+
+class AuditReport(Value):
+    """What was checked and found, as ``Orchestrator.verify`` reports it."""
+
+    ok: bool
+    checked: dict[str, int]
+    totals: dict[str, int]
+    findings: tuple[AuditFinding, ...]
+
+
+class Uploaded(Value):
+    """A file that was taken into the drop zone, or whose content was taken before.
+
+    Attributes:
+        sha256: of its bytes; under it the status is found.
+        name: under which it lies in the drop zone, relative to it.
+        known: what became of the same content before; None: it is new.
+    """
+
+    sha256: str
+    name: str
+    known: IngestStatus | None = None
+
+
+class IngestedFile(Value):
+    """What became of an uploaded or dropped file.
+
+    Attributes:
+        status: ``waiting``: it lies in the drop zone, or is being read.
+        manifest: what a reader may know of it; None while it waits.
+    """
+
+    sha256: str
+    status: Literal["waiting", "processed", "rejected"]
+    at: Millis | None
+    manifest: dict[str, Any] | None
+
+
+class IngestPage(Value):
+    """Files, the latest first; ``next_cursor`` None: there are no more."""
+
+    items: tuple[IngestedFile, ...]
+    next_cursor: str | None
+
+
+Limit = Annotated[int, Field(ge=1, le=MAX_BATCH)]

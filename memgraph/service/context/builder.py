@@ -1,0 +1,156 @@
+"""Contexts for whoever holds a view: what a task needs to know, as far as the view was granted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from memgraph.context.counting import Counters
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.context import (
+    AgentProfile,
+    BlockFormat,
+    ContextPackage,
+    ContextRequest,
+    Shares,
+    Task,
+    Tier,
+)
+from memgraph.model.enums import Scope
+from memgraph.model.values import ValueT, validated
+from memgraph.policy.scope import Viewer
+from memgraph.service.context.building import built, plan_of
+from memgraph.service.context.injecting import new_mark
+from memgraph.service.denials import tell_denial
+from memgraph.service.handle import Handle
+
+if TYPE_CHECKING:
+    from memgraph.service.memory_service import MemoryService
+    from memgraph.service.opened import Opened
+
+
+class ContextBuilder(Handle):
+    """Builds contexts from tasks and projects that a viewer was granted. Thread-safe.
+
+    Args:
+        service, name: whose orchestrator.
+        viewer: what was granted. Where it names no agent, what agents keep for themselves is not
+            put in.
+        actor: whom the journal names.
+        profile: what requests have that say nothing themselves.
+        counters: of tokens; by default its own.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        name: str,
+        *,
+        viewer: Viewer,
+        actor: str,
+        profile: AgentProfile | None = None,
+        counters: Counters | None = None,
+    ) -> None:
+        reader = replace(viewer, agent_id=viewer.agent_id or actor)
+        super().__init__(service, name, viewer=reader, actor=actor)
+        self.profile = AgentProfile(name=actor) if profile is None else profile
+        self._counters = Counters() if counters is None else counters
+
+    def build_context(
+        self,
+        task: Task | Mapping[str, Any] | str | None,
+        request: ContextRequest | Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> ContextPackage:
+        """What a task needs to know, within a budget.
+
+        The task's own items come first of all, its first and last before the others; then what of
+        its project and of what belongs to neither fits the query, or is most important. A text is
+        whole where its tier can have it, with what the others leave; else parts of it are left out,
+        and its item's ``shortened`` is True.
+
+        Args:
+            task: what is worked on, or its fields, or its id; None: only what belongs to no task.
+            request: what the context is to hold, or its fields.
+            fields: fields of ``ContextRequest``, which win over those of ``request``.
+
+        Returns:
+            The package; its ``text`` costs at most ``budget_tokens``, and is empty where not even
+            the marks of a block fit.
+
+        Raises:
+            InvalidInput: the task, the request or a field is wrong.
+            AccessDenied: the task or its project was not granted; it is logged and journalled.
+            StorageError: the database cannot be read.
+        """
+        asked = _asked(request, fields)
+        named = {"task_id": task} if isinstance(task, str) else task
+        working = None if named is None else value_of(Task, named)
+        with self._service.opened(self.name) as opened:
+            self._require_granted(opened, working)
+            settings = opened.settings.memory.context
+            plan = plan_of(asked, self.profile, settings, new_mark(opened.ids))
+            counter, told = self._counters.at_hand(asked.model or self.profile.model)
+            viewer = self._viewer_of(working, plan.shares)
+            package, receipt = built(opened, viewer, working, asked, plan, counter, told)
+            enough = opened.receipts.add(receipt)
+            changed = _in_other_words(package)
+            if changed:
+                enough = opened.receipts.add_text(changed, receipt.at) or enough
+            self._write_receipts(opened, enough=enough)
+        return package
+
+    def _require_granted(self, opened: Opened, task: Task | None) -> None:
+        """Raises AccessDenied: the task or its project is not the viewer's."""
+        if task is None:
+            return
+        for tier, asked in ((Tier.TASK, task.task_id), (Tier.PROJECT, task.project)):
+            if asked is not None and asked not in self.viewer.scope_ids(tier.scope):
+                tell_denial(opened, actor=self.actor, field=tier.value, asked=asked)
+                raise AccessDenied(f"this {tier.value} is not open to the handle", field=tier.value)
+
+    def _viewer_of(self, task: Task | None, shares: Shares) -> Viewer:
+        """Exactly the task, its project and everybody, as far as they have a share."""
+        project = None if task is None else task.project
+        open_ = {
+            Scope.SESSION: task is not None and shares.task > 0.0,
+            Scope.PROJECT: project is not None and shares.project > 0.0,
+            Scope.GLOBAL: shares.everywhere > 0.0,
+        }
+        scopes = frozenset(scope for scope, is_open in open_.items() if is_open)
+        return replace(
+            self.viewer,
+            session_ids=frozenset() if task is None else frozenset({task.task_id}),
+            project_ids=frozenset() if project is None else frozenset({project}),
+            scopes=scopes & self.viewer.scopes,
+        )
+
+
+def value_of(kind: type[ValueT], given: object) -> ValueT:
+    """The value itself, or one of its fields.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, Mapping):
+        return validated(kind, dict(given))
+    raise InvalidInput(
+        f"a {kind.__name__} or its fields, not {type(given).__name__}", field=kind.__name__
+    )
+
+
+def _in_other_words(package: ContextPackage) -> str:
+    """Of a context what no memory has as a line: it would come back as if it were news."""
+    if package.format is not BlockFormat.FENCED:
+        return package.text
+    return "\n".join(each.text for each in package.items if each.shortened)
+
+
+def _asked(
+    request: ContextRequest | Mapping[str, Any] | None, fields: Mapping[str, Any]
+) -> ContextRequest:
+    given = value_of(ContextRequest, {} if request is None else request)
+    return validated(ContextRequest, {**dict(given), **fields}) if fields else given
