@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
     from typer._click.formatting import HelpFormatter
 
-Function = Callable[..., Answer]
+Function = Callable[..., Answer | None]
 OrchestratorName = Annotated[
     str, typer.Argument(metavar="ORC", help="The orchestrator's name.", show_default=False)
 ]
@@ -39,7 +39,8 @@ def make_command(function: Function, name: str) -> TyperCommand:
     """A command that runs ``function`` and prints its report.
 
     Its docstring is the help, its annotated parameters are arguments and options; its first
-    parameter is the ``typer.Context``.
+    parameter is the ``typer.Context``. One that runs until it is stopped may give None: it has
+    printed its report when it began.
     """
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -48,7 +49,8 @@ def make_command(function: Function, name: str) -> TyperCommand:
         context: typer.Context = values["context"]
         given = invocation(context)
         given.command = _path(context)
-        return given.answer(function(*args, **values))
+        report = function(*args, **values)
+        return 0 if report is None else given.answer(report)
 
     app.command(name, cls=_Command)(run)
     command = get_command(app)

@@ -2,22 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.surfaces.cli.building import make_command
+from memgraph.surfaces.cli.building import make_command, value
 from memgraph.surfaces.cli.invocation import Report, invocation
 
+if TYPE_CHECKING:
+    from memgraph.surfaces.serving import Serving
 
-def serve(context: typer.Context) -> Report:
-    """Serve the HTTP API until SIGTERM or Ctrl-C."""
+
+def serve(
+    context: typer.Context,
+    host: Annotated[
+        str | None, value("ADDRESS", "Where to listen. [memory.server.host: 127.0.0.1]")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="0: a free one. [memory.server.port: 8420]")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        value("NAME", "A name that clients know it by; repeatable. [memory.server.allowed_hosts]"),
+    ] = None,
+    allow_without_key: Annotated[
+        bool,
+        typer.Option(
+            "--allow-without-key",
+            help="Answer anybody on this machine, for everything; loopback alone.",
+        ),
+    ] = False,
+    no_worker: Annotated[
+        bool, typer.Option("--no-worker", help="Leave the jobs to a `memgraph worker`.")
+    ] = False,
+) -> None:
+    """Serve the HTTP API, and run the jobs that are due, until SIGTERM or Ctrl-C.
+
+    Prints where it listens once it does. Without keys (see `memgraph key`) it answers nobody,
+    unless anybody on this machine may ask. The first signal lets what is in hand come to its end
+    (memory.server.drain_s), a second one ends the process.
+    """
     from memgraph.service.memory_service import MemoryService
     from memgraph.surfaces.serving import serve
 
-    with MemoryService(invocation(context).root) as service:
-        serve(service)
-    return Report({}, lambda screen: screen.line("ended"))
+    given = invocation(context)
+    options = {
+        "host": host,
+        "port": port,
+        "allowed_hosts": allow_host or None,
+        "allow_without_key": allow_without_key or None,
+    }
+    config = {f"memory.server.{key}": one for key, one in options.items() if one is not None}
+
+    def tell(serving: Serving) -> None:
+        data = {"url": serving.url, "pid": serving.pid, "worker": serving.worker}
+        given.answer(
+            Report(data, lambda screen: screen.line(f"{serving.url}: Ctrl-C or SIGTERM ends it"))
+        )
+
+    with MemoryService(given.root, config=config) as service:
+        serve(service, with_worker=not no_worker, ready=tell)
 
 
 COMMANDS: dict[str, Any] = {"serve": make_command(serve, "serve")}

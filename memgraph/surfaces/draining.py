@@ -1,0 +1,113 @@
+"""A server that ends as it should: what is in hand is finished, and then it is over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from memgraph.errors import ExtraMissing
+
+try:
+    import uvicorn
+except ModuleNotFoundError:
+    raise ExtraMissing(
+        "serving takes the packages of an extra: pip install 'memgraph[server]'", extra="server"
+    ) from None
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+KEEP_ALIVE_S = 75
+"""Longer than the clients and proxies that use connections again: they, not we, close idle ones."""
+CUT_OFF = 1
+"""The exit code of a process that did not come to its end in time."""
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn, ended by the first signal in peace and by the second at once.
+
+    Args:
+        drain_s: how long requests in hand may take after the first signal.
+        draining: called when the drain begins, in the event loop; must return at once.
+    """
+
+    def __init__(self, app: FastAPI, *, drain_s: float, draining: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            access_log=False,
+            log_config=None,
+            ws="none",
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+        )
+        # Its type says int, and what it is handed to takes fractions.
+        config.timeout_graceful_shutdown = drain_s  # type: ignore[assignment]
+        super().__init__(config)
+        app.state.ending = threading.Event()
+        self._ending: threading.Event = app.state.ending
+        self._draining = draining
+        self._ready: Callable[[], None] = lambda: None
+
+    def serve_at(self, listener: socket.socket, ready: Callable[[], None]) -> None:
+        """Serve until a signal comes and what was in hand is done. ``ready``: it takes requests."""
+        self._ready = ready
+        self.run(sockets=[listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._draining()
+        self._ending.set()
+        await super().shutdown(sockets=sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Unlike uvicorn's own it does not end the process by the signal once all is done."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+
+        def end(_number: int, _frame: FrameType | None) -> None:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            self.should_exit = True
+
+        for each in before:
+            signal.signal(each, end)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
+    """Gives a function that ends the process in so many seconds, unless the block ends before.
+
+    A thread that waits for somebody else's answer cannot be told to stop. Nothing is lost by it:
+    what was acknowledged is in the database.
+    """
+    timers: list[threading.Timer] = []
+
+    def end_within(seconds: float) -> None:
+        timer = threading.Timer(seconds, os._exit, [CUT_OFF])
+        timer.daemon = True
+        timer.start()
+        timers.append(timer)
+
+    try:
+        yield end_within
+    finally:
+        for timer in timers:
+            timer.cancel()
