@@ -1,0 +1,174 @@
+"""One call to a server as a value: what is asked, and how its answer is read. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, BinaryIO, Generic, TypeVar
+from urllib.parse import quote
+
+from pydantic import TypeAdapter, ValidationError
+
+from memgraph.errors import InvalidInput, NotFound, RemoteAnswerInvalid
+from memgraph.model.values import Value
+
+T = TypeVar("T")
+ValueT = TypeVar("ValueT", bound=Value)
+
+JSON = "application/json"
+MAX_IN_BATCH = 1_000
+Read = Callable[[bytes], T]
+
+
+class Repeat(StrEnum):
+    """Whether a call may be sent again when nobody knows what became of it.
+
+    ``SAFE``: it changes nothing, or the same thing. ``KEYED``: a write that carries an
+    Idempotency-Key, which the server does once. ``NEVER``: any other.
+    """
+
+    SAFE = "safe"
+    KEYED = "keyed"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """What is sent and how the answer is read.
+
+    Attributes:
+        path: from the root of the server, every part of it escaped.
+        params: of the query; None and empty ones are left out, sequences repeated.
+        body: bytes as they are sent, or None.
+        read: makes the answer of the body of a good one.
+        repeat: whether it may be sent again.
+        slow: the server may work on it for minutes.
+        accepts: the media type of a good answer; None: it has no body.
+        sink: takes the body of a good answer piece by piece; ``read`` then gets no bytes.
+    """
+
+    method: str
+    path: str
+    read: Read[T]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes | None = None
+    content_type: str = JSON
+    repeat: Repeat = Repeat.SAFE
+    slow: bool = False
+    accepts: str | None = JSON
+    sink: BinaryIO | None = None
+
+    @property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """The parameters as they are sent."""
+        found: list[tuple[str, str]] = []
+        for name, value in self.params.items():
+            many = isinstance(value, Sequence | frozenset) and not isinstance(value, str)
+            given = value if many else (value,)
+            found.extend((name, _written(each)) for each in given if each is not None)
+        return tuple(found)
+
+
+def segment(text: str, *, field: str = "id") -> str:
+    """A part of a path.
+
+    Raises:
+        NotFound: nothing can be called so: it is empty, no text, or holds a slash.
+    """
+    if not isinstance(text, str) or not text or "/" in text or not _storable(text):
+        raise NotFound(f"nothing has this {field}", field=field)
+    # A dot by itself would be taken for a step in the path.
+    return quote(text, safe="").replace(".", "%2E")
+
+
+def body(fields: Mapping[str, Any] | Value) -> bytes:
+    """JSON as it is sent; of a value, what was set.
+
+    Raises:
+        InvalidInput: it is no JSON.
+    """
+    if isinstance(fields, Value):
+        fields = fields.model_dump(mode="json", exclude_unset=True)
+    try:
+        return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput("a field holds what is not plain JSON, or a lone surrogate") from None
+
+
+def value_of(kind: type[ValueT]) -> Read[ValueT]:
+    """Reads one value. What a later version tells beside its fields is passed over."""
+
+    def read(answer: bytes) -> ValueT:
+        try:
+            return kind.model_validate_json(answer, extra="ignore")
+        except ValidationError:
+            raise _unreadable(kind.__name__) from None
+
+    return read
+
+
+def typed(kind: type[T]) -> Read[T]:
+    """Reads what is no ``Value``: a dataclass, a list, plain JSON."""
+
+    def read(answer: bytes) -> T:
+        try:
+            return TypeAdapter(kind).validate_json(answer, extra="ignore")
+        except ValidationError:
+            raise _unreadable("answer") from None
+
+    return read
+
+
+def member(name: str, kind: Any) -> Read[Any]:
+    """Reads one field of an object."""
+
+    def read(answer: bytes) -> Any:
+        found = as_object(answer)
+        if name not in found:
+            raise _unreadable(name)
+        try:
+            return TypeAdapter(kind).validate_json(json.dumps(found[name]), extra="ignore")
+        except ValidationError:
+            raise _unreadable(name) from None
+
+    return read
+
+
+def as_object(answer: bytes) -> dict[str, Any]:
+    """Reads a JSON object as it is."""
+    try:
+        found = json.loads(answer)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise _unreadable("answer")
+    return found
+
+
+def nothing(_answer: bytes) -> None:
+    """Reads an answer without a body."""
+
+
+def _unreadable(what: str) -> RemoteAnswerInvalid:
+    return RemoteAnswerInvalid(
+        f"the server's answer is not the {what} that was expected: is it another version?"
+    )
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    if not _storable(text):
+        raise InvalidInput("a filter holds a NUL character or a lone surrogate")
+    return text
+
+
+def _storable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in text

@@ -1,0 +1,222 @@
+"""How one call is carried out: sent, waited for, sent again where that is safe. No IO.
+
+``exchange`` is a generator. It yields what is to be done (``Send``, ``Pause``) and is given what
+came of it, so that a blocking and an awaiting sender share every rule.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, TypeAlias, TypeVar
+
+from memgraph import errors
+from memgraph.client.calls import JSON, Call, Repeat
+from memgraph.errors import MemgraphError, RemoteAnswerInvalid, RemoteUnavailable
+
+T = TypeVar("T")
+
+PROBLEM: Final = "application/problem+json"
+IDEMPOTENCY_KEY: Final = "Idempotency-Key"
+# Proxies answer so for a server that is not there; 429 and 408 come before any work.
+_AWAY: Final = frozenset({502, 503, 504})
+_BEFORE_WORK: Final = frozenset({408, 425, 429})
+# Of a 503, what may be over in a moment; a damaged store is not.
+_PASSING: Final = frozenset(
+    {errors.RateLimited.code, errors.DatabaseBusy.code, errors.RequestTimeout.code}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How stubborn a client is.
+
+    Attributes:
+        retries: how often a call is sent again, at most.
+        first_pause_s: before the first of them; each further one is twice as long. A part of it,
+            at least half, is left to chance.
+        longest_pause_s: a server that asks for more (Retry-After) is not waited for.
+    """
+
+    retries: int = 2
+    first_pause_s: float = 0.2
+    longest_pause_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """To be sent; the sender gives an ``Answer`` or a ``NoAnswer`` for it."""
+
+    call: Call[Any]
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """To be waited for; the sender gives None for it."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came. ``body`` is empty where a sink took it."""
+
+    status: int
+    content_type: str
+    retry_after: str | None
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """Nothing came, or half of it.
+
+    Attributes:
+        why: the kind of failure, by name; never the text of a request.
+        sent: whether the server may have got the request.
+    """
+
+    why: str
+    sent: bool
+
+
+Step: TypeAlias = Send | Pause
+Came: TypeAlias = Answer | NoAnswer | None
+Course: TypeAlias = Generator[Step, Came, T]
+
+
+def exchange(call: Call[T], rules: Rules) -> Course[T]:
+    """Carry out one call.
+
+    Raises:
+        MemgraphError: what the server says, by its code.
+        RemoteUnavailable: there is no connection, or it broke.
+        RemoteAnswerInvalid: what came is not an answer of memgraph.
+    """
+    headers = {"Accept": f"{call.accepts or JSON}, {PROBLEM}"}
+    if call.body is not None:
+        headers["Content-Type"] = call.content_type
+    if call.repeat is Repeat.KEYED:
+        # One for all attempts: the server does the first that arrives and repeats its answer.
+        headers[IDEMPOTENCY_KEY] = uuid.uuid4().hex
+    for attempt in range(rules.retries + 1):
+        came = yield Send(call, headers)
+        if came is None:
+            raise TypeError("a sender gives an answer for what is sent")
+        if isinstance(came, Answer) and 200 <= came.status < 300:
+            return call.read(_good(call, came))
+        error = _refusal(came)
+        pause = _pause(call, came, error, attempt, rules)
+        if pause is None or attempt == rules.retries:
+            raise error
+        yield Pause(pause)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _good(call: Call[Any], answer: Answer) -> bytes:
+    """The body of a good answer, of the kind that was expected."""
+    kind = _media_type(answer)
+    if call.accepts is not None and kind != call.accepts:
+        raise _not_memgraph(answer)
+    return answer.body
+
+
+def _refusal(came: Answer | NoAnswer) -> MemgraphError:
+    """The error that an answer which is not good tells of."""
+    if isinstance(came, NoAnswer):
+        return RemoteUnavailable(f"the server cannot be reached: {came.why}", cause=came.why)
+    if _media_type(came) == PROBLEM:
+        return _told(came)
+    if came.status in _AWAY:
+        return RemoteUnavailable(
+            f"what stands before the server says {came.status}: it is not there",
+            status=came.status,
+        )
+    return _not_memgraph(came)
+
+
+def _told(answer: Answer) -> MemgraphError:
+    """The library's own error, made of a problem."""
+    try:
+        problem = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return _not_memgraph(answer)
+    if not isinstance(problem, dict) or not isinstance(problem.get("code"), str):
+        return _not_memgraph(answer)
+    code, details = problem["code"], problem.get("details")
+    kind = _by_code().get(code)
+    if kind is None:
+        return RemoteAnswerInvalid(
+            f"the server refuses for a reason that this client does not know ({code[:80]}):"
+            f" {_text(problem.get('detail'))}",
+            status=answer.status,
+            code=code[:80],
+        )
+    error = kind(_text(problem.get("detail")))
+    error.details = dict(details) if isinstance(details, dict) else {}
+    if answer.retry_after is not None:
+        error.details.setdefault("retry_after_s", _seconds(answer.retry_after))
+    return error
+
+
+def _pause(
+    call: Call[Any], came: Answer | NoAnswer, error: MemgraphError, attempt: int, rules: Rules
+) -> float | None:
+    """How long to wait before the call is sent again; None: it is not."""
+    if not _may_repeat(call, came, error):
+        return None
+    asked = _seconds(came.retry_after) if isinstance(came, Answer) else None
+    if asked is not None:
+        return asked if asked <= rules.longest_pause_s else None
+    pause = min(rules.first_pause_s * 2.0**attempt, rules.longest_pause_s)
+    return pause * random.uniform(0.5, 1.0)
+
+
+def _may_repeat(call: Call[Any], came: Answer | NoAnswer, error: MemgraphError) -> bool:
+    if isinstance(came, NoAnswer):
+        if call.sink is not None and came.sent:
+            return False
+        return not came.sent or call.repeat is not Repeat.NEVER
+    if came.status in _BEFORE_WORK:
+        return True
+    passing = isinstance(error, RemoteUnavailable) or error.code in _PASSING
+    return came.status in _AWAY and passing and call.repeat is not Repeat.NEVER
+
+
+def _not_memgraph(answer: Answer) -> RemoteAnswerInvalid:
+    hint = "redirects are not followed" if 300 <= answer.status < 400 else "is this its address?"
+    return RemoteAnswerInvalid(
+        f"what answered ({answer.status}) is not a memgraph server: {hint}", status=answer.status
+    )
+
+
+def _media_type(answer: Answer) -> str:
+    return answer.content_type.partition(";")[0].strip().lower()
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Whole seconds; a date is taken for nothing said."""
+    text = (retry_after or "").strip()
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _text(detail: Any) -> str:
+    return detail if isinstance(detail, str) and detail else "the server does not say why"
+
+
+@cache
+def _by_code() -> dict[str, type[MemgraphError]]:
+    found: dict[str, type[MemgraphError]] = {}
+    waiting: list[type[MemgraphError]] = [MemgraphError]
+    while waiting:
+        kind = waiting.pop()
+        # A surface has errors of its own, which no server tells.
+        if kind.__module__ == errors.__name__:
+            found[kind.code] = kind
+        waiting.extend(kind.__subclasses__())
+    return found

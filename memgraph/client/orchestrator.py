@@ -1,0 +1,36 @@
+"""The handle of one orchestrator on a server: the library's words, in two colours."""
+
+from __future__ import annotations
+
+from memgraph.client.asking import AskingWords
+from memgraph.client.remembering import RememberingWords
+from memgraph.client.words import AsyncSender, Awaiting, Blocking, Sender
+from memgraph.model.access import Narrowing
+
+
+class OrchestratorWords(RememberingWords, AskingWords):
+    """All that can be done with the memory of an orchestrator from elsewhere."""
+
+    def __repr__(self) -> str:
+        return f"<memgraph {type(self).__name__} {self.name}>"
+
+
+class RemoteOrchestrator(OrchestratorWords, Blocking):
+    """What one orchestrator remembers, on a server. Made by ``Client.orchestrator``.
+
+    Attributes:
+        name: of the orchestrator.
+        narrowing: what the holder of this handle narrows its view to, within what the key grants.
+    """
+
+    def __init__(self, sender: Sender, name: str, narrowing: Narrowing) -> None:
+        super().__init__(sender)
+        self._set_place(name, narrowing)
+
+
+class AsyncRemoteOrchestrator(OrchestratorWords, Awaiting):
+    """The same, awaited. Made by ``AsyncClient.orchestrator``."""
+
+    def __init__(self, sender: AsyncSender, name: str, narrowing: Narrowing) -> None:
+        super().__init__(sender)
+        self._set_place(name, narrowing)

@@ -1,0 +1,206 @@
+"""The two senders: what leaves the process, blocking and awaited. The rules are elsewhere."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import anyio
+import httpx
+from anyio.to_thread import run_sync
+
+from memgraph.client.exchange import Answer, Came, Course, NoAnswer, Pause, Rules, Send, Step
+from memgraph.errors import InvalidInput
+
+T = TypeVar("T")
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+CONNECT_S = 5.0
+SLOW_S = 3_600.0
+# They end before anything is sent.
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a server is and how it is talked to; see ``Client``."""
+
+    url: httpx.URL
+    timeout_s: float
+    verify: ssl.SSLContext | bool
+
+    def options(self, key: str | None) -> dict[str, Any]:
+        """What both kinds of ``httpx`` clients are made with.
+
+        Nothing is taken from the environment: a proxy that is set for browsing is no place for
+        memories and a key, and no ``.netrc`` knows a better one.
+        """
+        headers = {"User-Agent": "memgraph-client"}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        return {
+            "base_url": self.url,
+            "headers": headers,
+            "timeout": httpx.Timeout(self.timeout_s, connect=min(CONNECT_S, self.timeout_s)),
+            "verify": self.verify,
+            "follow_redirects": False,
+            "trust_env": False,
+        }
+
+
+def server_of(
+    url: str, key: str | None, *, timeout_s: float, verify: ssl.SSLContext | bool, plain_http: bool
+) -> Server:
+    """The server of an address.
+
+    Raises:
+        InvalidInput: it is no address of a server, or the key would leave the machine unencrypted.
+            Neither is repeated.
+    """
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        raise InvalidInput(_ADDRESS, field="url") from None
+    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
+        raise InvalidInput(_ADDRESS, field="url")
+    if parsed.query or parsed.fragment:
+        raise InvalidInput(_ADDRESS, field="url")
+    if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
+        raise InvalidInput("a key is one word of printable ASCII", field="key")
+    elsewhere = parsed.scheme == "http" and parsed.host not in LOOPBACK
+    if key is not None and elsewhere and not plain_http:
+        raise InvalidInput(
+            "a key is not sent to another machine unencrypted: use https, or plain_http",
+            field="url",
+        )
+    if not timeout_s > 0:
+        raise InvalidInput("timeout_s is above 0", field="timeout_s")
+    return Server(parsed, timeout_s, verify)
+
+
+_ADDRESS = "the address of a server reads https://host or http://127.0.0.1:8420, without a password"
+
+
+class BlockingSender:
+    """Carries courses out and blocks until they end. Thread-safe."""
+
+    def __init__(
+        self, server: Server, key: str | None, rules: Rules, transport: httpx.BaseTransport | None
+    ) -> None:
+        self.rules = rules
+        self.pause: Callable[[float], None] = time.sleep
+        self._http = httpx.Client(**server.options(key), transport=transport)
+
+    def run(self, course: Course[T]) -> T:
+        """The end of a course."""
+        came: Came = None
+        try:
+            while True:
+                came = self._do(course.send(came))
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
+        finally:
+            course.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _do(self, step: Step) -> Came:
+        if isinstance(step, Pause):
+            self.pause(step.seconds)
+            return None
+        request = _request(self._http, step)
+        try:
+            response = self._http.send(request, stream=True)
+            try:
+                sink = _sink(step, response)
+                for piece in response.iter_bytes() if sink is not None else ():
+                    sink.write(piece)
+                return _answer(response, b"" if sink is not None else response.read())
+            finally:
+                response.close()
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            return _no_answer(error)
+
+
+class AwaitedSender:
+    """Carries courses out in an event loop."""
+
+    def __init__(
+        self,
+        server: Server,
+        key: str | None,
+        rules: Rules,
+        transport: httpx.AsyncBaseTransport | None,
+    ) -> None:
+        self.rules = rules
+        self.pause: Callable[[float], Coroutine[Any, Any, None]] = anyio.sleep
+        self._http = httpx.AsyncClient(**server.options(key), transport=transport)
+
+    async def run(self, course: Course[T]) -> T:
+        """The end of a course."""
+        came: Came = None
+        try:
+            while True:
+                came = await self._do(course.send(came))
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
+        finally:
+            course.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _do(self, step: Step) -> Came:
+        if isinstance(step, Pause):
+            await self.pause(step.seconds)
+            return None
+        request = _request(self._http, step)
+        try:
+            response = await self._http.send(request, stream=True)
+            try:
+                sink = _sink(step, response)
+                if sink is None:
+                    return _answer(response, await response.aread())
+                async for piece in response.aiter_bytes():
+                    await run_sync(sink.write, piece)
+                return _answer(response, b"")
+            finally:
+                await response.aclose()
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            return _no_answer(error)
+
+
+def _request(http: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request:
+    call = step.call
+    return http.build_request(
+        call.method,
+        call.path,
+        params=httpx.QueryParams(call.query),
+        content=call.body,
+        headers=dict(step.headers),
+        timeout=httpx.Timeout(SLOW_S, connect=CONNECT_S) if call.slow else http.timeout,
+    )
+
+
+def _sink(step: Send, response: httpx.Response) -> Any:
+    """What takes the body of a good answer; a refusal is read as a whole."""
+    return step.call.sink if response.status_code == 200 else None
+
+
+def _answer(response: httpx.Response, body: bytes) -> Answer:
+    return Answer(
+        status=response.status_code,
+        content_type=response.headers.get("content-type", ""),
+        retry_after=response.headers.get("retry-after"),
+        body=body,
+    )
+
+
+def _no_answer(error: httpx.HTTPError) -> NoAnswer:
+    return NoAnswer(why=type(error).__name__, sent=not isinstance(error, _NOT_SENT))
