@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -76,6 +76,13 @@ class ApiKey(Principal):
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     created_at: Millis
     revoked_at: Millis | None = None
+
+    def state(self, now_ms: int) -> Literal["valid", "revoked", "expired"]:
+        """Whether it lets somebody in at a time."""
+        if self.revoked_at is not None:
+            return "revoked"
+        over = self.expires_at is not None and now_ms >= self.expires_at
+        return "expired" if over else "valid"
 
     @property
     def principal(self) -> Principal:

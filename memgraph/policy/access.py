@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from typing import Final
 
-from memgraph.errors import AccessDenied
+from memgraph.clock import MAX_MS, MS_PER_DAY, parse_time
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
+from memgraph.paths import check_orchestrator_name
 from memgraph.policy.scope import Viewer, narrow
+
+_DURATION: Final = re.compile(r"([0-9]{1,9})([dhm])")
+_UNITS_MS: Final = {"d": MS_PER_DAY, "h": 3_600_000, "m": 60_000}
 
 
 class Refusal(StrEnum):
@@ -26,6 +33,56 @@ def refusal(
     if not grants(principal.orchestrators, orchestrator):
         return Refusal.ORCHESTRATOR
     return None if permission in principal.permissions else Refusal.PERMISSION
+
+
+def check_grants(principal: Principal, *, now_ms: int) -> None:
+    """See that a new key is of use and says no more than it seems to.
+
+    Raises:
+        InvalidInput: no orchestrator or permission at all, what is no orchestrator's name, ``*``
+            beside names, a name twice, or an expiry that is over; ``details["field"]`` says where.
+    """
+    for field in ("orchestrators", "project_ids", "session_ids"):
+        names: tuple[str, ...] = getattr(principal, field)
+        if ANY in names and len(names) > 1:
+            raise InvalidInput(f"{field}: {ANY} stands alone: it means all of them", field=field)
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"{field}: a name stands there twice", field=field)
+    if not principal.orchestrators:
+        raise InvalidInput("orchestrators: a key is for one at least", field="orchestrators")
+    for name in principal.orchestrators:
+        if name != ANY:
+            check_orchestrator_name(name)
+    if not principal.permissions:
+        raise InvalidInput("permissions: a key has one at least", field="permissions")
+    if principal.expires_at is not None and principal.expires_at <= now_ms:
+        raise InvalidInput("expires_at: that time is over", field="expires_at")
+
+
+def span_ms(text: str) -> int:
+    """Milliseconds of ``90d``, ``12h`` or ``30m``: whole days, hours or minutes.
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise InvalidInput("a span of time is a number and d, h or m, such as 90d")
+    return int(found[1]) * _UNITS_MS[found[2]]
+
+
+def moment_ms(text: str, *, now_ms: int) -> int:
+    """The time that a span from now, or a time in ISO 8601, means.
+
+    Raises:
+        InvalidInput: it is neither, or after the year 9999.
+    """
+    if _DURATION.fullmatch(text) is None:
+        return parse_time(text)
+    moment = now_ms + span_ms(text)
+    if moment > MAX_MS:
+        raise InvalidInput("a time lies between the years 0001 and 9999")
+    return moment
 
 
 def grants(granted: tuple[str, ...], name: str) -> bool:

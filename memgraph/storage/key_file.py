@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,26 +16,32 @@ from memgraph.errors import InvalidConfig
 from memgraph.storage.backup import fsync
 
 VERSION: Final = 1
-Stamp = tuple[int, int, int]
+MAX_BYTES: Final = 64_000_000
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+Stamp = tuple[int, ...]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Differs when the file was replaced; None: there is none."""
+    """Differs when the file was replaced or changed, its mode too; None: there is none.
+
+    Raises:
+        OSError: nobody can tell.
+    """
     try:
-        found = path.stat()
+        found = path.lstat()
     except FileNotFoundError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The keys as JSON; none when there is no file.
 
     Raises:
-        InvalidConfig: it is no file of keys.
+        InvalidConfig: it is no file of keys, or others than its owner may read or write it.
     """
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = json.loads(_own(path))
     except FileNotFoundError:
         return []
     except (OSError, ValueError, RecursionError) as error:
@@ -45,6 +52,24 @@ def read(path: Path) -> list[dict[str, Any]]:
     if not isinstance(keys, list) or not all(isinstance(each, dict) for each in keys):
         raise InvalidConfig(f"{path} holds no keys", path=str(path))
     return keys
+
+
+def _own(path: Path) -> bytes:
+    """What the file holds. A link is not followed, and nothing waits for a pipe's other end."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+            raise InvalidConfig(f"{path} is no file of keys", path=str(path))
+        if found.st_uid != os.geteuid():
+            raise InvalidConfig(
+                f"{path} belongs to somebody else than the user of this process", path=str(path)
+            )
+        if found.st_mode & OTHERS:
+            raise InvalidConfig(
+                f"{path} may be read or changed by others; run: chmod 600 {path}", path=str(path)
+            )
+        return file.read(MAX_BYTES)
 
 
 def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:

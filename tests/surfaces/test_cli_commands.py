@@ -23,6 +23,7 @@ else:
 
 MakeContradiction = Callable[[], tuple[str, str, str]]
 WHY = ("--reason", "asked")
+KEY_FOR = ("--orchestrator", "orc-1", "--permission", "read")
 UNTIL_STOPPED = ("serve",)
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 
@@ -92,6 +93,10 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "rebuild": ["rebuild", "orc-1"],
         "db upgrade": ["db", "upgrade", "--all"],
         "db status": ["db", "status", "orc-1"],
+        "key create": ["key", "create", "app", *KEY_FOR],
+        "key list": ["key", "list"],
+        "key revoke": ["key", "revoke", cli.json("key", "create", "a", *KEY_FOR)["key_id"]],
+        "key rotate": ["key", "rotate", cli.json("key", "create", "b", *KEY_FOR)["key_id"]],
         "serve": ["serve", "--port", "0", "--allow-without-key"],
         "worker": ["worker", "--once"],
         "jobs": ["jobs", "orc-1"],

@@ -12,12 +12,11 @@ from memgraph.errors import (
     MemgraphError,
     NotFound,
     OrchestratorMissing,
-    Unauthenticated,
 )
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
 from memgraph.policy.access import Refusal, grants, refusal, viewer_of
-from memgraph.service.access.keys import KeyStore
+from memgraph.service.access.keys import KeyStore, nobody
 from memgraph.service.access.refusals import Refusals
 from memgraph.service.denials import tell_denial
 from memgraph.service.memory_service import MemoryService
@@ -51,7 +50,7 @@ class Gate:
         self.keyless = keyless
 
     def authenticate(self, secret: str | None) -> Principal:
-        """Who shows this secret. Raises Unauthenticated."""
+        """Who shows this secret. Raises Unauthenticated, InvalidConfig (see ``KeyStore.find``)."""
         if secret is None and self.keyless:
             return KEYLESS
         return self.keys.find(secret)
@@ -76,7 +75,7 @@ class Gate:
         self.refusals.check(principal.actor, now)
         refused = refusal(principal, name, permission, now_ms=now)
         if refused is Refusal.EXPIRED:
-            raise Unauthenticated("no valid key: send one as Authorization: Bearer <key>")
+            raise nobody()
         try:
             handle = self.service.orchestrator(name, actor=principal.actor)
         except (InvalidInput, OrchestratorMissing, OSError):

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from memgraph.clock import Clock
-from memgraph.errors import Conflict, NotFound, Unauthenticated
+from memgraph.errors import Conflict, InvalidConfig, InvalidInput, NotFound, Unauthenticated
 from memgraph.model.access import ApiKey, NewKey, Principal
 from memgraph.model.values import validated
 from memgraph.paths import KEYS_NAME
+from memgraph.policy.access import check_grants
 from memgraph.storage import key_file
 from memgraph.storage.database import FileLock
 
@@ -29,7 +30,8 @@ _NO_DIGEST: Final = "0" * 64
 class KeyStore:
     """The keys under a runtime root. Thread-safe; a change by another process counts at once.
 
-    A secret reads ``mgk_<key id>_<43 characters>``: 256 random bits, kept as SHA-256.
+    A secret reads ``mgk_<key id>_<43 characters>``: 256 random bits, kept as SHA-256. A file that
+    cannot be read as keys, or that others may read or write, lets nobody in until it is mended.
     """
 
     def __init__(self, root: Path, clock: Clock) -> None:
@@ -43,19 +45,29 @@ class KeyStore:
         """Make a key from the fields of ``Principal``; its secret is in the answer alone.
 
         Raises:
-            InvalidInput: naming each field that is wrong.
+            InvalidInput: naming each field that is wrong, see ``policy.access.check_grants``.
+            InvalidConfig: the keys that there are cannot be read.
         """
+        made = _made(fields, self._clock.now_ms())
+        check_grants(made.key, now_ms=made.key.created_at)
         with self._changing() as keys:
-            made = _made(fields, self._clock.now_ms())
             keys.append(made.key)
         return made
 
     def listed(self) -> Sequence[ApiKey]:
-        """All keys, the revoked and expired ones too, in the order they were made."""
-        return [validated(ApiKey, each) for each in key_file.read(self.path)]
+        """All keys, the revoked and expired ones too, in the order they were made.
+
+        Raises:
+            InvalidConfig: they cannot be read.
+        """
+        try:
+            return [validated(ApiKey, each) for each in key_file.read(self.path)]
+        except InvalidInput as error:
+            # Its text would quote the file.
+            raise InvalidConfig(f"{self.path} holds what is no key", path=str(self.path)) from error
 
     def revoke(self, key_id: str) -> ApiKey:
-        """End a key at once; one that is revoked stays so. Raises NotFound."""
+        """End a key at once; one that is revoked stays so. Raises NotFound, InvalidConfig."""
         with self._changing() as keys:
             place = _place(keys, key_id)
             if keys[place].revoked_at is None:
@@ -63,20 +75,35 @@ class KeyStore:
             revoked: ApiKey = keys[place]
         return revoked
 
-    def rotate(self, key_id: str) -> NewKey:
-        """End a key and make one with the same grants and another secret.
+    def rotate(self, key_id: str, *, overlap_ms: int = 0, expires_at: int | None = None) -> NewKey:
+        """Make a key with the same grants and another secret, and end the old one.
+
+        Args:
+            overlap_ms: for how long the old one still counts; never longer than it would have.
+            expires_at: when the new one ends; None: when the old one would have.
 
         Raises:
-            NotFound: no such key. Conflict: it is revoked.
+            NotFound: no such key.
+            Conflict: it is revoked, or has expired.
+            InvalidInput: a negative overlap, or an expiry that is over.
+            InvalidConfig: the keys cannot be read.
         """
+        if overlap_ms < 0:
+            raise InvalidInput("an overlap is 0 or more", field="overlap_ms")
         with self._changing() as keys:
             place = _place(keys, key_id)
-            old = keys[place]
-            if old.revoked_at is not None:
-                raise Conflict("a revoked key is not rotated; create a new one", key_id=key_id)
-            now = self._clock.now_ms()
-            made = _made(old.principal.model_dump(exclude={"key_id"}), now)
-            keys[place] = old.model_copy(update={"revoked_at": now})
+            old, now = keys[place], self._clock.now_ms()
+            if old.state(now) != "valid":
+                raise Conflict(
+                    "a key that was revoked or has expired is not rotated; create a new one",
+                    key_id=key_id,
+                )
+            fields = old.principal.model_dump(exclude={"key_id"})
+            if expires_at is not None:
+                fields["expires_at"] = expires_at
+            made = _made(fields, now)
+            check_grants(made.key, now_ms=now)
+            keys[place] = _ending(old, now, overlap_ms)
             keys.append(made.key)
         return made
 
@@ -85,28 +112,36 @@ class KeyStore:
 
         Raises:
             Unauthenticated: nobody's: missing, malformed, unknown, revoked or expired.
+            InvalidConfig: nobody can tell: the keys cannot be read.
         """
         key_id, digest = _taken_apart(secret or "")
         key, principal = self._current().get(key_id, (None, None))
         # The same work for an id that nobody has.
         same = hmac.compare_digest(digest, _NO_DIGEST if key is None else key.sha256)
-        if key is None or principal is None or not same or key.revoked_at is not None:
-            raise _nobody()
-        if key.expires_at is not None and self._clock.now_ms() >= key.expires_at:
-            raise _nobody()
+        if key is None or principal is None or not same:
+            raise nobody()
+        if key.state(self._clock.now_ms()) != "valid":
+            raise nobody()
         return principal
 
     @property
     def has_any(self) -> bool:
-        """Whether there is a key that has not been revoked."""
-        return any(key.revoked_at is None for key, _ in self._current().values())
+        """Whether there is a key that lets somebody in now. Raises InvalidConfig."""
+        now = self._clock.now_ms()
+        return any(key.state(now) == "valid" for key, _ in self._current().values())
 
     def _current(self) -> dict[str, tuple[ApiKey, Principal]]:
         with self._lock:
-            found = key_file.stamp(self.path)
-            if found != self._stamp:
-                self._known = {each.key_id: (each, each.principal) for each in self.listed()}
-                self._stamp = found
+            try:
+                found = key_file.stamp(self.path)
+                if found != self._stamp:
+                    self._known = {each.key_id: (each, each.principal) for each in self.listed()}
+                    self._stamp = found
+            except (OSError, InvalidConfig) as error:
+                # Those that counted until now may be the very ones that were to be revoked. Where
+                # the file lies is nothing for who asks.
+                self._known, self._stamp = {}, None
+                raise InvalidConfig("the keys of this server cannot be read") from error
             return self._known
 
     @contextmanager
@@ -125,6 +160,16 @@ def _made(fields: dict[str, Any], now: int) -> NewKey:
     return NewKey(key=validated(ApiKey, {**fields, **kept}), secret=secret)
 
 
+def _ending(key: ApiKey, now: int, overlap_ms: int) -> ApiKey:
+    """The key as it is once another one takes its place."""
+    if overlap_ms == 0:
+        return key.model_copy(update={"revoked_at": now})
+    until = now + overlap_ms
+    if key.expires_at is not None:
+        until = min(until, key.expires_at)
+    return validated(ApiKey, key.model_dump() | {"expires_at": until})
+
+
 def _place(keys: Sequence[ApiKey], key_id: str) -> int:
     for place, each in enumerate(keys):
         if each.key_id == key_id:
@@ -140,5 +185,6 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _nobody() -> Unauthenticated:
+def nobody() -> Unauthenticated:
+    """The one answer to everybody who is not known."""
     return Unauthenticated("no valid key: send one as Authorization: Bearer <key>")

@@ -1,0 +1,210 @@
+"""Who may ask a server: key create, key list, key revoke, key rotate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memgraph.clock import SystemClock
+from memgraph.errors import Conflict
+from memgraph.model.access import ApiKey, NewKey, Permission
+from memgraph.paths import runtime_root
+from memgraph.policy.access import moment_ms, span_ms
+from memgraph.surfaces.cli.building import choice, make_group, value
+from memgraph.surfaces.cli.commands.shaping import moment
+from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
+from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.text import plain
+
+if TYPE_CHECKING:
+    from memgraph.service.access.keys import KeyStore
+
+COLUMNS = ("id", "name", "state", "orchestrators", "permissions", "up to", "places", "ends")
+KeyId = Annotated[
+    str, typer.Argument(metavar="ID", help="As `memgraph key list` shows it.", show_default=False)
+]
+Expires = Annotated[
+    str | None,
+    value("TIME", "When it ends: 90d, 12h, 30m, or a time in ISO 8601. [never]", "--expires"),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the secret into a new file that you alone may read, and print it nowhere.",
+    ),
+]
+
+
+def create(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="What it is for.", show_default=False)
+    ],
+    orchestrator: Annotated[
+        list[str],
+        value("ORC", "An orchestrator that it opens; repeatable. '*': all, later ones too."),
+    ],
+    permission: Annotated[
+        list[Permission],
+        choice(Permission, text="What it may do; repeatable. None contains another."),
+    ],
+    agent: Annotated[
+        str | None, value("ID", "Only this agent's memories and those of no agent.")
+    ] = None,
+    expires: Expires = None,
+    output: Output = None,
+) -> Report:
+    """Make a key and print its secret, this once: only a digest of it is kept.
+
+    --clearance, --project and --session say what it shows; '*' for a project or session lets each
+    request name those that it is about. A running server knows the key at once.
+    """
+    given = invocation(context)
+    now = SystemClock().now_ms()
+    fields = {
+        "name": name,
+        "orchestrators": orchestrator,
+        "permissions": permission,
+        "project_ids": given.project,
+        "session_ids": given.session,
+        "agent_id": agent,
+        "expires_at": None if expires is None else moment_ms(expires, now_ms=now),
+    }
+    if given.clearance is not None:
+        fields["clearance"] = given.clearance
+    with _place_for_secret(output) as keep:
+        made = _keys(given).create(fields)
+        keep(made.secret)
+    return _told(made, output)
+
+
+def list_keys(context: typer.Context) -> Report:
+    """List the keys, those that ended too, in the order they were made."""
+    keys = _keys(invocation(context)).listed()
+    now = SystemClock().now_ms()
+
+    def show(screen: Screen) -> None:
+        if keys:
+            screen.table(COLUMNS, [_row(each, now) for each in keys])
+        else:
+            screen.line("there is no key; make one: memgraph key create")
+
+    return Report({"keys": [_as_json(each, now) for each in keys]}, show)
+
+
+def revoke(context: typer.Context, key_id: KeyId) -> Report:
+    """End a key at once, in running servers too."""
+    ended = _keys(invocation(context)).revoke(key_id)
+    return Report(
+        _as_json(ended, SystemClock().now_ms()),
+        lambda screen: screen.line(f"revoked {ended.key_id} ({ended.name})"),
+    )
+
+
+def rotate(
+    context: typer.Context,
+    key_id: KeyId,
+    overlap: Annotated[
+        str | None, value("SPAN", "How long the old secret still counts: 1d, 12h, 30m. [not]")
+    ] = None,
+    expires: Expires = None,
+    output: Output = None,
+) -> Report:
+    """Make a key with the same grants and another secret, and end the old one.
+
+    The new one ends when the old one would have, unless --expires says otherwise.
+    """
+    given = invocation(context)
+    now = SystemClock().now_ms()
+    overlap_ms = 0 if overlap is None else span_ms(overlap)
+    expires_at = None if expires is None else moment_ms(expires, now_ms=now)
+    with _place_for_secret(output) as keep:
+        made = _keys(given).rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at)
+        keep(made.secret)
+    return _told(made, output)
+
+
+def _keys(given: Invocation) -> KeyStore:
+    from memgraph.service.access.keys import KeyStore
+
+    return KeyStore(runtime_root(given.root), SystemClock())
+
+
+@contextmanager
+def _place_for_secret(output: Path | None) -> Iterator[Callable[[str], object]]:
+    """Where a secret is kept; there before the key is made, so that no key is lost.
+
+    Raises:
+        Conflict: there is a file already.
+    """
+    if output is None:
+        yield len
+        return
+    try:
+        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise Conflict(f"there is a file {output} already", path=str(output)) from None
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            yield lambda secret: file.write(f"{secret}\n")
+    except BaseException:
+        output.unlink(missing_ok=True)
+        raise
+
+
+def _told(made: NewKey, output: Path | None) -> Report:
+    shown: dict[str, Any] = {"secret": made.secret} if output is None else {"path": str(output)}
+
+    def show(screen: Screen) -> None:
+        if output is None:
+            screen.line(made.secret)
+            screen.line()
+            screen.line(f"the secret of key {made.key.key_id}; it is not shown again")
+        else:
+            screen.line(f"wrote the secret of key {made.key.key_id} to {output}")
+
+    return Report(_as_json(made.key, made.key.created_at) | shown, show)
+
+
+def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
+    """A key without its digest, and its state."""
+    told = key.model_dump(mode="json", exclude={"sha256"})
+    return told | {"permissions": sorted(key.permissions), "state": key.state(now)}
+
+
+def _row(key: ApiKey, now: int) -> tuple[str, ...]:
+    narrowed = [f"{kind} {one}" for kind, one in _narrowed(key)]
+    return (
+        key.key_id,
+        plain(key.name),
+        key.state(now),
+        ", ".join(key.orchestrators),
+        ", ".join(sorted(key.permissions)),
+        key.clearance.value,
+        plain(", ".join(narrowed)),
+        moment(key.expires_at),
+    )
+
+
+def _narrowed(key: ApiKey) -> Iterator[tuple[str, str]]:
+    yield from (("project", one) for one in key.project_ids)
+    yield from (("session", one) for one in key.session_ids)
+    if key.agent_id is not None:
+        yield "agent", key.agent_id
+
+
+COMMANDS: dict[str, Any] = {
+    "key": make_group(
+        "key",
+        "Make, list, revoke and rotate the keys of a server.",
+        {"create": create, "list": list_keys, "revoke": revoke, "rotate": rotate},
+    )
+}
