@@ -1,0 +1,259 @@
+"""For each route the requests that would show what is hidden, if anything did.
+
+Keyed by method and path: a route without an entry fails ``test_every_route_is_walked``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from canaries import PROJECTS, QUERY, TASKS, World
+from served_worlds import ABSENT, Ask
+
+from memgraph import Viewer
+
+HERE = "/v1/orchestrators/{orchestrator}"
+WHY = {"reason": "asked"}
+
+
+@dataclass(frozen=True)
+class View:
+    """What a walker knows of the world: all of it, as an attacker who guesses well would."""
+
+    world: World
+    other: World
+    viewer: Viewer
+    made: dict[str, Any]
+
+    @property
+    def own(self) -> list[str]:
+        """Ids of memories that the asker may see."""
+        return [each.memory_id for each in self.world.seen(self.viewer)]
+
+    @property
+    def hidden(self) -> list[str]:
+        """Ids that it may not, of this orchestrator and of the other, the absent one last."""
+        near = [each.memory_id for each in self.world.hidden(self.viewer)]
+        far = [each.memory_id for each in self.other.canaries]
+        return [*near[::7], *far[::20], ABSENT]
+
+    @property
+    def words(self) -> list[str]:
+        """Words of what may not be seen: they are entities' names and sessions' names, too."""
+        return sorted(
+            word
+            for each in [*self.world.hidden(self.viewer)[::9], *self.other.canaries[::30]]
+            for word in each.words
+        )[::3]
+
+    @property
+    def hidden_edges(self) -> list[tuple[str, str, str]]:
+        """(edge id, one side, the other) of edges that lead to what is hidden."""
+        ids = {each.memory_id for each in self.world.hidden(self.viewer)}
+        return [each for each in self.world.edges if {each[1], each[2]} & ids][::12]
+
+
+Walk = Callable[[View], Iterator[Ask]]
+WALKS: dict[tuple[str, str], Walk] = {}
+
+
+def walks(method: str, path: str) -> Callable[[Walk], Walk]:
+    def add(walk: Walk) -> Walk:
+        WALKS[method, path] = walk
+        return walk
+
+    return add
+
+
+def _get(path: str, **params: Any) -> Ask:
+    return Ask("GET", HERE + path, params)
+
+
+def _post(path: str, body: Any, **params: Any) -> Ask:
+    return Ask("POST", HERE + path, params, body)
+
+
+# --- memories
+
+
+@walks("POST", HERE + "/memories")
+def remember(view: View) -> Iterator[Ask]:
+    yield _post("/memories", {"content": "Nothing much."})
+    for one in view.hidden[:4]:
+        yield _post("/memories", {"content": "Derived.", "derived_from": [one]})
+    for canary in view.world.hidden(view.viewer)[::9]:
+        # The same text: it must be a memory of its own, not the hidden one's id.
+        yield _post(
+            "/memories", {"content": f"{canary.word} keeps the launch plan and tells nobody."}
+        )
+
+
+@walks("POST", HERE + "/memories/batch")
+def remember_many(view: View) -> Iterator[Ask]:
+    items = [{"content": "Of many."}, {"content": "Derived.", "derived_from": view.hidden[:3]}]
+    yield _post("/memories/batch", {"items": items})
+    for canary in islice(view.world.hidden(view.viewer), 0, None, 15):
+        content = f"{canary.word} keeps the launch plan and tells nobody."
+        yield _post("/memories/batch", {"items": [{"content": content}]})
+
+
+@walks("GET", HERE + "/memories")
+def list_memories(view: View) -> Iterator[Ask]:
+    yield _get("/memories", limit=1000)
+    yield _get("/memories", tag="launch", limit=1000)
+    for kind in ("fact", "episode", "reflection"):
+        yield _get("/memories", kind=kind, limit=200)
+    for word in view.words:
+        yield _get("/memories", tag=word)
+        yield _get("/memories", session_id=f"talk-{word}")
+    for one in view.hidden[:2]:
+        yield _get("/memories", cursor=one)
+
+
+@walks("GET", HERE + "/memories/{memory_id}")
+def get(view: View) -> Iterator[Ask]:
+    for one in [*view.own[:3], *view.hidden]:
+        yield _get(f"/memories/{one}")
+        yield replace(_get(f"/memories/{one}"), headers={"If-None-Match": "*"})
+
+
+@walks("GET", HERE + "/memories/{memory_id}/trace")
+def trace(view: View) -> Iterator[Ask]:
+    for one in [*view.own[:8], *view.hidden]:
+        yield _get(f"/memories/{one}/trace")
+
+
+def _changes(view: View, change: str, body: Any, own: int) -> Iterator[Ask]:
+    for one in [*view.own[own : own + 1], *view.hidden]:
+        yield _post(f"/memories/{one}/{change}", body)
+
+
+@walks("POST", HERE + "/memories/{memory_id}/correct")
+def correct(view: View) -> Iterator[Ask]:
+    yield from _changes(view, "correct", {"content": "Another.", **WHY}, own=0)
+
+
+@walks("POST", HERE + "/memories/{memory_id}/confirm")
+def confirm(view: View) -> Iterator[Ask]:
+    yield from _changes(view, "confirm", {}, own=1)
+
+
+@walks("POST", HERE + "/memories/{memory_id}/retract")
+def retract(view: View) -> Iterator[Ask]:
+    yield from _changes(view, "retract", WHY, own=2)
+
+
+@walks("POST", HERE + "/memories/{memory_id}/restore")
+def restore(view: View) -> Iterator[Ask]:
+    yield from _changes(view, "restore", WHY, own=2)
+
+
+@walks("POST", HERE + "/memories/{memory_id}/promote")
+def promote(view: View) -> Iterator[Ask]:
+    for to, scope_id in (("global", None), ("project", PROJECTS[1])):
+        body = {"to": to, "scope_id": scope_id, "confirmed": True, **WHY}
+        yield from _changes(view, "promote", body, own=5)
+
+
+# --- the graph
+
+
+@walks("POST", HERE + "/edges")
+def relate(view: View) -> Iterator[Ask]:
+    for own in view.own[6:7]:
+        for other in [*view.own[8:9], *view.hidden[:6]]:
+            yield _post("/edges", {"from_id": own, "to_id": other, "edge_type": "RelatedTo"})
+            yield _post("/edges", {"from_id": other, "to_id": own, "edge_type": "CausedBy"})
+
+
+@walks("POST", HERE + "/subgraph")
+def subgraph(view: View) -> Iterator[Ask]:
+    yield _post("/subgraph", {"ids": view.own, "hops": 4, "max_nodes": 500})
+    yield _post("/subgraph", {"ids": view.own, "hops": 2, "as_of": view.world.at})
+    yield _post("/subgraph", {"ids": view.hidden, "hops": 4})
+
+
+@walks("GET", HERE + "/contradictions")
+def contradictions(view: View) -> Iterator[Ask]:
+    for resolved in (False, True):
+        yield _get("/contradictions", resolved=resolved, limit=500)
+        yield _get("/contradictions", resolved=resolved, limit=500, as_of=view.world.at)
+    for edge, _, _ in view.hidden_edges[:2]:
+        yield _get("/contradictions", cursor=edge)
+
+
+@walks("POST", HERE + "/contradictions/{edge_id}/resolve")
+def resolve(view: View) -> Iterator[Ask]:
+    for edge, one, _ in view.hidden_edges:
+        yield _post(f"/contradictions/{edge}/resolve", {"winner": one, **WHY})
+
+
+@walks("POST", HERE + "/contradictions/{edge_id}/reopen")
+def reopen(view: View) -> Iterator[Ask]:
+    for edge, _, _ in view.hidden_edges:
+        yield _post(f"/contradictions/{edge}/reopen", WHY)
+
+
+# --- asking
+
+
+@walks("POST", HERE + "/recall")
+def recall(view: View) -> Iterator[Ask]:
+    yield _post("/recall", {"query": QUERY, "top_n": 200})
+    for more in (
+        {"kinds": ["fact", "episode", "reflection"]},
+        {"include_superseded": True},
+        {"as_of": view.world.at},
+        {"token_budget": 10_000},
+        # What only narrows cannot widen.
+        {"clearance": "Restricted"},
+        {"project_ids": list(PROJECTS)},
+        {"session_scope_ids": list(TASKS)},
+        {"agent_id": "Kxagenb"},
+        {"project_ids": ["*"], "session_scope_ids": ["*"]},
+    ):
+        yield _post("/recall", {"query": QUERY, "top_n": 200, **more})
+    for word in view.words[:5]:
+        yield _post("/recall", {"query": word, "top_n": 5})
+        yield _post("/recall", {"tags": [word], "top_n": 5})
+        yield _post("/recall", {"session_id": f"talk-{word}", "top_n": 5})
+        yield _post("/recall", {"conversation_id": word, "top_n": 5})
+
+
+@walks("GET", HERE + "/bulletin")
+def bulletin(view: View) -> Iterator[Ask]:
+    yield _get("/bulletin")
+    yield replace(_get("/bulletin"), headers={"If-None-Match": "*"})
+
+
+@walks("POST", HERE + "/relevant")
+def relevant(view: View) -> Iterator[Ask]:
+    yield _post("/relevant", {"prompt": QUERY, "limit": 200})
+    for word in view.words[:3]:
+        yield _post("/relevant", {"prompt": word, "limit": 200})
+
+
+@walks("GET", HERE + "/fading")
+def fading(view: View) -> Iterator[Ask]:
+    yield _get("/fading", days=36_000, limit=1000)
+
+
+@walks("GET", HERE + "/reflection")
+def reflection(view: View) -> Iterator[Ask]:
+    yield _get("/reflection")
+
+
+@walks("GET", HERE + "/receipts")
+def receipts(view: View) -> Iterator[Ask]:
+    yield _get("/receipts", limit=200)
+    for one in TASKS:
+        yield _get("/receipts", task_id=one)
+
+
+@walks("GET", HERE + "/receipts/{receipt_id}")
+def receipt(view: View) -> Iterator[Ask]:
+    for one in (view.made["receipt"], view.made["far_receipt"], "rcp_00000000000000000000000000"):
+        yield _get(f"/receipts/{one}")

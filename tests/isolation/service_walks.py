@@ -1,0 +1,194 @@
+"""Walks over the routes of conversations, entities, contexts, files, jobs and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from canaries import PROJECTS, QUERY, TASKS
+from route_walks import HERE, WHY, View, _get, _post, walks
+from served_worlds import ONE, TWO, Ask
+
+# --- orchestrators
+
+
+@walks("GET", "/v1/orchestrators")
+def list_orchestrators(view: View) -> Iterator[Ask]:
+    yield Ask("GET", "/v1/orchestrators")
+
+
+@walks("POST", "/v1/orchestrators")
+def create_orchestrator(view: View) -> Iterator[Ask]:
+    for name in (ONE, TWO, "three", "../two", "two/memory", "ONE"):
+        yield Ask("POST", "/v1/orchestrators", body={"name": name})
+
+
+@walks("GET", HERE)
+def health(view: View) -> Iterator[Ask]:
+    yield _get("")
+
+
+@walks("GET", HERE + "/status")
+def status(view: View) -> Iterator[Ask]:
+    yield _get("/status")
+
+
+@walks("GET", HERE + "/stats")
+def stats(view: View) -> Iterator[Ask]:
+    yield _get("/stats")
+
+
+# --- conversations
+
+
+def _turn(session: str, content: str = "Good morning.") -> dict[str, str]:
+    return {"session_id": session, "content": content, "role": "user"}
+
+
+@walks("POST", HERE + "/episodes")
+def save_episode(view: View) -> Iterator[Ask]:
+    yield _post("/episodes", _turn("mine"))
+    for canary in view.world.hidden(view.viewer)[::11]:
+        content = f"{canary.word} keeps the launch plan and tells nobody."
+        yield _post("/episodes", _turn(f"talk-{canary.word}", content))
+
+
+@walks("POST", HERE + "/episodes/batch")
+def save_episodes(view: View) -> Iterator[Ask]:
+    yield _post("/episodes/batch", {"items": [_turn("mine", "Second.")]})
+    items = [_turn(f"talk-{word}", "Third.") for word in view.words[:3]]
+    yield _post("/episodes/batch", {"items": items})
+
+
+@walks("GET", HERE + "/sessions")
+def sessions(view: View) -> Iterator[Ask]:
+    yield _get("/sessions", limit=1000)
+    for pending in (False, True):
+        yield _get("/sessions", pending=pending, limit=1000)
+    for word in view.words[:3]:
+        yield _get("/sessions", cursor=f"talk-{word}")
+
+
+@walks("POST", HERE + "/sessions/end")
+def end_session(view: View) -> Iterator[Ask]:
+    yield _post("/sessions/end", {"session_id": "nothing"})
+    for word in view.words[:3]:
+        yield _post("/sessions/end", {"session_id": f"talk-{word}"})
+
+
+# --- entities
+
+
+@walks("GET", HERE + "/entities")
+def entities(view: View) -> Iterator[Ask]:
+    yield _get("/entities", limit=1000)
+    yield _get("/entities", prefix="kx", limit=1000)
+
+
+@walks("GET", HERE + "/entities/info")
+def entity_info(view: View) -> Iterator[Ask]:
+    own = [each.word for each in view.world.seen(view.viewer)[:3]]
+    for name in [*own, *view.words, *TASKS, *PROJECTS]:
+        yield _get("/entities/info", name=name, limit=100)
+
+
+@walks("POST", HERE + "/entities/merge")
+def merge(view: View) -> Iterator[Ask]:
+    own = [each.word for each in view.world.seen(view.viewer)[:2]]
+    for into, other in [own, *([own[0], word] for word in view.words[:4])]:
+        yield _post("/entities/merge", {"into": into, "other": other, **WHY})
+        yield _post("/entities/merge", {"into": other, "other": into, **WHY})
+
+
+@walks("POST", HERE + "/entities/split")
+def split(view: View) -> Iterator[Ask]:
+    own = [each.word for each in view.world.seen(view.viewer)[:2]]
+    yield _post("/entities/split", {"entity": own[0], "names": [own[1]], **WHY})
+    for word in view.words[:3]:
+        yield _post("/entities/split", {"entity": word, "names": [word], **WHY})
+        yield _post("/entities/split", {"entity": own[0], "names": [word], **WHY})
+
+
+# --- contexts
+
+
+@walks("POST", HERE + "/context")
+def context(view: View) -> Iterator[Ask]:
+    wanted = {"query": QUERY, "budget_tokens": 50_000}
+    yield _post("/context", {"task": None, "request": wanted})
+    for task in (*TASKS, "Kxother"):
+        yield _post("/context", {"task": task, "request": wanted})
+        for project in PROJECTS:
+            both = {"task_id": task, "project_id": project}
+            yield _post("/context", {"task": both, "request": wanted})
+            said = {"task_id": task, "metadata": {"project_id": project}}
+            yield _post("/context", {"task": said, "request": wanted})
+
+
+@walks("POST", HERE + "/context/block")
+def block(view: View) -> Iterator[Ask]:
+    for more in ({}, {"kinds": []}, {"agent_id": "Kxagena"}, {"agent_id": "Kxagenb"}):
+        yield _post("/context/block", {"prompt": QUERY, "limit": 200, **more})
+
+
+@walks("GET", HERE + "/tiers/{tier}")
+def tier(view: View) -> Iterator[Ask]:
+    yield _get("/tiers/global", limit=1000)
+    for name, scope_ids in (("task", TASKS), ("session", TASKS), ("project", PROJECTS)):
+        for one in scope_ids:
+            yield _get(f"/tiers/{name}", scope_id=one, limit=1000)
+
+
+@walks("POST", HERE + "/forget")
+def forget(view: View) -> Iterator[Ask]:
+    yield _post("/forget", {"memory_ids": [*view.own[10:11], *view.hidden], **WHY})
+
+
+# --- files, jobs, copies
+
+
+@walks("PUT", HERE + "/ingest/files/{name}")
+def upload(view: View) -> Iterator[Ask]:
+    for name in ("note.md", "..%2f..%2ftwo%2fnote.md", "%2e%2e", "a%00b.md", ".hidden"):
+        path = f"{HERE}/ingest/files/{name}"
+        yield Ask("PUT", path, content=b"# Plan\n\nShe keeps the plan.\n")
+
+
+@walks("GET", HERE + "/ingest/files")
+def files(view: View) -> Iterator[Ask]:
+    yield _get("/ingest/files")
+
+
+@walks("GET", HERE + "/ingest/files/{sha256}")
+def file(view: View) -> Iterator[Ask]:
+    for one in (view.made["file"], view.made["far_file"], "0" * 64):
+        yield _get(f"/ingest/files/{one}")
+
+
+@walks("GET", HERE + "/jobs")
+def jobs(view: View) -> Iterator[Ask]:
+    yield _get("/jobs", limit=1000)
+
+
+@walks("POST", HERE + "/jobs/{job}/run")
+def run(view: View) -> Iterator[Ask]:
+    yield _post("/jobs/consolidation/run", {"dry_run": True})
+    for word in view.words[:2]:
+        yield _post("/jobs/consolidation/run", {"session_id": f"talk-{word}", "dry_run": True})
+    for job in ("enrichment", "consolidation", "decay", "reflection", "consolidate"):
+        yield _post(f"/jobs/{job}/run", {})
+
+
+@walks("POST", HERE + "/verify")
+def verify(view: View) -> Iterator[Ask]:
+    yield _post("/verify", {})
+
+
+@walks("GET", HERE + "/export")
+def export(view: View) -> Iterator[Ask]:
+    yield _get("/export")
+    yield _get("/export", with_vectors=True)
+
+
+@walks("GET", HERE + "/backup")
+def backup(view: View) -> Iterator[Ask]:
+    yield _get("/backup")
