@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from memgraph.clock import iso
 from memgraph.errors import InvalidInput
@@ -86,4 +87,9 @@ def render_line(
         "confidence": round(line.confidence, _CONFIDENCE_DIGITS),
         "text": cleaned(line.text),
     }
-    return f"{json.dumps(record, ensure_ascii=False).translate(_IN_JSON)}\n"
+    return f"{as_json(record)}\n"
+
+
+def as_json(value: Any) -> str:
+    """A value as one line of JSON in which no text can open or close a mark or a tag."""
+    return json.dumps(value, ensure_ascii=False).translate(_IN_JSON)

@@ -111,6 +111,26 @@ def require_correctable(connection: sa.Connection, memory_id: str, view: View) -
     return memory
 
 
+def require_replaceable(connection: sa.Connection, new_id: str, old_id: str, view: View) -> None:
+    """See that one fact may take the place of another because a model says so.
+
+    Raises:
+        NotFound, InvalidInput, AccessDenied: see ``require_correctable``; or whoever sees the old
+            one would be left without either.
+    """
+    old = require_correctable(connection, old_id, view)
+    new = _fact(connection, new_id, view)
+    same_place = (new.scope, new.scope_id) == (old.scope, old.scope_id)
+    if (
+        not (same_place or new.scope is Scope.GLOBAL)
+        or new.agent_id not in (None, old.agent_id)
+        or new.sensitivity.level > old.sensitivity.level
+    ):
+        raise AccessDenied(
+            "some who see what is replaced would not see what replaces it", memory_id=old_id
+        )
+
+
 def require_confirmable(connection: sa.Connection, memory_id: str, view: View) -> None:
     """See that a fact is not a machine's word alone.
 

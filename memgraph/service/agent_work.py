@@ -103,16 +103,16 @@ def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
     found = handle.get_entity_info(name)
     head = {
         "entity_id": found.entity_id,
-        "name": _cut(found.canonical_name),
+        "name": cut(found.canonical_name),
         "type": found.type.value,
-        "also_called": [_cut(each) for each in found.aliases[:10]],
+        "also_called": [cut(each) for each in found.aliases[:10]],
         "mentions": found.mention_count,
         "first_seen": iso(found.first_seen),
         "last_seen": iso(found.last_seen),
-        "named_beside": [_cut(each.canonical_name) for each in found.related[:10]],
-        "could_also_mean": [_cut(each.canonical_name) for each in found.candidates[:5]],
+        "named_beside": [cut(each.canonical_name) for each in found.related[:10]],
+        "could_also_mean": [cut(each.canonical_name) for each in found.candidates[:5]],
     }
-    told = _fitting(head, "memories", [_remembered(each) for each in found.memories])
+    told = fitting(head, "memories", [remembered(each) for each in found.memories])
     handle.note_handed_out([each["text"] for each in told["memories"]])
     return told
 
@@ -140,19 +140,20 @@ def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
 
 
 def _told(bundle: Bundle) -> dict[str, Any]:
-    return _fitting({"more": bundle.cut}, "memories", [_recalled(each) for each in bundle.items])
+    return fitting({"more": bundle.cut}, "memories", [_recalled(each) for each in bundle.items])
 
 
 def _recalled(item: RecallItem) -> dict[str, Any]:
-    told = _remembered(item.memory)
+    told = remembered(item.memory)
     told["confidence"] = round(item.effective_confidence, 2)
-    told["source"] = _cut(short_citation(item.memory, item.source))
+    told["source"] = cut(short_citation(item.memory, item.source))
     if item.contradicted_by:
         told["contradicted_by"] = list(item.contradicted_by[:5])
     return told
 
 
-def _remembered(memory: Memory) -> dict[str, Any]:
+def remembered(memory: Memory) -> dict[str, Any]:
+    """A memory as a model is told of it, its text cut."""
     at = memory.event_time if memory.event_time is not None else memory.created_at
     return {
         "memory_id": memory.memory_id,
@@ -164,10 +165,11 @@ def _remembered(memory: Memory) -> dict[str, Any]:
 
 
 def _text(memory: Memory) -> str:
-    return _cut(memory.content)
+    return cut(memory.content)
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """At most ``MAX_TEXT_CHARS`` of a text, marked where it was cut."""
     if len(text) <= MAX_TEXT_CHARS:
         return text
     return text[: MAX_TEXT_CHARS - len(CUT)] + CUT
@@ -175,12 +177,12 @@ def _cut(text: str) -> str:
 
 def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
     """The receipt of a recall knows whole texts; a cut one has a last line of its own."""
-    cut = [_text(each) for each in memories if len(each.content) > MAX_TEXT_CHARS]
-    if cut:
-        handle.note_handed_out(cut)
+    shortened = [_text(each) for each in memories if len(each.content) > MAX_TEXT_CHARS]
+    if shortened:
+        handle.note_handed_out(shortened)
 
 
-def _fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """As many items, from the first one on, as a prompt has room for; the rest is counted."""
     kept: list[dict[str, Any]] = []
     room = MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False))

@@ -28,6 +28,7 @@ from memgraph.service.agent_rules import (
     require_confirmable,
     require_correctable,
     require_no_wider,
+    require_replaceable,
     sensitivity_of,
 )
 from memgraph.service.handle_reading import ReadingHandle
@@ -188,6 +189,38 @@ class AgentsHandle(WritingHandle, ReadingHandle):
                     transaction.connection, memory_id, at=transaction.at, view=self._view
                 )
             )
+
+    def propose_relation(
+        self, from_id: str, edge_type: EdgeType | str, to_id: str, *, reason: str | None = None
+    ) -> Outcome:
+        """Join two memories as a model says they belong together.
+
+        A contradiction stays open; an Updates edge replaces ``to_id``. The edge weighs 0.9.
+
+        Raises:
+            NotFound: one of the two is not there.
+            InvalidInput: no such type; of an Updates edge, one of the two is no fact.
+            AccessDenied: an Updates edge would replace what a person told or confirmed, or
+                somebody who sees what is replaced would not see what replaces it.
+            Conflict: what is wrong with the two, as for ``relate``.
+        """
+        fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "reason": reason}
+        link = validated(EdgeInput, {**fields, "weight": MAX_CONFIDENCE})
+        with self._service.opened(self.name) as opened, opened.transaction(self.actor) as writing:
+            if link.edge_type is EdgeType.UPDATES:
+                require_replaceable(writing.connection, from_id, to_id, self._view)
+            written = opened.writer.store(
+                writing.connection,
+                [],
+                [link],
+                at=writing.at,
+                actor=self.actor,
+                view=self._view,
+            )
+            if written.errors:
+                raise written.errors[0]
+            writing.tell(written.entries)
+        return written.edges[0]
 
     def recall_shown(self, shown: Callable[[Bundle], int], **fields: Any) -> Bundle:
         """Recall for a reader that is shown the first memories of the answer alone.

@@ -1,0 +1,167 @@
+"""The protocol over streamable HTTP: an ASGI application with a path for each orchestrator.
+
+Nothing is kept between two requests. Each shows its key, and a key that was revoked a moment ago
+opens nothing; there are no sessions that anybody could take over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, cast
+
+import mcp_types as types
+from anyio.to_thread import run_sync
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette._utils import get_route_path
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from memgraph.config.server import ServerSettings
+from memgraph.errors import (
+    AccessDenied,
+    InvalidInput,
+    MemgraphError,
+    OrchestratorMissing,
+    RateLimited,
+    RequestRefused,
+    StorageError,
+    Unauthenticated,
+)
+from memgraph.model import enums
+from memgraph.model.access import Narrowing
+from memgraph.model.values import Value, validated
+from memgraph.service.access.gate import Gate
+from memgraph.surfaces.mcp.doors import Door, KeyDoor
+from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
+
+SCHEME: Final = "bearer "
+_DOOR: Final = "memgraph.door"
+_REPEATED: Final = {"project": "project_ids", "session": "session_ids"}
+_SINGLE: Final = {"agent": "agent_id", "clearance": "clearance"}
+
+
+class McpApp:
+    """Made by ``mcp_app``; its ``lifespan`` has to be entered before it is asked."""
+
+    def __init__(self, gate: Gate, settings: ServerSettings) -> None:
+        silence_sdk()
+        self._gate = gate
+        server = make_server(
+            _door_of, threads=settings.threads, timeout_s=settings.request_timeout_s
+        )
+        self._manager = StreamableHTTPSessionManager(
+            server,
+            json_response=True,
+            stateless=True,
+            max_request_body_size=settings.max_body_bytes,
+        )
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Work for the time of this context, once."""
+        async with self._manager.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            door = _door(self._gate, request)
+            await run_sync(door.knock)
+        except MemgraphError as error:
+            await _refusal(error)(scope, receive, send)
+            return
+        if request.method != "POST":
+            await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
+            return
+        scope[_DOOR] = door
+        await self._manager.handle_request(scope, receive, send)
+
+
+def mcp_app(gate: Gate, settings: ServerSettings) -> McpApp:
+    """The ASGI application to be mounted at ``/mcp``: one path segment names an orchestrator.
+
+    ``async with app.lifespan():`` around the time in which it is asked. The query of an address
+    narrows as it does elsewhere (``project``, ``session``, ``agent``, ``clearance``); ``scope``
+    says where facts are kept when several places are open.
+    """
+    return McpApp(gate, settings)
+
+
+def _door_of(context: Context) -> Door:
+    return cast(Door, cast(Request, context.request).scope[_DOOR])
+
+
+def _door(gate: Gate, request: Request) -> KeyDoor:
+    """The door that a request asks for.
+
+    Raises:
+        Unauthenticated: it shows no key.
+        InvalidInput: its query is not one; a misspelt name would widen what it sees.
+    """
+    principal = gate.authenticate(_secret(request))
+    asked = _asked(request)
+    return KeyDoor(
+        gate,
+        principal,
+        get_route_path(request.scope).strip("/"),
+        asked.narrowing,
+        scope=asked.scope,
+    )
+
+
+def _secret(request: Request) -> str | None:
+    given = request.headers.get("authorization")
+    if given is None:
+        return None
+    return given[len(SCHEME) :].strip() if given.lower().startswith(SCHEME) else ""
+
+
+class _Query(Value):
+    narrowing: Narrowing = Narrowing()
+    scope: enums.Scope | None = None
+
+
+def _asked(request: Request) -> _Query:
+    given = request.query_params
+    known = {*_REPEATED, *_SINGLE, "scope"}
+    unknown = set(given) - known
+    twice = [each for each in (*_SINGLE, "scope") if len(given.getlist(each)) > 1]
+    if unknown or twice:
+        raise InvalidInput(f"the query has {', '.join(sorted(known))}; the last three once")
+    narrowing: dict[str, Any] = {
+        field: tuple(given.getlist(name)) for name, field in _REPEATED.items() if name in given
+    }
+    narrowing |= {field: given[name] for name, field in _SINGLE.items() if name in given}
+    return validated(_Query, {"narrowing": narrowing, "scope": given.get("scope")})
+
+
+_STATUS: Final[Mapping[type[MemgraphError], int]] = {
+    Unauthenticated: 401,
+    OrchestratorMissing: 404,
+    AccessDenied: 403,
+    InvalidInput: 400,
+    RateLimited: 429,
+    RequestRefused: 400,
+    StorageError: 503,
+    MemgraphError: 500,
+}
+
+
+def _refusal(error: MemgraphError) -> Response:
+    """The answer to a request that was no message for anybody here, in the protocol's shape."""
+    status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
+    headers = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, RateLimited) and "retry_after_s" in error.details:
+        headers["Retry-After"] = str(error.details["retry_after_s"])
+    told = {
+        "code": types.INVALID_REQUEST,
+        "message": error.message,
+        "data": {"code": error.code, "details": error.details},
+    }
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": told})
+    return Response(body, status, headers, media_type="application/json")

@@ -1,0 +1,39 @@
+"""Answers as the protocol carries them. Texts in them are data: none can end what it stands in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as types
+
+from memgraph.context.blocks import as_json
+from memgraph.errors import MemgraphError
+from memgraph.policy.block_format import cleaned
+from memgraph.service.agent_tools import MAX_MESSAGE_CHARS
+
+
+def seen(value: Any) -> Any:
+    """A JSON value whose texts hold what can be seen and nothing else."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, dict):
+        return {name: seen(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [seen(each) for each in value]
+    return value
+
+
+def tool_result(answer: dict[str, Any]) -> types.CallToolResult:
+    """An answer twice, as the protocol asks: as a value, and as the same value in JSON."""
+    told = seen(answer)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=as_json(told))], structured_content=told
+    )
+
+
+def tool_error(error: MemgraphError) -> types.CallToolResult:
+    """An error that the model is told, so that it can mend its call."""
+    told = {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=as_json(seen(told)))], is_error=True
+    )

@@ -1,0 +1,39 @@
+"""The protocol over standard input and output, for an agent on the same machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from memgraph.surfaces.mcp.doors import OpenDoor
+from memgraph.surfaces.mcp.server import make_server, silence_sdk
+
+if TYPE_CHECKING:
+    from memgraph.model.enums import Scope
+    from memgraph.service.orchestrator import Orchestrator
+
+THREADS: Final = 4
+TIMEOUT_S: Final = 60.0
+
+
+def run(handle: Orchestrator, *, scope: Scope | None = None) -> None:
+    """Serve one client until its end of input.
+
+    Standard output carries the protocol alone: while it runs, whatever else is printed goes to
+    standard error.
+
+    Args:
+        handle: what its viewer may see is all that the client reaches; its actor is whom the
+            journal names.
+        scope: where facts are kept; None: in the one place that is open.
+    """
+    silence_sdk()
+    anyio.run(_serve, OpenDoor(handle, scope=scope))
+
+
+async def _serve(door: OpenDoor) -> None:
+    server = make_server(lambda _context: door, threads=THREADS, timeout_s=TIMEOUT_S)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

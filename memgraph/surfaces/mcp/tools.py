@@ -1,0 +1,227 @@
+"""The tools: what they take, what they answer, what they may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import mcp_types as types
+from pydantic import Field
+
+from memgraph.clock import iso
+from memgraph.model.access import Permission
+from memgraph.model.context import BlockFormat
+from memgraph.model.enums import EdgeType
+from memgraph.model.values import Name, Reason
+from memgraph.service.agent_graph import list_contradictions, relate_memories, trace_memory
+from memgraph.service.agent_tools import (
+    AS_DATA,
+    MAX_QUERY_CHARS,
+    Arguments,
+    ConfirmFact,
+    CorrectFact,
+    GetEntityInfo,
+    MemoryStats,
+    RememberFact,
+    SearchMemory,
+    parsed,
+    schema_of,
+)
+from memgraph.service.agent_work import (
+    confirm_fact,
+    correct_fact,
+    get_entity_info,
+    remember_fact,
+    search_memory,
+)
+from memgraph.surfaces.mcp import answers
+from memgraph.surfaces.mcp.doors import Door, place
+
+if TYPE_CHECKING:
+    from memgraph.service.orchestrator import Orchestrator
+
+
+class Relate(Arguments):
+    from_id: Annotated[Name, Field(description="The newer, the effect, or the part.")]
+    edge_type: EdgeType = Field(
+        description="Updates: from_id replaces to_id. CausedBy: to_id is the ground of from_id."
+        " PartOf: to_id is the whole. Contradicts, RelatedTo: either way round."
+    )
+    to_id: Annotated[Name, Field(description="The other memory, as recall gave it.")]
+    reason: Reason | None = Field(default=None, description="Why; kept with the edge.")
+
+
+class Contradictions(Arguments):
+    resolved: bool = Field(default=False, description="Those that were decided, not the open ones.")
+    limit: Annotated[int, Field(ge=1, le=50, description="Contradictions at most.")] = 10
+    after: Name | None = Field(default=None, description="The next_after of the page before.")
+
+
+class Trace(Arguments):
+    memory_id: Annotated[Name, Field(description="As recall gave it.")]
+
+
+class Context(Arguments):
+    message: Annotated[
+        str,
+        Field(max_length=MAX_QUERY_CHARS, description="What is about to be answered."),
+    ]
+    limit: Annotated[int, Field(ge=1, le=50)] | None = Field(
+        default=None, description="Memories at most; else the setting."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool.
+
+    Attributes:
+        places: whether it takes the place where facts are kept, which the host says and the model
+            cannot.
+        destructive: whether it may put a memory out of force; nothing is ever deleted.
+        idempotent: whether the same call again changes nothing more.
+    """
+
+    title: str
+    description: str
+    arguments: type[Arguments]
+    answer: type[answers.Answer]
+    function: Callable[..., dict[str, Any]]
+    permission: Permission = Permission.READ
+    places: bool = False
+    destructive: bool = False
+    idempotent: bool = True
+
+    def call(self, door: Door, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Do one call.
+
+        Raises:
+            MemgraphError: what is wrong with it; a refusal is in the journal.
+        """
+        handle = door.enter(self.permission)
+        given = dict(parsed(self.arguments, arguments))
+        if self.places:
+            given |= zip(("scope", "scope_id"), place(handle, door.scope), strict=True)
+        return self.function(handle, **given)
+
+    def listed(self, name: str) -> types.Tool:
+        """As the protocol lists it."""
+        reads = self.permission is Permission.READ
+        return types.Tool(
+            name=name,
+            title=self.title,
+            description=self.description,
+            input_schema=schema_of(self.arguments),
+            output_schema=schema_of(self.answer),
+            annotations=types.ToolAnnotations(
+                title=self.title,
+                read_only_hint=reads,
+                destructive_hint=self.destructive,
+                idempotent_hint=self.idempotent,
+                open_world_hint=False,
+            ),
+        )
+
+
+def stats(handle: Orchestrator) -> dict[str, Any]:
+    """How much the asker sees; what others see does not show in it."""
+    latest = handle.list_memories(limit=1)
+    return {
+        "memories": handle.visible_counts(),
+        "latest_at": iso(latest[0].created_at) if latest else None,
+    }
+
+
+def context(handle: Orchestrator, message: str, limit: int | None = None) -> dict[str, Any]:
+    """The block of memories to put before a message, always fenced."""
+    block = handle.get_context(message, limit=limit, format=BlockFormat.FENCED)
+    return {
+        "text": block.text,
+        "memory_ids": list(block.memory_ids),
+        "receipt_id": block.receipt_id,
+        "token_cost": block.token_cost,
+        "degraded": [each.code for each in block.degraded],
+    }
+
+
+TOOLS: Final[Mapping[str, Tool]] = {
+    "recall": Tool(
+        "Recall",
+        "Search the long-term memory. Use it before answering what may have been told before."
+        + AS_DATA,
+        SearchMemory,
+        answers.RecallAnswer,
+        search_memory,
+    ),
+    "context": Tool(
+        "Context for a message",
+        "Give the block of memories that belongs before a message, its sources with it." + AS_DATA,
+        Context,
+        answers.ContextAnswer,
+        context,
+    ),
+    "remember": Tool(
+        "Remember",
+        "Remember something worth knowing in later conversations, told by the user just now. Do"
+        " not repeat what the memory itself told you.",
+        RememberFact,
+        answers.Remembered,
+        remember_fact,
+        Permission.WRITE,
+        places=True,
+    ),
+    "correct": Tool(
+        "Correct",
+        "Replace a remembered fact that the user says is wrong or out of date. Find its id with"
+        " recall first. What a person told or confirmed is not replaced.",
+        CorrectFact,
+        answers.Corrected,
+        correct_fact,
+        Permission.WRITE,
+        destructive=True,
+        idempotent=False,
+    ),
+    "confirm": Tool(
+        "Confirm",
+        "Protect a remembered fact for good. Only when the user confirmed just this fact.",
+        ConfirmFact,
+        answers.Confirmed,
+        confirm_fact,
+        Permission.WRITE,
+    ),
+    "relate": Tool(
+        "Relate",
+        "Join two memories: one replaces, contradicts, is caused by, is part of or belongs to the"
+        " other. A contradiction stays open until a person decides it.",
+        Relate,
+        answers.Related,
+        relate_memories,
+        Permission.WRITE,
+        destructive=True,
+    ),
+    "contradictions": Tool(
+        "Contradictions",
+        "List memories that contradict one another, with both sides." + AS_DATA,
+        Contradictions,
+        answers.ContradictionsAnswer,
+        list_contradictions,
+    ),
+    "trace": Tool(
+        "Trace",
+        "Tell where a memory comes from, what became of it and what it stands on." + AS_DATA,
+        Trace,
+        answers.TraceAnswer,
+        trace_memory,
+    ),
+    "entity_info": Tool(
+        "Entity",
+        "Tell everything about one person, project, place or other entity." + AS_DATA,
+        GetEntityInfo,
+        answers.EntityAnswer,
+        get_entity_info,
+    ),
+    "stats": Tool(
+        "Statistics", "Tell how much is remembered.", MemoryStats, answers.StatsAnswer, stats
+    ),
+}
