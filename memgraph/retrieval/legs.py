@@ -26,6 +26,7 @@ from memgraph.retrieval.query import (
     choose_terms,
     most_matching_rows,
 )
+from memgraph.retrieval.timing import Timed, untimed
 from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.recall_queries import Candidate
@@ -99,6 +100,7 @@ class Search:
         top_k_context: candidates that the context leg ranks.
         exact: nothing is left out for the sake of speed.
         held: vectors kept from recall to recall.
+        timed: told how long each leg takes.
     """
 
     connection: sa.Connection
@@ -109,6 +111,7 @@ class Search:
     top_k_context: int
     exact: bool
     held: HeldVectors | None = None
+    timed: Timed = untimed
 
     def gather(
         self,
@@ -133,10 +136,11 @@ class Search:
         if self.with_edges and legs.candidates and self._weighs("graph"):
             self._within(legs, "graph", self._graph)
         if legs.candidates and self._weighs("context"):
-            around = recall_queries.neighbours(
-                self.connection, found, self.narrowing, context.DISTANCE
-            )
-            self._context(legs, around, question, terms, query_vector)
+            with self.timed("context"):
+                around = recall_queries.neighbours(
+                    self.connection, found, self.narrowing, context.DISTANCE
+                )
+                self._context(legs, around, question, terms, query_vector)
         return legs
 
     def _graph(self, legs: Legs) -> None:
@@ -187,7 +191,7 @@ class Search:
         limit = self._limit(name)
         found: list[Candidate] = []
         starved = False
-        with recall_queries.deadline(self.connection, self._deadline_ms):
+        with self.timed(name), recall_queries.deadline(self.connection, self._deadline_ms):
             try:
                 if self._looks_at_replaced:
                     wide = limit + limit // 2
@@ -203,7 +207,7 @@ class Search:
         legs.put(name, found[:limit])
 
     def _within(self, legs: Legs, name: str, run: Callable[[Legs], None]) -> None:
-        with recall_queries.deadline(self.connection, self._deadline_ms):
+        with self.timed(name), recall_queries.deadline(self.connection, self._deadline_ms):
             try:
                 run(legs)
             except sqlite.Error as error:

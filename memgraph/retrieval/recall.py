@@ -27,6 +27,7 @@ from memgraph.retrieval.citation import citation
 from memgraph.retrieval.grounds import Standing
 from memgraph.retrieval.legs import Legs, Search
 from memgraph.retrieval.rating import Rated, rating
+from memgraph.retrieval.timing import Timed, untimed
 from memgraph.storage import graph_queries, recall_graph, recall_queries
 from memgraph.storage.database import Database
 from memgraph.storage.narrowing import Narrowing
@@ -64,6 +65,7 @@ def recall(
     model_changed: Callable[[sa.Connection], bool] | None = None,
     exact: bool = False,
     held: HeldVectors | None = None,
+    timed: Timed = untimed,
 ) -> Bundle:
     """Answer a request.
 
@@ -75,13 +77,15 @@ def recall(
         model_changed: whether the vectors come from another model than ``embed``'s.
         exact: leave no term out and compare every vector, whatever it costs; for measuring.
         held: the vectors of this database that the process keeps.
+        timed: told how long each part takes.
 
     Raises:
         AccessDenied: the request reaches further than ``viewer``.
         StorageError: the database cannot be read.
     """
     narrowing = narrowed(request, viewer, now_ms)
-    asked = prepared(request, embed=embed, name_keys=name_keys)
+    with timed("prepare"):
+        asked = prepared(request, embed=embed, name_keys=name_keys)
     with database.read() as connection:
         return _Answer(
             connection,
@@ -92,6 +96,7 @@ def recall(
             exact,
             held,
             _model_has_changed(connection, model_changed),
+            timed,
         ).bundle(ids.new(RECEIPT_PREFIX))
 
 
@@ -104,13 +109,14 @@ def recalled(
     now_ms: int,
     model_changed: Callable[[sa.Connection], bool] | None = None,
     held: HeldVectors | None = None,
+    timed: Timed = untimed,
 ) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...]]:
     """The items of a bundle, on a snapshot that the caller holds, and what they had to do without.
 
     Args: as of `recall`.
     """
     changed = _model_has_changed(connection, model_changed)
-    answer = _Answer(connection, asked, settings, narrowing, now_ms, False, held, changed)
+    answer = _Answer(connection, asked, settings, narrowing, now_ms, False, held, changed, timed)
     found = answer.found()
     return tuple(found.items), found.degraded
 
@@ -140,6 +146,7 @@ class _Answer:
     exact: bool
     held: HeldVectors | None
     model_changed: bool
+    timed: Timed
 
     def bundle(self, receipt_id: str) -> Bundle:
         found = self.found()
@@ -234,6 +241,7 @@ class _Answer:
             self.exact,
             # Without the model of the index nobody knows whether it tells of all that is seen.
             None if self._vector is None else self.held,
+            self.timed,
         )
         question, vector = self.asked.question, self._vector
         if not question.words and vector is None:

@@ -151,6 +151,7 @@ def tell_denial(
     if asked is not None:
         told[_DIGEST] = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
     opened.log.warning(AccessDenied.code, actor=actor, **told)
+    opened.meters.denied(field)
     add = opened.denials.add_at_once if at_once else opened.denials.add
     try:
         add(actor, told, opened.clock.now_ms())

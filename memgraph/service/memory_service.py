@@ -29,9 +29,11 @@ from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
 from memgraph.service.life.events import Subscribers
+from memgraph.service.meters import SILENT, Meters
 from memgraph.service.naming import find_names
 from memgraph.service.opened import Opened
 from memgraph.service.orchestrator import Orchestrator
+from memgraph.service.outgoing import Copies
 from memgraph.service.pool import Pool
 from memgraph.service.recalling import configured_reranker
 from memgraph.storage import provisioning
@@ -60,6 +62,7 @@ class MemoryService:
         embedding, completion, reranker, llm: providers to use instead of the configured ones.
         environ: the environment to read settings from; by default the process's.
         background: embed new memories in a thread; without it call ``Orchestrator.embed_pending``.
+        meters: told how long work takes, and what happens; by default nobody is.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class MemoryService:
         llm: LanguageModel | None = None,
         environ: Mapping[str, str] | None = None,
         background: bool = True,
+        meters: Meters = SILENT,
     ) -> None:
         self.environ = environ
         self.completion = completion
@@ -88,9 +92,11 @@ class MemoryService:
         self._providers: dict[EmbeddingSettings, EmbeddingProvider] = {}
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
+        self.meters = meters
         self._pool = Pool(self._open)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = Counters()
+        self.copies = Copies(self.root)
         self._vector_cache: VectorCache | None = None
         self._vector_cache_lock = threading.Lock()
 
@@ -226,6 +232,7 @@ class MemoryService:
             llm=self._llm,
             environ=self.environ,
             background=False,
+            meters=self.meters,
         )
 
     def worker(self, names: Sequence[str] | None = None) -> Worker:
@@ -293,6 +300,7 @@ class MemoryService:
             hold_vectors=lambda: self._hold_vectors(settings),
             subscribers=self._subscribers.setdefault(name, Subscribers()),
             find_llm=lambda: self._language_model(settings),
+            meters=self.meters,
         )
         if self._background and opened.events.wanted:
             opened.courier.wake()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -30,6 +30,7 @@ from memgraph.service.life.couriers import Couriers
 from memgraph.service.life.events import EventBus, Subscribers
 from memgraph.service.life.reflections import LatestReflections
 from memgraph.service.life.upkeep import Upkeep
+from memgraph.service.meters import SILENT, TOTAL, Meters, Work
 from memgraph.service.naming import NameFinder, Naming
 from memgraph.service.receipts import ReceiptBook
 from memgraph.storage import embeddings
@@ -76,6 +77,7 @@ class Opened:
         hold_vectors: Callable[[], HeldVectors],
         find_llm: Callable[[], LanguageModel | None] = lambda: None,
         subscribers: Subscribers | None = None,
+        meters: Meters = SILENT,
     ) -> None:
         self.paths = paths
         self.database = database
@@ -84,6 +86,7 @@ class Opened:
         self.ids = ids
         self.embedding = embedding
         self.reranker = reranker
+        self.meters = meters
         # Whether the reranker failed when it was last asked.
         self.rerank_failed = False
         self.naming = Naming(settings, find_names, lambda: self.llm)
@@ -170,7 +173,7 @@ class Opened:
                 # The change is durable; an anchor that lags is no damage.
                 self.log.failure("journal.anchor", error)
 
-        with self.database.write(after_commit) as connection:
+        with self.timed("write"), self._writing(after_commit) as connection:
             transaction = Transaction(connection, self.clock.now_ms(), actor)
             yield transaction
             if transaction.entries:
@@ -183,6 +186,17 @@ class Opened:
                 else:
                     # Moving it on would hide what was done to the journal.
                     self.log.failure("journal.anchor", JournalBroken("the anchor disagrees"))
+
+    def timed(self, work: Work, part: str = TOTAL) -> AbstractContextManager[object]:
+        """The time of the block is that of one part of some work on this orchestrator."""
+        return self.meters.timed(work, part, self.paths.name)
+
+    @contextmanager
+    def _writing(self, after_commit: Callable[[sa.Connection], None]) -> Iterator[sa.Connection]:
+        with ExitStack() as held:
+            with self.timed("write", "wait"):
+                connection = held.enter_context(self.database.write(after_commit))
+            yield connection
 
     def _bring_back(self, recalled: Mapping[str, int]) -> None:
         from memgraph.service.life.decaying import bring_back

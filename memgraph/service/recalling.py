@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 
 def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
     """Answer a request from one orchestrator. Raises AccessDenied, StorageError."""
+    with opened.timed("recall"):
+        bundle = _answered(opened, viewer, request)
+    _tell_degraded(opened, bundle.degraded)
+    return bundle
+
+
+def _answered(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
     # With it comes numpy, which commands that recall nothing do without.
     from memgraph.retrieval.recall import recall
 
@@ -53,6 +61,7 @@ def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
             ids=opened.ids,
             model_changed=lambda connection: _model_changed(opened, connection),
             held=opened.held_vectors,
+            timed=partial(opened.timed, "recall"),
         )
 
     if not reranks:
@@ -103,22 +112,33 @@ def reading(
             items = tuple(each for each in bundle.items if each.memory.memory_id in there)
             yield Reading(connection, narrowing, items, bundle.degraded)
         return
-    asked = prepared(
-        request,
-        embed=None if opened.embedding is None else opened.embedding.embed,
-        name_keys=opened.naming.query_keys,
-    )
-    with opened.database.read() as connection:
-        items, degraded = recalled(
-            connection,
-            asked,
-            narrowing,
-            settings=opened.settings.memory,
-            now_ms=now_ms,
-            model_changed=lambda one: _model_changed(opened, one),
-            held=opened.held_vectors,
-        )
+    timed = partial(opened.timed, "recall")
+    with ExitStack() as held:
+        with timed():
+            with timed("prepare"):
+                asked = prepared(
+                    request,
+                    embed=None if opened.embedding is None else opened.embedding.embed,
+                    name_keys=opened.naming.query_keys,
+                )
+            connection = held.enter_context(opened.database.read())
+            items, degraded = recalled(
+                connection,
+                asked,
+                narrowing,
+                settings=opened.settings.memory,
+                now_ms=now_ms,
+                model_changed=lambda one: _model_changed(opened, one),
+                held=opened.held_vectors,
+                timed=timed,
+            )
+        _tell_degraded(opened, degraded)
         yield Reading(connection, narrowing, items, degraded)
+
+
+def _tell_degraded(opened: Opened, degraded: Sequence[Degraded]) -> None:
+    for each in degraded:
+        opened.meters.degraded(each.code)
 
 
 def _model_changed(opened: Opened, connection: sa.Connection) -> bool:

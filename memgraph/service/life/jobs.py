@@ -107,7 +107,8 @@ def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
 
     with lease:
         try:
-            report = _work(opened, asked, reins.progress, stop)
+            with opened.timed("job", asked.job.value):
+                report = _work(opened, asked, reins.progress, stop)
         except MemgraphError as error:
             report = JobReport.failed(error)
         except OSError as error:
@@ -190,6 +191,7 @@ def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun
         ahead = job_runs.some_ahead(connection, now)
     if ahead and ended.trigger == "schedule":
         opened.log.warning("clock.was_ahead", job=ended.job.value)
+    opened.meters.job_ended(ended.job, ended.state)
     opened.log.info("job", job=ended.job.value, state=ended.state.value, code=ended.error_code)
     return ended
 
