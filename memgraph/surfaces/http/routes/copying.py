@@ -1,0 +1,71 @@
+"""Copies of everything: the export and the backup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+
+from memgraph.errors import AccessDenied
+from memgraph.policy.access import sees_everything
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.http.entering import Admin, Asking, gate_of
+from memgraph.surfaces.http.sending import SentFile
+
+NDJSON = "application/x-ndjson"
+SQLITE = "application/vnd.sqlite3"
+
+router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["copies"])
+
+
+def whole(orc: Admin, asking: Asking) -> Orchestrator:
+    """The handle of an admin from whom nothing is hidden, and who asked for no less."""
+    narrowed = orc.viewer.clearance is not asking.clearance or orc.viewer.agent_id is not None
+    if narrowed or not sees_everything(asking):
+        raise AccessDenied("a copy takes a key from which nothing is hidden", field="copy")
+    return orc
+
+
+Whole = Annotated[Orchestrator, Depends(whole)]
+
+
+@router.get(
+    "/export",
+    operation_id="export",
+    status_code=200,
+    response_class=SentFile,
+    responses={200: {"content": {NDJSON: {}}, "description": "JSON Lines, as `memgraph export`."}},
+)
+def export(
+    request: Request,
+    orc: Whole,
+    with_vectors: Annotated[bool, Query(description="Embeddings, too.")] = False,
+) -> SentFile:
+    """Everything that the orchestrator knows, for whoever nothing is hidden from."""
+    return _sent(
+        request,
+        lambda target: orc.export(target, with_vectors=with_vectors),
+        name=f"{orc.name}.jsonl",
+        media_type=NDJSON,
+    )
+
+
+@router.get(
+    "/backup",
+    operation_id="backup",
+    status_code=200,
+    response_class=SentFile,
+    responses={200: {"content": {SQLITE: {}}, "description": "The database, as one file."}},
+)
+def backup(request: Request, orc: Whole) -> SentFile:
+    """A checked copy of the database, for whoever nothing is hidden from."""
+    return _sent(request, orc.backup, name=f"{orc.name}.db", media_type=SQLITE)
+
+
+def _sent(
+    request: Request, write: Callable[[Path], object], *, name: str, media_type: str
+) -> SentFile:
+    held = gate_of(request).service.copies.copied(write)
+    return SentFile(held, name=name, media_type=media_type)

@@ -1,0 +1,53 @@
+"""Copies as answers: they hold no thread while the asker is slow, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
+from typing import BinaryIO, Final
+
+from anyio import CancelScope
+from anyio.to_thread import run_sync
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+CHUNK: Final = 1 << 18
+
+
+class SentFile(StreamingResponse):
+    """A file as the answer: made when it is sent, and given back however that ends.
+
+    Args:
+        held: gives the file when it is entered, in a thread, and takes it back when it is left.
+            What it raises is answered as if the route had.
+        name: under which a browser saves it.
+    """
+
+    def __init__(
+        self, held: AbstractContextManager[BinaryIO], *, name: str, media_type: str
+    ) -> None:
+        self._held = held
+        headers = {
+            "content-disposition": f'attachment; filename="{name}"',
+            "cache-control": "no-store",
+        }
+        super().__init__((), media_type=media_type, headers=headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Entered in a list: who is cancelled while the thread works on it gets no result.
+        entered: list[BinaryIO] = []
+        try:
+            await run_sync(lambda: entered.append(self._held.__enter__()))
+            self.headers["content-length"] = str(os.fstat(entered[0].fileno()).st_size)
+            self.body_iterator = _chunks(entered[0])
+            await super().__call__(scope, receive, send)
+        finally:
+            if entered:
+                with CancelScope(shield=True):
+                    await run_sync(self._held.__exit__, None, None, None)
+
+
+async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    while chunk := await run_sync(file.read, CHUNK):
+        yield chunk
