@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from memgraph.bulletin.document import Bulletin, composed, view_key
+from memgraph.bulletin.document import composed, view_key
 from memgraph.bulletin.generate import generate_in
 from memgraph.bulletin.snapshots import Snapshots
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
 from memgraph.log import EventLog
+from memgraph.model.bulletin import Bulletin, Issued
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage.bulletin_queries import journal_head
 from memgraph.storage.database import Database
@@ -27,21 +27,6 @@ MAX_VIEWS = 64
 STALE = "bulletin.stale"
 EMPTY = "bulletin.empty"
 NO_SNAPSHOT = "bulletin.snapshot_failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Issued:
-    """A bulletin and how it came about.
-
-    Attributes:
-        warning: None: it tells of the present. ``bulletin.stale``: the last good one, maybe older
-            than the last change. ``bulletin.empty``: there was none.
-        cause: the code of the error behind the warning.
-    """
-
-    bulletin: Bulletin
-    warning: str | None = None
-    cause: str | None = None
 
 
 class _Kept(NamedTuple):

@@ -12,9 +12,10 @@ from datetime import date
 
 import sqlalchemy as sa
 
-from memgraph.bulletin.document import Bulletin, composed, view_key
+from memgraph.bulletin.document import composed, view_key
 from memgraph.clock import MS_PER_DAY
 from memgraph.config.schema import BulletinSettings
+from memgraph.model.bulletin import Bulletin
 from memgraph.policy.bulletin import Line, Section
 from memgraph.policy.scope import Viewer
 from memgraph.storage import bulletin_queries as queries

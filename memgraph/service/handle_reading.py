@@ -23,7 +23,7 @@ from memgraph.service.handle import Handle
 from memgraph.service.recalling import answer
 
 if TYPE_CHECKING:
-    from memgraph.bulletin.board import Issued
+    from memgraph.model.bulletin import Issued
     from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 
 Time = str | int | datetime

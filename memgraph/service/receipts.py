@@ -18,7 +18,7 @@ from memgraph.storage import decay_queries, echo_pending, receipts
 from memgraph.storage.database import Database
 
 if TYPE_CHECKING:
-    from memgraph.bulletin.document import Bulletin
+    from memgraph.model.bulletin import Bulletin
 
 FLUSH_AT = 16
 # About 6 ms of work each, then a recall has its turn.

@@ -20,11 +20,11 @@ from memgraph.bulletin.board import (
     BulletinBoard,
     without_database,
 )
-from memgraph.bulletin.document import Bulletin
 from memgraph.clock import FixedClock
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import DatabaseCorrupt, MemoryDisabled
 from memgraph.log import EventLog, MemorySink
+from memgraph.model.bulletin import Bulletin
 from memgraph.model.enums import Sensitivity
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage.database import Database

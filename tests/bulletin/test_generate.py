@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from memgraph.bulletin.document import Bulletin, view_key
+from memgraph.bulletin.document import view_key
 from memgraph.bulletin.generate import generate
 from memgraph.config.schema import BulletinSettings
+from memgraph.model.bulletin import Bulletin
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.policy.bulletin import Section
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer

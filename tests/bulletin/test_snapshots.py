@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memgraph.bulletin.document import Bulletin, composed
+from memgraph.bulletin.document import composed
 from memgraph.bulletin.snapshots import Snapshots
 from memgraph.config.schema import BulletinSettings
+from memgraph.model.bulletin import Bulletin
 from memgraph.policy.bulletin import Line, Section
 
 PLAIN, OTHER = "0" * 16, "f" * 16

@@ -19,8 +19,7 @@ from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import Conditions, warning_of
 
 if TYPE_CHECKING:
-    from memgraph.bulletin.board import Issued
-    from memgraph.bulletin.document import Bulletin
+    from memgraph.model.bulletin import Bulletin, Issued
     from memgraph.service.memory_service import MemoryService
 
 MAX_VIEWS = 64
