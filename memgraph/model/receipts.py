@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.values import Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Receipt:
     """
 
     receipt_id: str
-    at: int
+    at: Millis
     query: str
     asked: Mapping[str, Any]
     items: tuple[ReceiptItem, ...]

@@ -12,7 +12,7 @@ from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import IngestStatus, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.model.values import Millis, Outcome, Value
+from memgraph.model.values import Memory, Millis, Outcome, Value
 
 MAX_BATCH = 1_000
 
@@ -49,6 +49,31 @@ class MemoryId(Value):
     """The id of what was stored, or of what was there already."""
 
     memory_id: str
+
+
+class EdgeId(Value):
+    """The id of an edge that was made, or that was there already."""
+
+    edge_id: str
+
+
+class PromotedId(Value):
+    """The id of the promoted memory; None: it takes a consent that was refused."""
+
+    memory_id: str | None
+
+
+class MemoryPage(Value):
+    """Memories, the newest first; ``next_cursor`` None: there are no more."""
+
+    items: tuple[Memory, ...]
+    next_cursor: str | None
+
+
+class LatestReflection(Value):
+    """The reflection of a week that was saved last; None: there is none to be seen."""
+
+    memory: Memory | None
 
 
 class Outcomes(Value):

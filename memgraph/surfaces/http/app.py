@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 
 from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.http.document import describe
-from memgraph.surfaces.http.problems import on_memgraph_error
+from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
 from memgraph.surfaces.http.routes import (
     contexts,
     conversations,
+    copying,
     entities,
     forgetting,
+    graph,
     memories,
     operating,
     orchestrators,
     recalling,
+    receipts,
+    running,
 )
 
 ROUTERS = (
@@ -27,8 +33,12 @@ ROUTERS = (
     contexts.router,
     forgetting.router,
     operating.router,
+    copying.router,
     memories.router,
     recalling.router,
+    graph.router,
+    receipts.router,
+    running.router,
 )
 
 
@@ -40,6 +50,9 @@ def create_app(gate: Gate) -> FastAPI:
     app = FastAPI(title="memgraph", version=__version__, docs_url=None, redoc_url=None)
     app.state.gate = gate
     app.add_exception_handler(MemgraphError, on_memgraph_error)
+    app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(Exception, on_bug)
     for router in ROUTERS:
         # Their addresses are whole. Included ones would be looked up twice for every request.
         app.router.routes.extend(router.routes)

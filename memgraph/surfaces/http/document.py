@@ -11,7 +11,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
-from memgraph.surfaces.http.problems import MEDIA_TYPE, Problem
+from memgraph.surfaces.guarding import PROBLEM
+from memgraph.surfaces.http.problems import Problem
 
 ALWAYS: Final = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
 """Statuses of problems that any operation may answer with."""
@@ -79,4 +80,4 @@ def _is_fastapis(answer: Mapping[str, Any]) -> bool:
 
 def _answer(description: str) -> dict[str, Any]:
     schema = {"$ref": _SCHEMAS + Problem.__name__}
-    return {"description": description, "content": {MEDIA_TYPE: {"schema": schema}}}
+    return {"description": description, "content": {PROBLEM: {"schema": schema}}}

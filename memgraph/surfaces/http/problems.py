@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import re
+from http import HTTPStatus
 from typing import Any, Final
 
-from fastapi import Request
-from fastapi.responses import JSONResponse
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
 
 from memgraph import errors
+from memgraph.surfaces.guarding import PROBLEM, problem_body
 
-MEDIA_TYPE: Final = "application/problem+json"
+MOST_PROBLEMS: Final = 20
+
+_NAME: Final = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
+_SAID: Final = {
+    400: "the request cannot be read: its body is no JSON",
+    404: "there is nothing at this address; /openapi.json tells what there is",
+    405: "not with this method; /openapi.json tells with which",
+}
 
 # The most special class that an error is of decides.
 STATUS: Final[dict[type[errors.MemgraphError], int]] = {
@@ -59,23 +71,53 @@ def status_of(error: errors.MemgraphError) -> int:
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
-def problem(error: errors.MemgraphError) -> JSONResponse:
-    """The answer that tells of an error."""
-    from http import HTTPStatus
-
-    status = status_of(error)
-    told = Problem(
-        title=HTTPStatus(status).phrase,
-        status=status,
-        detail=error.message,
-        code=error.code,
-        details=error.details,
-    )
-    return JSONResponse(told.model_dump(mode="json"), status, media_type=MEDIA_TYPE)
+def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
+    """The answer that tells of an error; its status is the error's own, if no other is given."""
+    status = status_of(error) if status is None else status
+    answer = Response(problem_body(error, status), status, media_type=PROBLEM)
+    if isinstance(error, errors.Unauthenticated):
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    wait = error.details.get("retry_after_s")
+    if wait is not None:
+        answer.headers["Retry-After"] = str(math.ceil(wait))
+    return answer
 
 
-async def on_memgraph_error(_request: Request, error: Exception) -> JSONResponse:
+async def on_memgraph_error(_request: Request, error: Exception) -> Response:
     """The handler of every error that the library raises on purpose."""
     if not isinstance(error, errors.MemgraphError):
         raise error
     return problem(error)
+
+
+async def on_invalid(_request: Request, error: Exception) -> Response:
+    """The handler of requests that do not fit their route; what they hold is not repeated."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    problems = [
+        {"field": ".".join(_told(part) for part in each["loc"]), "problem": each["msg"]}
+        for each in error.errors()[:MOST_PROBLEMS]
+    ]
+    told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
+    return problem(errors.InvalidInput(f"not a valid request: {told}", problems=problems))
+
+
+async def on_http_error(_request: Request, error: Exception) -> Response:
+    """The handler of what the framework itself answers: no such route, no such method."""
+    if not isinstance(error, HTTPException):
+        raise error
+    text = _SAID.get(error.status_code, HTTPStatus(error.status_code).phrase)
+    answer = problem(errors.RequestRefused(text), error.status_code)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def on_bug(_request: Request, _error: Exception) -> Response:
+    """The handler of everything else; what went wrong is nobody's business outside."""
+    return problem(errors.MemgraphError("something went wrong inside; the server's log says where"))
+
+
+def _told(part: object) -> str:
+    """A step to the field that is wrong: a name that somebody made up may be a text."""
+    text = str(part)
+    return text if _NAME.match(text) else "(unknown)"

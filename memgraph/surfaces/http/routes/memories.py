@@ -2,29 +2,184 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated, Any
 
-from memgraph.model.values import Memory, MemoryInput, Value
-from memgraph.surfaces.http.answering import answered, tagged
+from fastapi import APIRouter, Body, Path, Query, Request, Response
+from pydantic import Field, model_validator
+
+from memgraph.model.context import Tier
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.graph import Trace
+from memgraph.model.remote import MAX_BATCH, Limit, MemoryId, MemoryPage, Outcomes, PromotedId
+from memgraph.model.values import Memory, MemoryInput, Name, Reason, Value
+from memgraph.surfaces.http import examples
+from memgraph.surfaces.http.answering import answered, done, tagged
+from memgraph.surfaces.http.bodies import ItemOf
+from memgraph.surfaces.http.document import NOT_MODIFIED
 from memgraph.surfaces.http.entering import Reader, Writer
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/memories", tags=["memories"])
 
-
-class Stored(Value):
-    """The id of what was stored, or of what was there already."""
-
-    memory_id: str
+MemoryIdPath = Annotated[str, Path(max_length=512, examples=[examples.MEMORY_ID])]
 
 
-@router.post("", operation_id="remember", status_code=201, response_model=Stored)
-def remember(orc: Writer, body: MemoryInput) -> Response:
+class MemoryBatch(Value):
+    """Memories; one that is not valid is rejected by itself."""
+
+    items: Annotated[
+        tuple[Annotated[dict[str, Any], ItemOf(MemoryInput)], ...], Field(max_length=MAX_BATCH)
+    ]
+
+
+class Correction(MemoryInput):
+    """A new text, and why; of the other fields those not given are the old memory's."""
+
+    reason: Reason
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Correction:
+        # The library judges the memory that comes of it.
+        return self
+
+
+class Because(Value):
+    """Why something is changed; the journal keeps it."""
+
+    reason: Reason
+
+
+class Promotion(Value):
+    """Where a memory is to be promoted to.
+
+    Attributes:
+        to: ``project`` (of a task's memory) or ``global`` (of a project's).
+        scope_id: the project; None for global.
+        confirmed: the answer of the person who was asked; None: nobody was.
+    """
+
+    to: Tier
+    scope_id: Name | None = None
+    confirmed: bool | None = None
+    reason: Reason = ""
+
+
+@router.post("", operation_id="remember", status_code=201, response_model=MemoryId)
+def remember(
+    orc: Writer, body: Annotated[MemoryInput, Body(openapi_examples=examples.MEMORY)]
+) -> Response:
     """Store one memory; one that is there already gives its own id."""
-    fields = body.model_dump(exclude={"content"}, exclude_unset=True)
-    return answered(Stored(memory_id=orc.remember(body.content, **fields)), status=201)
+    return answered(MemoryId(memory_id=orc.remember(**_given(body))), status=201)
 
 
-@router.get("/{memory_id}", operation_id="get_memory", response_model=Memory)
-def get(request: Request, orc: Reader, memory_id: str) -> Response:
+@router.post("/batch", operation_id="remember_many", response_model=Outcomes)
+def remember_many(
+    orc: Writer, body: Annotated[MemoryBatch, Body(openapi_examples=examples.BATCH)]
+) -> Response:
+    """Store many memories, with an outcome for each, in order."""
+    return answered(Outcomes(outcomes=tuple(orc.remember_many(body.items))))
+
+
+@router.get("", operation_id="list_memories", response_model=MemoryPage)
+def listed(
+    orc: Reader,
+    type_: Annotated[
+        list[MemoryType], Query(alias="type", default_factory=list, description="Of these types.")
+    ],
+    kind: Annotated[list[MemoryKind], Query(default_factory=list, description="Of these kinds.")],
+    status: Annotated[
+        list[MemoryStatus],
+        Query(default_factory=lambda: [MemoryStatus.ACTIVE], description="Of these statuses."),
+    ],
+    tag: Annotated[list[Name], Query(default_factory=list, description="With all these tags.")],
+    session_id: Annotated[Name | None, Query(description="Said in this session.")] = None,
+    limit: Annotated[Limit, Query(description="Of a page.")] = 50,
+    cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
+) -> Response:
+    """Memories, the newest first, a page at a time; writes meanwhile shift no page."""
+    found = orc.list_memories(
+        types=type_,
+        kinds=kind,
+        statuses=status,
+        tags=tag,
+        session_id=session_id,
+        before=cursor,
+        limit=limit,
+    )
+    following = found[-1].memory_id if len(found) == limit else None
+    return answered(MemoryPage.model_construct(items=tuple(found), next_cursor=following))
+
+
+@router.get(
+    "/{memory_id}", operation_id="get_memory", response_model=Memory, responses=NOT_MODIFIED
+)
+def get(request: Request, orc: Reader, memory_id: MemoryIdPath) -> Response:
     """One memory, with an ETag."""
-    return tagged(orc.get(memory_id), request)
+    return tagged(answered(orc.get(memory_id)), request)
+
+
+@router.post("/{memory_id}/correct", operation_id="correct", response_model=MemoryId)
+def correct(
+    orc: Writer,
+    memory_id: MemoryIdPath,
+    body: Annotated[Correction, Body(openapi_examples=examples.CORRECTION)],
+) -> Response:
+    """Replace what a memory says: gives the id of the new one, which supersedes it."""
+    return answered(MemoryId(memory_id=orc.correct(memory_id, **_given(body))))
+
+
+@router.post("/{memory_id}/confirm", operation_id="confirm", status_code=204)
+def confirm(orc: Writer, memory_id: MemoryIdPath) -> Response:
+    """Protect a memory: confidence 1, no decay."""
+    orc.confirm(memory_id)
+    return done()
+
+
+@router.post("/{memory_id}/retract", operation_id="retract", status_code=204)
+def retract(
+    orc: Writer,
+    memory_id: MemoryIdPath,
+    body: Annotated[Because, Body(openapi_examples=examples.REASON)],
+) -> Response:
+    """Take a memory back; it stays in the history."""
+    orc.retract(memory_id, reason=body.reason)
+    return done()
+
+
+@router.post("/{memory_id}/restore", operation_id="restore", status_code=204)
+def restore(
+    orc: Writer,
+    memory_id: MemoryIdPath,
+    body: Annotated[Because, Body(openapi_examples=examples.REASON)],
+) -> Response:
+    """Bring a retracted memory back."""
+    orc.restore(memory_id, reason=body.reason)
+    return done()
+
+
+@router.post("/{memory_id}/promote", operation_id="promote", response_model=PromotedId)
+def promote(
+    orc: Writer,
+    memory_id: MemoryIdPath,
+    body: Annotated[Promotion, Body(openapi_examples=examples.PROMOTION)],
+) -> Response:
+    """Make a task's memory its project's, or a project's everybody's."""
+    said = body.confirmed
+    promoted = orc.promote(
+        memory_id,
+        body.to,
+        body.scope_id,
+        confirmation_callback=None if said is None else lambda _question: said,
+        reason=body.reason,
+    )
+    return answered(PromotedId(memory_id=promoted))
+
+
+@router.get("/{memory_id}/trace", operation_id="trace", response_model=Trace)
+def trace(orc: Reader, memory_id: MemoryIdPath) -> Response:
+    """Where a memory comes from, what became of it, and what stands on it."""
+    return answered(orc.trace(memory_id))
+
+
+def _given(body: Value) -> dict[str, Any]:
+    """The fields that the request named, as the library takes them."""
+    return {name: getattr(body, name) for name in body.model_fields_set}

@@ -1,17 +1,72 @@
-"""Asking the memory: recall."""
+"""Asking the memory: recall, what fits a message, the bulletin, what fades."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
 
-from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.surfaces.http.answering import answered
+from fastapi import APIRouter, Body, Query, Request, Response
+from pydantic import Field, TypeAdapter
+
+from memgraph.model.bulletin import Issued
+from memgraph.model.fading import FadingReport
+from memgraph.model.recall import MAX_QUERY_CHARS, MAX_TOP_N, Bundle, RecallRequest
+from memgraph.model.reflection import Relevant
+from memgraph.model.remote import LatestReflection
+from memgraph.model.values import Name, Text, Value
+from memgraph.surfaces.http import examples
+from memgraph.surfaces.http.answering import answered, answered_as, tagged
+from memgraph.surfaces.http.document import NOT_MODIFIED
 from memgraph.surfaces.http.entering import Reader
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["recall"])
 
+_ISSUED = TypeAdapter(Issued)
+
+
+class Message(Value):
+    """What is about to be answered; ``exclude_session_id``: the conversation that it is from."""
+
+    prompt: Annotated[Text, Field(max_length=MAX_QUERY_CHARS)]
+    limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] = 5
+    exclude_session_id: Name | None = None
+
 
 @router.post("/recall", operation_id="recall", response_model=Bundle)
-def recall(orc: Reader, body: RecallRequest) -> Response:
+def recall(
+    orc: Reader, body: Annotated[RecallRequest, Body(openapi_examples=examples.RECALL)]
+) -> Response:
     """The memories that answer a question, best first, with their reasons and sources."""
     return answered(orc.recall(body))
+
+
+@router.post("/relevant", operation_id="relevant", response_model=Relevant)
+def relevant(
+    orc: Reader, body: Annotated[Message, Body(openapi_examples=examples.RELEVANT)]
+) -> Response:
+    """What belongs before the answer to a message: facts that fit it, and the last reflection."""
+    found = orc.relevant(body.prompt, limit=body.limit, exclude_session_id=body.exclude_session_id)
+    return answered(found)
+
+
+@router.get("/bulletin", operation_id="get_bulletin", response_model=Issued, responses=NOT_MODIFIED)
+def bulletin(request: Request, orc: Reader) -> Response:
+    """The bulletin for the next message, with an ETag; `warning`: it is not of the present."""
+    return tagged(answered_as(_ISSUED, orc.bulletin()), request)
+
+
+@router.get("/reflection", operation_id="get_reflection", response_model=LatestReflection)
+def reflection(orc: Reader) -> Response:
+    """The week's reflection that was saved last."""
+    return answered(LatestReflection.model_construct(memory=orc.latest_reflection()))
+
+
+@router.get("/fading", operation_id="list_fading", response_model=FadingReport)
+def fading(
+    orc: Reader,
+    days: Annotated[
+        float, Query(ge=0, le=36_600, allow_inf_nan=False, description="From now.")
+    ] = 30.0,
+    limit: Annotated[int, Query(ge=0, le=1_000)] = 50,
+) -> Response:
+    """What would be retired if nobody asks for it, the first to go first."""
+    return answered(orc.fading(days=days, limit=limit))

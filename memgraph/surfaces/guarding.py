@@ -1,0 +1,134 @@
+"""What every request on the network passes before a surface sees it: Host and Origin.
+
+Plain ASGI, so that it guards every surface that is served, whatever it is made of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from memgraph.errors import MemgraphError, RequestRefused
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+PROBLEM: Final = "application/problem+json"
+LOOPBACK: Final = frozenset({"127.0.0.1", "[::1]", "localhost"})
+
+_METHODS: Final = b"GET, POST, PUT, DELETE"
+_ASKED: Final = b"authorization, content-type, idempotency-key, if-none-match, x-request-id"
+_SHOWN: Final = b"etag, idempotency-replayed, retry-after, x-request-id"
+_HOUR: Final = b"3600"
+
+
+def problem_body(error: MemgraphError, status: int) -> bytes:
+    """An error as problem details (RFC 9457), with the library's own code."""
+    told = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": error.message,
+        "code": error.code,
+        "details": error.details,
+    }
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+async def refuse(
+    send: Send, error: MemgraphError, status: int, headers: Iterable[tuple[bytes, bytes]] = ()
+) -> None:
+    """Answer with an error, and close the connection: the request may be there in part only."""
+    body = problem_body(error, status)
+    start: Headers = [
+        (b"content-type", PROBLEM.encode()),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+        *headers,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": start})
+    await send({"type": "http.response.body", "body": body})
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """The first header of a name (in lower case), None where there is none."""
+    for each, value in scope["headers"]:
+        if each == name:
+            text: str = value.decode("latin-1")
+            return text
+    return None
+
+
+class Guarded:
+    """Answers requests for the hosts that it knows, and those of web pages that may ask.
+
+    A page in a browser on the same machine reaches a loopback address, too: by its Origin it is
+    known, and a name that was made to point here (DNS rebinding) by the Host.
+
+    Args:
+        hosts: names in the Host header that are answered, besides loopback ones; a port is ignored.
+        origins: of pages that may ask, such as ``https://console.example``; no other may.
+    """
+
+    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str]) -> None:
+        self._app = app
+        self._hosts = LOOPBACK | {each.lower() for each in hosts}
+        self._origins = frozenset(each.lower().rstrip("/") for each in origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if _host_name(header(scope, b"host")) not in self._hosts:
+            error = RequestRefused("this Host is not one of memory.server.allowed_hosts")
+            await refuse(send, error, HTTPStatus.MISDIRECTED_REQUEST)
+            return
+        origin = header(scope, b"origin")
+        if origin is None:
+            await self._app(scope, receive, send)
+        elif origin.lower() not in self._origins:
+            error = RequestRefused("this Origin is not one of memory.server.allowed_origins")
+            await refuse(send, error, HTTPStatus.FORBIDDEN)
+        elif scope["method"] == "OPTIONS":
+            await _permit(send, origin)
+        else:
+            await self._app(scope, receive, _shown_to(origin, send))
+
+
+def _host_name(host: str | None) -> str:
+    name = (host or "").lower()
+    if name.startswith("["):
+        return name[: name.find("]") + 1]
+    return name.partition(":")[0].rstrip(".")
+
+
+def _allowed(origin: str) -> Headers:
+    return [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin")]
+
+
+async def _permit(send: Send, origin: str) -> None:
+    """The answer to a browser that asks whether its page may ask (CORS preflight)."""
+    headers: Headers = [
+        *_allowed(origin),
+        (b"access-control-allow-methods", _METHODS),
+        (b"access-control-allow-headers", _ASKED),
+        (b"access-control-max-age", _HOUR),
+    ]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _shown_to(origin: str, send: Send) -> Send:
+    async def shown(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            exposed = (b"access-control-expose-headers", _SHOWN)
+            message["headers"] = [*message.get("headers", ()), *_allowed(origin), exposed]
+        await send(message)
+
+    return shown

@@ -1,0 +1,46 @@
+"""Examples of requests, for the OpenAPI document and the reference; every one is valid."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi.openapi.models import Example
+
+MEMORY_ID: Final = "mem_01JZ8Q5N7W3V0C2X9R4T6Y8B1D"
+OTHER_ID: Final = "mem_01JZ8Q5N7W3V0C2X9R4T6Y8B2E"
+EDGE_ID: Final = "edg_01JZ8Q5N7W3V0C2X9R4T6Y8B3F"
+
+
+def _one(summary: str, value: dict[str, Any]) -> dict[str, Example]:
+    return {"example": Example(summary=summary, value=value)}
+
+
+MEMORY: Final = _one(
+    "A fact with tags",
+    {"content": "The office closes at 18:00 on Fridays.", "tags": ["office"], "importance": 60},
+)
+BATCH: Final = _one(
+    "Two facts, the second drawn from the first",
+    {
+        "items": [
+            {"key": "hours", "content": "The office closes at 18:00 on Fridays."},
+            {"content": "Deliveries come before 18:00.", "derived_from": ["#hours"]},
+        ]
+    },
+)
+CORRECTION: Final = _one(
+    "A new text",
+    {"content": "The office closes at 17:00 on Fridays.", "reason": "new hours since May"},
+)
+REASON: Final = _one("Why", {"reason": "it was said in jest"})
+PROMOTION: Final = _one(
+    "From a task to its project", {"to": "project", "scope_id": "relaunch", "reason": "decided"}
+)
+EDGE: Final = _one(
+    "A contradiction",
+    {"from_id": MEMORY_ID, "to_id": OTHER_ID, "edge_type": "Contradicts"},
+)
+RECALL: Final = _one("A question", {"query": "When does the office close?", "top_n": 5})
+SUBGRAPH: Final = _one("Two steps around a memory", {"ids": [MEMORY_ID], "hops": 2})
+RELEVANT: Final = _one("A message", {"prompt": "Can I come by on Friday at six?"})
+RESOLUTION: Final = _one("One side wins", {"winner": MEMORY_ID, "reason": "confirmed by phone"})

@@ -1,0 +1,107 @@
+"""The graph: edges made, neighbourhoods, contradictions found and resolved."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Path, Query, Response
+from pydantic import Field
+
+from memgraph.model.enums import EdgeType
+from memgraph.model.graph import ContradictionPage, Subgraph
+from memgraph.model.remote import EdgeId
+from memgraph.model.values import EdgeInput, Millis, Name, Reason, Value
+from memgraph.surfaces.http import examples
+from memgraph.surfaces.http.answering import answered, done
+from memgraph.surfaces.http.entering import Reader, Writer
+from memgraph.surfaces.http.routes.memories import Because
+
+router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["graph"])
+
+EdgeIdPath = Annotated[str, Path(max_length=512, examples=[examples.EDGE_ID])]
+
+
+class Neighbourhood(Value):
+    """The memories around some, and when; the bounds are the library's."""
+
+    ids: Annotated[tuple[Name, ...], Field(max_length=1_000)]
+    hops: int = 1
+    max_nodes: int = 200
+    edge_types: tuple[EdgeType, ...] | None = None
+    as_of: Millis | None = None
+
+
+class Resolution(Value):
+    """The side that holds, and why."""
+
+    winner: Name
+    reason: Reason
+
+
+@router.post("/edges", operation_id="relate", status_code=201, response_model=EdgeId)
+def relate(
+    orc: Writer, body: Annotated[EdgeInput, Body(openapi_examples=examples.EDGE)]
+) -> Response:
+    """Join two memories; an edge that is there gives its own id."""
+    edge_id = orc.relate(
+        body.from_id,
+        body.edge_type,
+        body.to_id,
+        weight=body.weight,
+        reason=body.reason,
+        partial=body.partial,
+    )
+    return answered(EdgeId(edge_id=edge_id), status=201)
+
+
+@router.post("/subgraph", operation_id="subgraph", response_model=Subgraph)
+def subgraph(
+    orc: Reader, body: Annotated[Neighbourhood, Body(openapi_examples=examples.SUBGRAPH)]
+) -> Response:
+    """The memories near some, and the edges between them, bounded."""
+    found = orc.subgraph(
+        body.ids,
+        hops=body.hops,
+        max_nodes=body.max_nodes,
+        edge_types=body.edge_types,
+        as_of=body.as_of,
+    )
+    return answered(found)
+
+
+@router.get("/contradictions", operation_id="list_contradictions", response_model=ContradictionPage)
+def contradictions(
+    orc: Reader,
+    resolved: Annotated[bool, Query(description="Those that were resolved.")] = False,
+    limit: Annotated[int, Query(ge=1, le=500, description="Of a page.")] = 50,
+    cursor: Annotated[Name | None, Query(description="`next_after` of the page before.")] = None,
+    as_of: Annotated[Millis | None, Query(description="As it was at that time.")] = None,
+) -> Response:
+    """Contradictions of which the asker sees both sides, the newest first."""
+    return answered(orc.contradictions(resolved=resolved, limit=limit, after=cursor, as_of=as_of))
+
+
+@router.post(
+    "/contradictions/{edge_id}/resolve", operation_id="resolve_contradiction", status_code=204
+)
+def resolve(
+    orc: Writer,
+    edge_id: EdgeIdPath,
+    body: Annotated[Resolution, Body(openapi_examples=examples.RESOLUTION)],
+) -> Response:
+    """Decide an open contradiction; the loser is superseded."""
+    orc.resolve(edge_id, winner=body.winner, reason=body.reason)
+    return done()
+
+
+@router.post(
+    "/contradictions/{edge_id}/reopen", operation_id="reopen_contradiction", status_code=204
+)
+def reopen(
+    orc: Writer,
+    edge_id: EdgeIdPath,
+    body: Annotated[Because, Body(openapi_examples=examples.REASON)],
+) -> Response:
+    """Take the resolution of a contradiction back."""
+    orc.reopen(edge_id, reason=body.reason)
+    return done()

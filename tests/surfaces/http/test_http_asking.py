@@ -1,0 +1,102 @@
+"""Recall, the graph, contradictions, receipts and the bulletin over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from pydantic import TypeAdapter
+from serving_worlds import Served
+
+from memgraph.model.graph import ContradictionPage, Subgraph, Trace
+from memgraph.model.recall import Bundle
+from memgraph.model.receipts import Receipt, ReceiptList
+
+BASE = "/v1/orchestrators/orc-1"
+
+
+@dataclass(frozen=True)
+class World:
+    """Two memories that contradict each other."""
+
+    one: str
+    other: str
+    edge: str
+
+
+@pytest.fixture(scope="module")
+def world(served: Served, client: httpx.Client) -> World:
+    orc = served.orchestrator()
+    one = orc.remember("The harbour ferry leaves at nine.")
+    other = orc.remember("The harbour ferry leaves at ten.")
+    body = {"from_id": other, "to_id": one, "edge_type": "Contradicts", "reason": "both said"}
+    made = client.post(f"{BASE}/edges", json=body)
+    assert made.status_code == 201
+    return World(one, other, made.json()["edge_id"])
+
+
+def test_recall_answers_as_the_library_does(client: httpx.Client, world: World) -> None:
+    answer = client.post(f"{BASE}/recall", json={"query": "When does the ferry leave?"})
+    bundle = Bundle.model_validate_json(answer.content)
+    assert {world.one, world.other} <= set(bundle.ids)
+    kept = client.get(f"{BASE}/receipts/{bundle.receipt_id}")
+    receipt = TypeAdapter(Receipt).validate_json(kept.content)
+    assert (receipt.query, receipt.at) == (bundle.query, bundle.at)
+    listed = client.get(f"{BASE}/receipts", params={"limit": 1})
+    assert TypeAdapter(ReceiptList).validate_json(listed.content).receipts == (receipt,)
+
+
+def test_a_question_for_nothing_is_refused(client: httpx.Client) -> None:
+    answer = client.post(f"{BASE}/recall", json={})
+    assert (answer.status_code, answer.json()["code"]) == (422, "input.invalid")
+
+
+def test_the_graph_is_walked(served: Served, client: httpx.Client, world: World) -> None:
+    answer = client.post(f"{BASE}/subgraph", json={"ids": [world.one], "hops": 1})
+    found = Subgraph.model_validate_json(answer.content)
+    assert found == served.orchestrator().subgraph([world.one], hops=1)
+    assert {each.memory_id for each in found.nodes} == {world.one, world.other}
+    assert client.post(f"{BASE}/subgraph", json={"ids": [world.one], "hops": 9}).status_code == 422
+    traced = client.get(f"{BASE}/memories/{world.one}/trace")
+    assert [e.edge_id for e in Trace.model_validate_json(traced.content).edges_in] == [world.edge]
+
+
+def test_a_contradiction_is_listed_resolved_and_reopened(
+    client: httpx.Client, world: World
+) -> None:
+    def edges(**params: bool) -> list[str]:
+        page = client.get(f"{BASE}/contradictions", params=params)
+        return [e.edge.edge_id for e in ContradictionPage.model_validate_json(page.content).items]
+
+    path = f"{BASE}/contradictions/{world.edge}"
+    assert edges() == [world.edge]
+    decided = client.post(f"{path}/resolve", json={"winner": world.other, "reason": "timetable"})
+    assert decided.status_code == 204
+    assert (edges(), edges(resolved=True)) == ([], [world.edge])
+    again = client.post(f"{path}/resolve", json={"winner": world.one, "reason": "no"})
+    assert again.status_code == 409
+    assert client.post(f"{path}/reopen", json={"reason": "unclear"}).status_code == 204
+    assert (edges(), edges(resolved=True)) == ([world.edge], [])
+
+
+def test_the_bulletin_has_a_tag_that_changes_with_it(client: httpx.Client, world: World) -> None:
+    first = client.get(f"{BASE}/bulletin")
+    assert first.json()["warning"] is None
+    assert first.json()["bulletin"]["sections"]
+    tag = first.headers["etag"]
+    same = client.get(f"{BASE}/bulletin", headers={"if-none-match": tag})
+    assert same.status_code == 304
+    client.post(f"{BASE}/memories/{world.one}/confirm")
+    changed = client.get(f"{BASE}/bulletin", headers={"if-none-match": tag})
+    assert (changed.status_code, changed.headers["etag"] != tag) == (200, True)
+
+
+def test_what_fits_a_message_and_what_fades(client: httpx.Client, world: World) -> None:
+    fits = client.post(f"{BASE}/relevant", json={"prompt": "the ferry", "limit": 1}).json()
+    assert len(fits["bundle"]["items"]) >= 1
+    assert fits["reflection"] is None
+    assert client.get(f"{BASE}/reflection").json() == {"memory": None}
+    fading = client.get(f"{BASE}/fading", params={"days": 36_000, "limit": 1}).json()
+    assert len(fading["items"]) <= 1
+    assert client.get(f"{BASE}/fading", params={"days": "nan"}).status_code == 422
