@@ -14,6 +14,7 @@ ROOT_VARIABLE = "MEMGRAPH_ROOT"
 GLOBAL_CONFIG_NAME = "memgraph.toml"
 KEYS_NAME = "keys.json"
 MAX_NAME_CHARS = 64
+SOURCE_FIELD = "source_path"
 
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
 # Device names of Windows: a folder of such a name cannot be copied there.
@@ -182,19 +183,21 @@ def canonical_source(
         return real
     inside = any(real.is_relative_to(_real(root)) for root in allowed_roots)
     if not inside or real.is_relative_to(_real(own.root)):
-        raise AccessDenied("this source lies outside of the folders that may be read")
+        raise AccessDenied(
+            "this source lies outside of the folders that may be read", field=SOURCE_FIELD
+        )
     return real
 
 
 def _real(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     if not Path(text).is_absolute():
-        raise AccessDenied("a source is named by its absolute path")
+        raise AccessDenied("a source is named by its absolute path", field=SOURCE_FIELD)
     try:
         # strict=False: a missing file gets the same answer as an existing one outside.
         return Path(os.path.realpath(text))
     except (OSError, ValueError) as error:
-        raise AccessDenied("this path cannot be resolved") from error
+        raise AccessDenied("this path cannot be resolved", field=SOURCE_FIELD) from error
 
 
 def _is_orchestrator(root: Path, name: str) -> bool:

@@ -101,7 +101,7 @@ def sees_everything(principal: Principal) -> bool:
 
 
 def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
-    """What one request of a principal may see.
+    """What one request of a principal may see, and the only places where it may write.
 
     Raises:
         AccessDenied: it asks for more than was granted; ``details["field"]`` says where.
@@ -111,6 +111,7 @@ def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
         project_ids=_ids(principal.project_ids, narrowing.project_ids),
         session_ids=_ids(principal.session_ids, narrowing.session_ids),
         agent_id=principal.agent_id,
+        confined=True,
     )
     return narrow(
         granted,

@@ -44,6 +44,8 @@ class Viewer:
         scopes: narrows to these scopes; all three by default.
         agent_id: narrows to this agent's memories and those of no agent; None: every agent's.
         shared: whether a viewer with an ``agent_id`` sees those of no agent too.
+        confined: whether it may write only what it would see itself; else the host answers for
+            where it writes.
 
     Any collection of ids or scopes will do but a text, which would grant its letters.
 
@@ -58,6 +60,7 @@ class Viewer:
     scopes: frozenset[Scope] = field(default=_ALL_SCOPES)
     agent_id: str | None = None
     shared: bool = True
+    confined: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # the class's own refuses: viewers are frozen
@@ -145,6 +148,11 @@ def visible(viewer: Viewer, facts: ScopeFacts) -> Verdict:
         or Reason.ALLOWED
     )
     return Verdict(reason is Reason.ALLOWED, reason)
+
+
+def writable(viewer: Viewer, facts: ScopeFacts) -> Verdict:
+    """Decides whether a memory may be stored: of a confined viewer, one that it would see."""
+    return visible(viewer, facts) if viewer.confined else Verdict(True, Reason.ALLOWED)
 
 
 def predicate(viewer: Viewer) -> ScopePredicate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby
@@ -22,7 +22,33 @@ WINDOW_MS: Final = 60_000
 MAX_WINDOWS: Final = 100
 """Different refusals that are told apart at a time; of more their names are not told."""
 
+NOT_JOURNALLED: Final = "access.denied.journal"
+
 _DIGEST: Final = "asked_sha256"
+
+
+class Denial(NamedTuple):
+    """One refusal.
+
+    Attributes:
+        field: what was asked for: ``task``, ``project``, ``orchestrator`` …; never a text from
+            outside.
+        asked: its name.
+        code: of the error.
+    """
+
+    field: str
+    asked: str | None = None
+    code: str = AccessDenied.code
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What log and journal hold: no content and no name, but the digest of the name."""
+        told = {"field": self.field, "code": self.code}
+        if self.asked is not None:
+            name = self.asked.encode("utf-8", "surrogatepass")
+            told[_DIGEST] = hashlib.sha256(name).hexdigest()
+        return told
 
 
 class _Refusal(NamedTuple):
@@ -71,13 +97,19 @@ class DenialBook:
                 due.setdefault(refusal, _Window(now, 0)).times += 1
         self._write(due)
 
-    def add_at_once(self, actor: str, told: Mapping[str, str], now: int) -> None:
-        """Journal one refusal as an entry of its own; it is durable when this returns.
+    def add_at_once(self, actor: str, told: Sequence[Mapping[str, str]], now: int) -> None:
+        """Journal each refusal as an entry of its own; they are durable when this returns.
 
         Raises:
-            StorageError: it was counted, and the next ``flush`` tells of it.
+            StorageError: they were counted, and the next ``flush`` tells of them.
         """
-        self._write({_Refusal(actor, tuple(told.items())): _Window(now, 1)})
+        try:
+            with self._transaction(actor) as transaction:
+                transaction.tell([Entry(ACTION, None, dict(each)) for each in told])
+        except MemgraphError:
+            for each in told:
+                self._keep({_Refusal(actor, tuple(each.items())): _Window(now, 1)})
+            raise
 
     def flush(self, now: int | None = None) -> None:
         """Journal what was counted; with ``now`` where its minute is over. Raises StorageError."""
@@ -125,13 +157,7 @@ def _entry(refusal: _Refusal, window: _Window) -> Entry:
 
 
 def tell_denial(
-    opened: Opened,
-    *,
-    actor: str,
-    field: str,
-    asked: str | None = None,
-    code: str | None = None,
-    at_once: bool = False,
+    opened: Opened, *, actor: str, field: str, asked: str | None = None, code: str | None = None
 ) -> None:
     """Log a refusal and enter it into the journal of the orchestrator that refused.
 
@@ -141,19 +167,25 @@ def tell_denial(
 
     Args:
         actor: who asked.
-        field: what was asked for: ``task``, ``project``, ``orchestrator`` …; never a text from
-            outside.
-        asked: its name.
-        code: of the error; by default ``access.denied``.
-        at_once: an entry of its own, durable when this returns; whoever asks so bounds how often.
+        field, asked, code: see ``Denial``.
     """
-    told = {"field": field, "code": code or AccessDenied.code}
-    if asked is not None:
-        told[_DIGEST] = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
+    told = Denial(field, asked, code or AccessDenied.code).told
     opened.log.warning(AccessDenied.code, actor=actor, **told)
-    opened.meters.denied(field)
-    add = opened.denials.add_at_once if at_once else opened.denials.add
     try:
-        add(actor, told, opened.clock.now_ms())
+        opened.denials.add(actor, told, opened.clock.now_ms())
     except MemgraphError as error:
-        opened.log.failure("access.denied.journal", error)
+        opened.log.failure(NOT_JOURNALLED, error)
+
+
+def tell_each(opened: Opened, denials: Sequence[Denial], *, actor: str) -> None:
+    """``tell_denial`` of several, each with an entry of its own that is durable on return.
+
+    Whoever calls it bounds how often.
+    """
+    told = [each.told for each in denials]
+    for each in told:
+        opened.log.warning(AccessDenied.code, actor=actor, **each)
+    try:
+        opened.denials.add_at_once(actor, told, opened.clock.now_ms())
+    except MemgraphError as error:
+        opened.log.failure(NOT_JOURNALLED, error)

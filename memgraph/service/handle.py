@@ -2,27 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memgraph.errors import MemgraphError
+from memgraph.errors import AccessDenied, MemgraphError, NotFound
+from memgraph.model.values import MemoryInput
+from memgraph.paths import SOURCE_FIELD
 from memgraph.policy.scope import Viewer
+from memgraph.service.denials import Denial, tell_denial
 from memgraph.service.opened import Opened, Transaction
+from memgraph.service.provenance import with_canonical_source
 from memgraph.storage.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
 
 
-class Handle:
-    """The base of ``Orchestrator``."""
+class Refused(NamedTuple):
+    """An error that says no, and what of it is told to an auditor."""
 
-    def __init__(self, service: MemoryService, name: str, *, viewer: Viewer, actor: str) -> None:
+    error: MemgraphError
+    denial: Denial
+
+    @classmethod
+    def of(cls, error: MemgraphError) -> Refused:
+        """Of an error that nobody told yet."""
+        field = str(error.details.get("field", "write"))
+        asked = None
+        if isinstance(error, NotFound):
+            field = "id"
+            asked = next((str(error.details[one]) for one in ASKED if one in error.details), None)
+        return cls(error, Denial(field, asked, error.code))
+
+
+ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "entity", "key")
+"""Under which names an error tells what was asked for."""
+
+Teller = Callable[[Sequence[Refused]], None]
+
+
+class Handle:
+    """The base of ``Orchestrator``.
+
+    Args:
+        teller: journals what is refused; None: equal refusals are counted, see ``tell_denial``.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        name: str,
+        *,
+        viewer: Viewer,
+        actor: str,
+        teller: Teller | None = None,
+    ) -> None:
         self._service = service
         self.name = name
         self.viewer = viewer
         self.actor = actor
+        self._teller = teller
 
     @property
     def _view(self) -> View:
@@ -36,6 +76,35 @@ class Handle:
             opened.transaction(self.actor) as transaction,
         ):
             yield opened, transaction
+
+    def _denied(
+        self, opened: Opened, error: AccessDenied, *, field: str, asked: str | None = None
+    ) -> AccessDenied:
+        """The error to raise, once it is told: ``raise self._denied(…)``."""
+        if self._teller is not None:
+            self._teller([Refused(error, Denial(field, asked))])
+        else:
+            tell_denial(opened, actor=self.actor, field=field, asked=asked)
+        return error
+
+    def _tell_rejected(self, errors: Sequence[MemgraphError]) -> None:
+        """Items of a batch that were refused: nothing is raised for them, and all are told."""
+        refused = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
+        if self._teller is not None:
+            self._teller([Refused.of(each) for each in refused])
+            return
+        with self._service.opened(self.name) as opened:
+            for each in refused:
+                if isinstance(each, AccessDenied):
+                    tell_denial(opened, actor=self.actor, field=Refused.of(each).denial.field)
+
+    def _canonical(self, opened: Opened, given: MemoryInput) -> MemoryInput:
+        """The memory as it may name its source. Raises AccessDenied: told."""
+        try:
+            return with_canonical_source(opened, given)
+        except AccessDenied as error:
+            path = given.source.source_path
+            raise self._denied(opened, error, field=SOURCE_FIELD, asked=path) from None
 
     def _embed_soon(self, opened: Opened) -> None:
         if self._service.embeds_in_background and opened.other_model is None:

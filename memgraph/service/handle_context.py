@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
-from memgraph.service.denials import tell_denial
 from memgraph.service.handle_writing import WritingHandle
 from memgraph.service.reading import members
 
@@ -157,5 +156,5 @@ class ContextHandle(WritingHandle):
         granted = scope_id is None or scope_id in self.viewer.scope_ids(tier.scope)
         if tier.scope in self.viewer.scopes and granted:
             return
-        tell_denial(opened, actor=self.actor, field=tier.value, asked=scope_id)
-        raise AccessDenied(f"this {tier.value} is not open to the handle", field=tier.value)
+        error = AccessDenied(f"this {tier.value} is not open to the handle", field=tier.value)
+        raise self._denied(opened, error, field=tier.value, asked=scope_id)

@@ -11,7 +11,6 @@ from memgraph.model.enums import MemoryKind
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import validated
 from memgraph.policy.scope import narrow
-from memgraph.service.denials import tell_denial
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.reading import members
 
@@ -67,9 +66,8 @@ class InjectingHandle(ReadingHandle):
             )
             try:
                 viewer = narrow(self.viewer, agent_id=agent_id)
-            except AccessDenied:
-                tell_denial(opened, actor=self.actor, field="agent_id", asked=agent_id)
-                raise
+            except AccessDenied as error:
+                raise self._denied(opened, error, field="agent_id", asked=agent_id) from None
             block, receipt = context_for(
                 opened, viewer, request, format=form, include_insight=include_insight
             )

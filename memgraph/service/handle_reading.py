@@ -18,7 +18,6 @@ from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
 from memgraph.model.values import Memory, validated
 from memgraph.service import reading
-from memgraph.service.denials import tell_denial
 from memgraph.service.handle import Handle
 from memgraph.service.recalling import answer
 
@@ -88,8 +87,7 @@ class ReadingHandle(Handle):
             try:
                 bundle = answer(opened, self.viewer, request)
             except AccessDenied as error:
-                tell_denial(opened, actor=self.actor, field=error.details["field"])
-                raise
+                raise self._denied(opened, error, field=error.details["field"]) from None
             self._write_receipts(opened, enough=opened.receipts.add(Receipt.of(request, bundle)))
             return bundle
 

@@ -19,7 +19,6 @@ from memgraph.policy.dedup import content_hash
 from memgraph.service import reading
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
-from memgraph.service.provenance import with_canonical_source
 
 if TYPE_CHECKING:
     from memgraph.model.remote import Forgotten
@@ -54,7 +53,8 @@ class WritingHandle(Handle):
         Raises:
             InvalidInput: naming each field that is wrong.
             NotFound: a memory named in ``derived_from`` is not there, or not to be seen.
-            AccessDenied: the file named as its source may not be read.
+            AccessDenied: the file named as its source may not be read, or the handle is confined
+                and would not see what it stores.
         """
         return self._remember(validated(MemoryInput, {"content": content, **fields}))
 
@@ -268,7 +268,14 @@ class WritingHandle(Handle):
         from memgraph.service.loading import Loader
 
         with self._service.opened(self.name) as opened:
-            loader = Loader(opened, kind, actor=self.actor, view=self._view, embeds=embeds)
+            loader = Loader(
+                opened,
+                kind,
+                actor=self.actor,
+                view=self._view,
+                embeds=embeds,
+                rejected=self._tell_rejected,
+            )
             try:
                 return loader.load(items)
             finally:
@@ -284,9 +291,7 @@ class WritingHandle(Handle):
         live: bool = False,
     ) -> Written:
         """All of it or nothing: the first item that cannot be stored undoes the transaction."""
-        prepared = [
-            opened.writer.prepare(with_canonical_source(opened, each, self.actor)) for each in given
-        ]
+        prepared = [opened.writer.prepare(self._canonical(opened, each)) for each in given]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
                 transaction.connection,

@@ -7,12 +7,13 @@ the vectors with their memories. Any other model is left to the outbox.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import AccessDenied, InvalidInput, ProviderError
+from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, ProviderError
 from memgraph.model.values import EpisodeInput, MemoryInput, Outcome, validated
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.opened import Opened
@@ -39,15 +40,24 @@ class Loader:
     Args:
         kind: what an item has to be.
         embeds: whether a bulk load embeds by itself where the model is the local one.
+        rejected: told why items were not stored, before their outcomes are given.
     """
 
     def __init__(
-        self, opened: Opened, kind: type[MemoryInput], *, actor: str, view: View, embeds: bool
+        self,
+        opened: Opened,
+        kind: type[MemoryInput],
+        *,
+        actor: str,
+        view: View,
+        embeds: bool,
+        rejected: Callable[[Sequence[MemgraphError]], None],
     ) -> None:
         self._opened = opened
         self._kind = kind
         self._actor = actor
         self._view = view
+        self._rejected = rejected
         given = opened.embedding
         self._embedding = given if embeds and isinstance(given, LocalEmbedding) else None
 
@@ -65,7 +75,8 @@ class Loader:
                     elif len(batch) < TRANSACTION_SIZE:
                         # The only one: nothing to do beside it.
                         return self._store(ready)
-                    writing = pool.submit(self._store, ready)
+                    # What it is done for goes with it.
+                    writing = pool.submit(copy_context().run, self._store, ready)
             finally:
                 # That it could not be written is told, whatever else went wrong meanwhile.
                 if writing is not None:
@@ -83,8 +94,9 @@ class Loader:
 
     def _checked(self, item: Item) -> MemoryInput | Outcome:
         try:
-            return with_canonical_source(self._opened, self._as_input(item), self._actor)
+            return with_canonical_source(self._opened, self._as_input(item))
         except (AccessDenied, InvalidInput) as error:
+            self._rejected([error])
             return Outcome(outcome="rejected", code=error.code, message=error.message)
 
     def _embedded(self, given: Sequence[MemoryInput]) -> Iterable[NDArray[np.float32]]:
@@ -114,6 +126,8 @@ class Loader:
                     live=self._kind is EpisodeInput,
                 )
                 transaction.tell(written.entries)
+            if written.errors:
+                self._rejected(written.errors)
             stored = iter(written.memories)
         return [next(stored) if isinstance(each, Prepared) else each for each in ready]
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from memgraph.errors import AccessDenied
 from memgraph.model.values import MemoryInput
 from memgraph.paths import canonical_source
 from memgraph.service.opened import Opened
 
 
-def with_canonical_source(opened: Opened, given: MemoryInput, actor: str) -> MemoryInput:
+def with_canonical_source(opened: Opened, given: MemoryInput) -> MemoryInput:
     """The memory, its source's path absolute and without links.
 
     Raises:
         AccessDenied: the path lies outside of the drop zone and of ``memory.ingest.allowed_roots``,
-            or in another orchestrator's folder; it is logged.
+            or in another orchestrator's folder; whoever asks tells of it.
     """
     path = given.source.source_path
     if path is None:
         return given
-    try:
-        real = canonical_source(path, opened.paths, opened.settings.memory.ingest.allowed_roots)
-    except AccessDenied as error:
-        opened.log.warning("access.denied", actor=actor, field="source_path", **error.details)
-        raise
+    real = canonical_source(path, opened.paths, opened.settings.memory.ingest.allowed_roots)
     source = given.source.model_copy(update={"source_path": str(real)})
     return given.model_copy(update={"source": source})

@@ -77,7 +77,13 @@ class Transcript(Handle):
         scope_id: str | None = None,
         sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
     ) -> None:
-        super().__init__(handle._service, handle.name, viewer=handle.viewer, actor=handle.actor)
+        super().__init__(
+            handle._service,
+            handle.name,
+            viewer=handle.viewer,
+            actor=handle.actor,
+            teller=handle._teller,
+        )
         self._person, self._agent = person, agent
         self._fields: dict[str, Any] = {
             "session_id": session_id,

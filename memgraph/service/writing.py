@@ -22,6 +22,7 @@ from memgraph.policy.dedup import content_hash
 from memgraph.policy.summary import summarise
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service import conversing
+from memgraph.service.confining import Confines
 from memgraph.service.conversing import StoredTurn
 from memgraph.service.embedding import claim_model
 from memgraph.service.joining import Joiner, Written
@@ -127,7 +128,7 @@ class Writer:
         Args:
             embedding: whose the vectors of the items are; None: they have none.
             view: what the writer may see: other memories are neither duplicates nor grounds nor
-                ends of an edge. None: everything.
+                ends of an edge, and a confined one stores none. None: everything.
             live: the turns among the items are said just now, see ``conversing.note``.
         """
         written = Written()
@@ -164,8 +165,13 @@ class Writer:
         derived: list[tuple[str, str]] = []
         pk = memories.next_pk(connection)
         names: list[tuple[int, tuple[EntityName, ...]]] = []
+        confines = Confines.of(connection, view, talked_before)
         for item, identity in zip(items, identities, strict=True):
             given = item.given
+            denied = confines.refusal(given)
+            if denied is not None:
+                written.memories.append(written.reject(denied))
+                continue
             missing = _missing(given, grounds, written)
             if missing is not None:
                 error = NotFound(f"derived from {missing[:80]!r}, which is not there")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from memgraph.errors import (
@@ -13,12 +13,14 @@ from memgraph.errors import (
     NotFound,
     OrchestratorMissing,
 )
+from memgraph.log import open_log
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
 from memgraph.policy.access import Refusal, grants, refusal, viewer_of
 from memgraph.service.access.keys import KeyStore, nobody
 from memgraph.service.access.refusals import Refusals
-from memgraph.service.denials import tell_denial
+from memgraph.service.denials import NOT_JOURNALLED, Denial, tell_each
+from memgraph.service.handle import Refused
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 
@@ -93,23 +95,29 @@ class Gate:
         except AccessDenied as error:
             self._tell(principal, handle.name, error, field=str(error.details["field"]))
             raise
-        return self.service.orchestrator(handle.name, viewer=viewer, actor=principal.actor)
+        return Orchestrator(
+            self.service,
+            handle.name,
+            viewer=viewer,
+            actor=principal.actor,
+            teller=partial(self._tell_all, principal, handle.name),
+        )
 
-    def miss(self, principal: Principal, orchestrator: str, error: MemgraphError) -> None:
+    def miss(self, principal: Principal, orchestrator: str, *errors: MemgraphError) -> None:
         """Journal what a handle refused or did not find, before the answer goes out.
 
-        For every error that a request through a handle of ``enter`` ends with, and for each item of
-        a batch that was refused. One that is no refusal, or that is in the journal already, is left
-        alone. Never raises for a journal that cannot be written: the answer is no all the same. It
-        waits for the disk: call it in a thread.
+        For every error that a request through a handle of ``enter`` ends with, and for those of a
+        batch that the surface itself made outcomes of. One that is no refusal, or that is in the
+        journal already, is left alone. Never raises for a journal that cannot be written: the
+        answer is no all the same. It waits for the disk: call it in a thread.
 
         Args:
             orchestrator: the name that was entered.
         """
-        if error.journalled or not isinstance(error, AccessDenied | NotFound):
-            return
-        field = "id" if isinstance(error, NotFound) else str(error.details.get("field", "write"))
-        self._tell(principal, orchestrator, error, field=field)
+        refusals = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
+        self._tell_all(
+            principal, orchestrator, [Refused.of(each) for each in refusals if not each.journalled]
+        )
 
     def pause_s(self, error: MemgraphError, took_s: float) -> float:
         """How long a surface waits, without holding a thread, before it answers with an error.
@@ -139,23 +147,23 @@ class Gate:
         return Refusals(self.service.settings().memory.server.refusals_per_minute)
 
     def _tell(self, principal: Principal, name: str, error: MemgraphError, *, field: str) -> None:
-        """Count a refusal and journal it, as far as its orchestrator can be written."""
-        error.journalled = True
-        self.refusals.add(principal.actor, self.service.clock.now_ms())
-        asked = error.details.get("memory_id")
+        self._tell_all(principal, name, [Refused(error, Denial(field, code=error.code))])
+
+    def _tell_all(self, principal: Principal, name: str, refused: Sequence[Refused]) -> None:
+        """Count refusals and journal them, as far as their orchestrator can be written."""
+        if not refused:
+            return
+        now = self.service.clock.now_ms()
+        for each in refused:
+            each.error.journalled = True
+            self.refusals.add(principal.actor, now)
         try:
             with self.service.opened(name) as opened:
-                tell_denial(
-                    opened,
-                    actor=principal.actor,
-                    field=field,
-                    asked=asked if isinstance(asked, str) else None,
-                    code=error.code,
-                    at_once=True,
-                )
-        except (MemgraphError, OSError):
-            # Closed to everybody: there is no journal. What opens it next tells the operator why.
-            return
+                tell_each(opened, [each.denial for each in refused], actor=principal.actor)
+        except (MemgraphError, OSError) as error:
+            # There is no journal to write: its log is what is left.
+            log = open_log(self.service.paths(name).log_file, self.service.clock, orchestrator=name)
+            log.failure(NOT_JOURNALLED, error, actor=principal.actor)
 
 
 def _missing() -> OrchestratorMissing:

@@ -19,7 +19,6 @@ from memgraph.policy.eviction import evicted
 from memgraph.policy.filters import matches, parse, parse_limit, parse_order
 from memgraph.policy.scope import ScopeFacts, visible
 from memgraph.service.context.evicting import evict, retract_all
-from memgraph.service.denials import tell_denial
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened, Transaction
 from memgraph.storage import item_queries, memories
@@ -61,7 +60,13 @@ class DatabaseBackend(Handle):
     """
 
     def __init__(self, handle: Handle, tier: Tier, scope_id: str | None = None) -> None:
-        super().__init__(handle._service, handle.name, viewer=handle.viewer, actor=handle.actor)
+        super().__init__(
+            handle._service,
+            handle.name,
+            viewer=handle.viewer,
+            actor=handle.actor,
+            teller=handle._teller,
+        )
         self.tier = tier
         self.scope_id = scope_id
         # What it stores it has to see, and no one else who would not see what it was made from.
@@ -74,13 +79,13 @@ class DatabaseBackend(Handle):
         if (tier is Tier.GLOBAL) != (scope_id is None):
             raise InvalidInput("a task or a project has a name, global has none", field=tier.value)
         if not verdict.allowed:
-            with self._service.opened(self.name) as opened:
-                tell_denial(opened, actor=self.actor, field=tier.value, asked=scope_id)
-            raise AccessDenied(
+            error = AccessDenied(
                 f"this {tier.value} is not open to the handle",
                 tier=tier.value,
                 reason=verdict.reason.value,
             )
+            with self._service.opened(self.name) as opened:
+                raise self._denied(opened, error, field=tier.value, asked=scope_id)
 
     def add(self, item: ContextItem) -> None:
         """Keep an item; one of its id that differs is superseded by it, see ``MemoryBackend``."""

@@ -65,7 +65,13 @@ class NamespaceHandle(Handle):
         sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
         importance: int = IMPORTANCE,
     ) -> None:
-        super().__init__(handle._service, handle.name, viewer=handle.viewer, actor=handle.actor)
+        super().__init__(
+            handle._service,
+            handle.name,
+            viewer=handle.viewer,
+            actor=handle.actor,
+            teller=handle._teller,
+        )
         self._fields: dict[str, Any] = {
             "kind": MemoryKind.FACT,
             "scope": scope,

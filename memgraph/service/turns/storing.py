@@ -10,7 +10,6 @@ from memgraph.model.values import EdgeInput, Memory, MemoryInput, StoredSource
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.handle import Handle
 from memgraph.service.joining import Written
-from memgraph.service.provenance import with_canonical_source
 from memgraph.storage.embeddings import embedded_text
 from memgraph.storage.graph_queries import sources_of, visible_memories
 from memgraph.storage.memories import same_content
@@ -38,7 +37,7 @@ class StoringHandle(Handle):
             MemgraphError: the database takes nothing; nothing was stored.
         """
         with self._service.opened(self.name) as opened:
-            checked = [with_canonical_source(opened, each, self.actor) for each in given]
+            checked = [self._canonical(opened, each) for each in given]
             model = self._model_at_hand(opened)
             vectors = iter(() if model is None else _embedded(model, checked))
             prepared = [opened.writer.prepare(each, next(vectors, None)) for each in checked]
