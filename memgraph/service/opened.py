@@ -26,6 +26,7 @@ from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
 from memgraph.service.background import Background
 from memgraph.service.denials import DenialBook
 from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
+from memgraph.service.idempotency import Answers, Committed, current_claim, note
 from memgraph.service.life.couriers import Couriers
 from memgraph.service.life.events import EventBus, Subscribers
 from memgraph.service.life.reflections import LatestReflections
@@ -108,11 +109,13 @@ class Opened:
         # Threads of their own: a subscriber may take long, and nothing else need wait for it.
         self.courier = Couriers(self.events, self.log)
         self.upkeep = Upkeep(database, clock, self.log, self.subscribers)
-        self.denials = DenialBook(lambda actor: self.transaction(actor))
+        self.denials = DenialBook(lambda actor: self.transaction(actor, claimed=False))
         self.receipts = ReceiptBook(database, self._bring_back)
+        self.answers = Answers(database, clock)
         self.reflections = LatestReflections(database)
         self.background = Background(
             (
+                lambda _: self.answers.flush(),
                 self.receipts.flush_in_steps,
                 lambda _: self.denials.flush(clock.now_ms()),
                 lambda _: self.board.flush(),
@@ -159,12 +162,24 @@ class Opened:
         )
 
     @contextmanager
-    def transaction(self, actor: str) -> Iterator[Transaction]:
-        """One change: what is told to it is journalled with it, and anchored once it is durable."""
+    def transaction(self, actor: str, *, claimed: bool = True) -> Iterator[Transaction]:
+        """One change: what is told to it is journalled with it, and anchored once it is durable.
+
+        Args:
+            claimed: it is what a request asked for, and done once for its Idempotency-Key; False
+                for what memgraph notes by itself.
+
+        Raises:
+            ClaimTaken: another request with the key did it already; this one did nothing.
+        """
+        claim = current_claim() if claimed else None
         heads: list[Head] = []
+        committed: list[Committed] = []
         path = anchor.anchor_path(self.database.path)
 
         def after_commit(_connection: sa.Connection) -> None:
+            for each in committed:
+                each()
             if not heads:
                 return
             try:
@@ -186,6 +201,8 @@ class Opened:
                 else:
                     # Moving it on would hide what was done to the journal.
                     self.log.failure("journal.anchor", JournalBroken("the anchor disagrees"))
+            if claim is not None:
+                committed.append(note(connection, claim, transaction.entries, transaction.at))
 
     def timed(self, work: Work, part: str = TOTAL) -> AbstractContextManager[object]:
         """The time of the block is that of one part of some work on this orchestrator."""
@@ -245,7 +262,7 @@ class Opened:
             self.background.stop()
             # Who only read leaves everything as it is.
             upkeep = (self.upkeep.run,) if self.database.commits else ()
-            chores = (self.denials.flush, self.board.flush, self.receipts.flush)
+            chores = (self.answers.flush, self.denials.flush, self.board.flush, self.receipts.flush)
             for chore in (*chores, *upkeep):
                 try:
                     chore()

@@ -77,7 +77,7 @@ def bring_back(opened: Opened, recalled: Mapping[str, int]) -> int:
         StorageError: nothing was restored.
     """
     chosen = opened.settings.memory.decay
-    with opened.transaction(PART) as transaction:
+    with opened.transaction(PART, claimed=False) as transaction:
         connection, restored = transaction.connection, 0
         for memory_id, at in recalled.items():
             found = decay_queries.retired(connection, memory_id)

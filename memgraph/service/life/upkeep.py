@@ -10,8 +10,9 @@ from memgraph.clock import Clock
 from memgraph.log import EventLog
 from memgraph.model.events import EVENTS
 from memgraph.policy.delivery import KEEP_WAITING_MS, MOST_PARKED
+from memgraph.service.idempotency import KEPT_MS
 from memgraph.service.life.events import Subscribers
-from memgraph.storage import events, text_index
+from memgraph.storage import events, idempotency, text_index
 from memgraph.storage.database import Database
 
 # Each message leaves a part of the text index; SQLite itself merges sixteen of a size.
@@ -50,6 +51,7 @@ class Upkeep:
             self._events_at = now + EVENTS_EVERY_MS
             self._remove_failures(now)
             self._remove_events(now, stop)
+            self._forget_requests(now, stop)
 
     def _merge(self, stop: Callable[[], bool]) -> None:
         if self._database.commits - self._merged_at < COMMITS_BETWEEN_MERGES:
@@ -77,6 +79,15 @@ class Upkeep:
                         self._log.warning("events.lost", subscriber=name, through=through)
                 events.skip(connection, through)
                 removed = events.remove(connection, through, REMOVED_AT_ONCE)
+
+    def _forget_requests(self, now: int, stop: Callable[[], bool]) -> None:
+        removed = REMOVED_AT_ONCE
+        while removed == REMOVED_AT_ONCE and not stop():
+            with self._database.read() as connection:
+                if not idempotency.any_of(connection, now - KEPT_MS):
+                    return
+            with self._database.write(durable=False) as connection:
+                removed = idempotency.prune(connection, now - KEPT_MS, REMOVED_AT_ONCE)
 
     def _topics(self, name: str) -> Sequence[str]:
         """What a subscriber asks for; of one that is not in this process nobody knows."""

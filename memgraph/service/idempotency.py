@@ -1,0 +1,197 @@
+"""Writes that are done once, however often they are asked for.
+
+A write that comes with a key is noted in the very transaction that does it: either both are
+durable or neither is. What was answered follows a little later; where a crash came between, it is
+known that the write was done, and what it wrote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.clock import Clock
+from memgraph.errors import InvalidInput, KeyReused
+from memgraph.storage import idempotency
+from memgraph.storage.database import Database
+
+KEPT_MS: Final = 24 * 60 * 60 * 1_000
+Committed = Callable[[], None]
+MAX_KEY_CHARS: Final = 255
+MOST_IDS: Final = 1_000
+MOST_WAITING: Final = 200
+"""Answers that wait to be written; one more writes them all."""
+
+
+class ClaimTaken(Exception):  # no error of anybody: another request was first
+    """Another request with the same key wrote first; nothing of this one was."""
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__("another request with this key was first")
+        self.claim = claim
+
+
+@dataclass(slots=True)
+class Claim:
+    """The right of one request to write; taken by its first transaction.
+
+    Attributes:
+        memory_ids: what was written under it, at most ``MOST_IDS``.
+        made: whether a transaction that holds it is durable.
+    """
+
+    key_sha256: str
+    request_sha256: str
+    memory_ids: tuple[str, ...] = ()
+    made: bool = False
+
+    @classmethod
+    def of(cls, actor: str, key: str, *request: bytes) -> Claim:
+        """Of who asks, the key that they gave, and all that makes up the request.
+
+        Raises:
+            InvalidInput: the key is empty, too long, or not of printable ASCII.
+        """
+        if not 1 <= len(key) <= MAX_KEY_CHARS or not (key.isascii() and key.isprintable()):
+            raise InvalidInput(
+                f"an Idempotency-Key has 1 to {MAX_KEY_CHARS} printable ASCII characters",
+                field="Idempotency-Key",
+            )
+        return cls(_digest(actor.encode(), key.encode()), _digest(*request))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the same request was answered before."""
+
+    status: int
+    text: str
+
+
+_CLAIM: ContextVar[Claim | None] = ContextVar("memgraph_claim", default=None)
+
+
+def current_claim() -> Claim | None:
+    """The claim of the request that this is done for."""
+    return _CLAIM.get()
+
+
+def claim_for_this_request(claim: Claim) -> None:
+    """Let every transaction from here on, in this context, be done under a claim."""
+    _CLAIM.set(claim)
+
+
+@contextmanager
+def claiming(claim: Claim) -> Iterator[None]:
+    """Let every transaction in the block be done under a claim."""
+    token = _CLAIM.set(claim)
+    try:
+        yield
+    finally:
+        _CLAIM.reset(token)
+
+
+def note(connection: sa.Connection, claim: Claim, entries: Iterable[Entry], at: int) -> Committed:
+    """Note in a transaction, as the last thing, that it is the claim's.
+
+    Returns:
+        What to call once it is durable.
+
+    Raises:
+        ClaimTaken: another request has the key; the transaction must be undone.
+    """
+    subjects = [each.subject for each in entries if each.subject is not None]
+    memory_ids = tuple(dict.fromkeys((*claim.memory_ids, *subjects)))[:MOST_IDS]
+    if claim.made:
+        idempotency.extend(connection, claim.key_sha256, memory_ids)
+    elif not idempotency.claim(
+        connection,
+        claim.key_sha256,
+        claim.request_sha256,
+        memory_ids,
+        at=at,
+        expired=at - KEPT_MS,
+    ):
+        raise ClaimTaken(claim)
+
+    def committed() -> None:
+        claim.made, claim.memory_ids = True, memory_ids
+
+    return committed
+
+
+class Answers:
+    """What requests were answered: kept at once in memory, and a little later with their claims.
+
+    Thread-safe. A crash in between loses the answer, never the claim.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._waiting: dict[str, idempotency.Answer] = {}
+        self._lock = threading.Lock()
+
+    def find(self, claim: Claim) -> Kept | idempotency.Done | None:
+        """What became of the same request before; a ``Done`` has no answer, or none yet.
+
+        Raises:
+            KeyReused: the key was given with another request. StorageError.
+        """
+        with self._lock:
+            waiting = self._waiting.get(claim.key_sha256)
+        if waiting is not None:
+            _require_same(claim, waiting.request_sha256)
+            return Kept(waiting.status, waiting.text)
+        with self._database.read() as connection:
+            found = idempotency.find(
+                connection, claim.key_sha256, expired=self._clock.now_ms() - KEPT_MS
+            )
+        if found is None:
+            return None
+        _require_same(claim, found.request_sha256)
+        if found.status is None:
+            return found
+        return Kept(found.status, found.answer or "")
+
+    def keep(self, claim: Claim, status: int, text: str) -> bool:
+        """Keep an answer; gives whether so many wait that they are to be written now."""
+        answer = idempotency.Answer(claim.key_sha256, claim.request_sha256, status, text)
+        with self._lock:
+            self._waiting[claim.key_sha256] = answer
+            return len(self._waiting) >= MOST_WAITING
+
+    def flush(self) -> None:
+        """Write what waits. Raises StorageError: it waits on."""
+        with self._lock:
+            due = list(self._waiting.values())
+        if not due:
+            return
+        with self._database.write(durable=False) as connection:
+            idempotency.keep(connection, due)
+        with self._lock:
+            for each in due:
+                if self._waiting.get(each.key_sha256) is each:
+                    del self._waiting[each.key_sha256]
+
+
+def _require_same(claim: Claim, request_sha256: str) -> None:
+    if request_sha256 != claim.request_sha256:
+        raise KeyReused("this Idempotency-Key was given with another request; take a new one")
+
+
+def _digest(*parts: bytes) -> str:
+    whole = hashlib.sha256()
+    for part in parts:
+        # Lengths, so that no two different requests are the same row of bytes.
+        whole.update(len(part).to_bytes(8, "big"))
+        whole.update(part)
+    return whole.hexdigest()
