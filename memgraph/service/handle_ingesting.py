@@ -35,6 +35,21 @@ class IngestingHandle(Handle):
         with self._service.opened(self.name) as opened:
             return known(opened, sha256)
 
+    def manifest(self, sha256: str) -> dict[str, Any]:
+        """What became of a dropped content: its ``status`` and ``manifest``.
+
+        Args:
+            sha256: of the content, 64 hexadecimal digits.
+
+        Raises:
+            NotFound: it was not dropped here, or it became a memory that this handle may not see.
+        """
+        from memgraph.service.ingesting import manifest_seen
+
+        with self._service.opened(self.name) as opened:
+            status, told = manifest_seen(opened, sha256, self._view)
+        return {"status": status.value, "manifest": told}
+
     def ingest_document(self, document: Document) -> DocumentOutcome:
         """Store a parsed file as a whole; a content that was stored before writes nothing."""
         from memgraph.service.ingesting import store_document

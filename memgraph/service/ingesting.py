@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
+from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.ingest import Document, DocumentOutcome, Link
 from memgraph.model.values import EdgeInput, Outcome
@@ -16,6 +17,7 @@ from memgraph.service.joining import Written
 from memgraph.service.opened import Opened, Transaction
 from memgraph.service.relating import Relations, find_relations
 from memgraph.storage import ingest_files, memories
+from memgraph.storage.visibility import View
 
 # ``attributes.role`` of what a record's decision says beyond its main memory.
 DETAIL_ROLE = "decision_detail"
@@ -25,6 +27,22 @@ def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | 
     """What became of a content that was dropped before: its status and manifest."""
     with opened.database.read() as connection:
         return ingest_files.status_of(connection, sha256)
+
+
+def manifest_seen(opened: Opened, sha256: str, view: View) -> tuple[IngestStatus, dict[str, Any]]:
+    """``known``, for a reader: a manifest names memories and tells how many there are.
+
+    Raises:
+        NotFound: there is none, or one of its memories is hidden from the reader.
+    """
+    with opened.database.read() as connection:
+        found = ingest_files.status_of(connection, sha256)
+        items = {} if found is None else found[1].get("items", {})
+        made = {each["memory_id"] for each in items.get("memories", ()) if each.get("memory_id")}
+        seen = memories.existing_ids(connection, sorted(made), view)
+    if found is None or made - seen:
+        raise NotFound("no dropped file of this content", sha256=sha256[:64])
+    return found
 
 
 def store_document(opened: Opened, document: Document, actor: str) -> DocumentOutcome:

@@ -55,7 +55,8 @@ class CommandLine:
         self._patch = patch
 
     def __call__(self, *arguments: str, stdin: str = "") -> Ran:
-        self._patch.setattr("sys.stdin", io.StringIO(stdin))
+        given = io.BytesIO(stdin.encode("utf-8", "surrogatepass"))
+        self._patch.setattr("sys.stdin", io.TextIOWrapper(given, "utf-8", "surrogatepass"))
         self._capture.readouterr()
         code = main([*arguments])
         captured = self._capture.readouterr()

@@ -46,6 +46,7 @@ COMMANDS: dict[str, Listed] = {
     "db": Listed(f"{_HERE}.operating", "Look after database schemas."),
     "key": Listed(f"{_HERE}.keys", "Make, list, revoke and rotate the keys of a server."),
     "serve": Listed(f"{_HERE}.serving", "Serve programs and agents over HTTP."),
+    "mcp": Listed(f"{_HERE}.mcp", "Serve an agent over standard input and output."),
     "worker": Listed(f"{_HERE}.jobs", "Run every job when it is due, until stopped."),
     "jobs": Listed(f"{_HERE}.jobs", "Show when jobs are due and what ran."),
     "run": Listed(f"{_HERE}.jobs", "Run a job now."),

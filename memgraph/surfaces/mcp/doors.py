@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from memgraph.errors import InvalidInput
+from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.enums import Scope
 
@@ -13,10 +14,11 @@ if TYPE_CHECKING:
     from memgraph.service.orchestrator import Orchestrator
 
 Where = tuple[Scope | None, str | None]
+Result = TypeVar("Result")
 
 
 class Door(Protocol):
-    """Gives out handles.
+    """Lets work be done with the handle of one orchestrator.
 
     Attributes:
         scope: where what an agent remembers is kept; None: in the one place that is open.
@@ -28,8 +30,12 @@ class Door(Protocol):
     def permissions(self) -> frozenset[Permission]:
         """What may be asked for."""
 
-    def enter(self, permission: Permission) -> Orchestrator:
-        """The handle for one request. Raises what ``Gate.enter`` raises."""
+    def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
+        """What ``work`` gives; it waits for the disk.
+
+        Raises:
+            MemgraphError: what ``work`` or ``Gate.enter`` raises; refusals are in the journal.
+        """
 
 
 class OpenDoor:
@@ -41,8 +47,8 @@ class OpenDoor:
         self._handle = handle
         self.scope = scope
 
-    def enter(self, permission: Permission) -> Orchestrator:  # noqa: ARG002  all may be done
-        return self._handle
+    def ask(self, _permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
+        return work(self._handle)
 
 
 class KeyDoor:
@@ -68,12 +74,19 @@ class KeyDoor:
         return self._principal.permissions
 
     def knock(self) -> None:
-        """See whether the principal has any business here; raises what ``enter`` raises."""
+        """See whether the principal has any business here; raises what ``ask`` raises."""
         # With none at all, reading is what is refused.
-        self.enter(next((each for each in Permission if each in self.permissions), Permission.READ))
+        any_one = next((each for each in Permission if each in self.permissions), Permission.READ)
+        self.ask(any_one, lambda _handle: None)
 
-    def enter(self, permission: Permission) -> Orchestrator:
-        return self._gate.enter(self._principal, self._orchestrator, permission, self._narrowing)
+    def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
+        try:
+            return work(
+                self._gate.enter(self._principal, self._orchestrator, permission, self._narrowing)
+            )
+        except MemgraphError as error:
+            self._gate.miss(self._principal, self._orchestrator, error)
+            raise
 
 
 def place(handle: Orchestrator, scope: Scope | None) -> Where:

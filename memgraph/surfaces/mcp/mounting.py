@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
+import anyio
 import mcp_types as types
 from anyio.to_thread import run_sync
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -66,11 +67,14 @@ class McpApp:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        arrived = anyio.current_time()
         request = Request(scope, receive)
         try:
             door = _door(self._gate, request)
             await run_sync(door.knock)
         except MemgraphError as error:
+            # An orchestrator of others is as quick to tell as one that is not there.
+            await anyio.sleep(self._gate.pause_s(error, anyio.current_time() - arrived))
             await _refusal(error)(scope, receive, send)
             return
         if request.method != "POST":

@@ -23,11 +23,20 @@ def seen(value: Any) -> Any:
     return value
 
 
-def tool_result(answer: dict[str, Any]) -> types.CallToolResult:
-    """An answer twice, as the protocol asks: as a value, and as the same value in JSON."""
+def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallToolResult:
+    """An answer twice, as the protocol asks: as a value, and as text.
+
+    Args:
+        text: the field that was made to be read as it is; None: the text is the value in JSON.
+    """
     told = seen(answer)
+    if text is not None:
+        told[text] = answer[text]
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=as_json(told))], structured_content=told
+        content=[
+            types.TextContent(type="text", text=as_json(told) if text is None else answer[text])
+        ],
+        structured_content=told,
     )
 
 

@@ -17,6 +17,8 @@ from pydantic import ValidationError
 
 from memgraph import __version__
 from memgraph.errors import MemgraphError, RequestTimeout
+from memgraph.service.agent_tools import MAX_MESSAGE_CHARS
+from memgraph.surfaces.mcp import prompts, resources
 from memgraph.surfaces.mcp.doors import Door
 from memgraph.surfaces.mcp.results import tool_error, tool_result
 from memgraph.surfaces.mcp.tools import TOOLS
@@ -48,6 +50,11 @@ def make_server(door_of: DoorOf, *, threads: int, timeout_s: float) -> Server[An
         instructions=INSTRUCTIONS,
         on_list_tools=asked.list_tools,
         on_call_tool=asked.call_tool,
+        on_list_resources=asked.list_resources,
+        on_list_resource_templates=asked.list_templates,
+        on_read_resource=asked.read_resource,
+        on_list_prompts=asked.list_prompts,
+        on_get_prompt=asked.get_prompt,
     )
     # In place of the SDK's spans, which name what a client wrote.
     server.middleware = [_contained]
@@ -86,9 +93,51 @@ class _Asked:
             raise MCPError(types.INVALID_PARAMS, "there is no such tool")
         door = self._door_of(context)
         try:
-            return tool_result(await self._work(partial(tool.call, door, params.arguments)))
+            answer = await self._work(partial(tool.call, door, params.arguments))
+            return tool_result(answer, tool.text)
         except MemgraphError as error:
             return tool_error(error)
+
+    async def list_resources(
+        self, context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        may = resources.PERMISSION in self._door_of(context).permissions
+        return types.ListResourcesResult(resources=resources.listed() if may else [])
+
+    async def list_templates(
+        self, context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        may = resources.PERMISSION in self._door_of(context).permissions
+        return types.ListResourceTemplatesResult(
+            resource_templates=resources.templates() if may else []
+        )
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        door = self._door_of(context)
+        return await self._told(partial(resources.read, door, params.uri))
+
+    async def list_prompts(
+        self, context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        may = prompts.PERMISSION in self._door_of(context).permissions
+        return types.ListPromptsResult(prompts=prompts.listed() if may else [])
+
+    async def get_prompt(
+        self, context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        door = self._door_of(context)
+        return await self._told(partial(prompts.get, door, params.name, params.arguments))
+
+    async def _told(self, work: Callable[[], Result]) -> Result:
+        """``_work``, its errors as the protocol has them where there is no tool's result."""
+        try:
+            return await self._work(work)
+        except MemgraphError as error:
+            told = {"code": error.code}
+            message = error.message[:MAX_MESSAGE_CHARS]
+            raise MCPError(types.INVALID_PARAMS, message, told) from None
 
     async def _work(self, work: Callable[[], Result]) -> Result:
         with anyio.move_on_after(self._timeout_s):

@@ -81,6 +81,8 @@ class Tool:
             cannot.
         destructive: whether it may put a memory out of force; nothing is ever deleted.
         idempotent: whether the same call again changes nothing more.
+        text: the field of the answer that a prompt takes as it is, marks and all; None: the answer
+            is told as JSON.
     """
 
     title: str
@@ -92,6 +94,7 @@ class Tool:
     places: bool = False
     destructive: bool = False
     idempotent: bool = True
+    text: str | None = None
 
     def call(self, door: Door, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         """Do one call.
@@ -99,11 +102,14 @@ class Tool:
         Raises:
             MemgraphError: what is wrong with it; a refusal is in the journal.
         """
-        handle = door.enter(self.permission)
-        given = dict(parsed(self.arguments, arguments))
-        if self.places:
-            given |= zip(("scope", "scope_id"), place(handle, door.scope), strict=True)
-        return self.function(handle, **given)
+
+        def work(handle: Orchestrator) -> dict[str, Any]:
+            given = dict(parsed(self.arguments, arguments))
+            if self.places:
+                given |= zip(("scope", "scope_id"), place(handle, door.scope), strict=True)
+            return self.function(handle, **given)
+
+        return door.ask(self.permission, work)
 
     def listed(self, name: str) -> types.Tool:
         """As the protocol lists it."""
@@ -160,6 +166,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         Context,
         answers.ContextAnswer,
         context,
+        text="text",
     ),
     "remember": Tool(
         "Remember",

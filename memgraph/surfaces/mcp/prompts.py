@@ -1,0 +1,68 @@
+"""The prompts: what is remembered, put before a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types as types
+
+from memgraph.errors import InvalidInput
+from memgraph.model.access import Permission
+from memgraph.service.agent_tools import parsed
+from memgraph.surfaces.mcp.doors import Door
+from memgraph.surfaces.mcp.tools import Context, context
+
+if TYPE_CHECKING:
+    from memgraph.service.orchestrator import Orchestrator
+
+PERMISSION: Final = Permission.READ
+CONTEXT: Final = "context"
+DESCRIPTION: Final = "A message with what is remembered about it before it."
+
+
+def listed() -> list[types.Prompt]:
+    """As the protocol lists them."""
+    message = types.PromptArgument(
+        name="message", title="Message", description="What is to be answered.", required=True
+    )
+    return [
+        types.Prompt(
+            name=CONTEXT,
+            title="Context for a message",
+            description=DESCRIPTION,
+            arguments=[message],
+        )
+    ]
+
+
+def get(door: Door, name: str, arguments: Mapping[str, str] | None) -> types.GetPromptResult:
+    """A prompt, filled in.
+
+    Raises:
+        InvalidInput: there is no such prompt, or an argument is wrong.
+        MemgraphError: what ``Door.ask`` raises.
+    """
+    if name != CONTEXT:
+        raise InvalidInput("there is no such prompt", field="name")
+    given = _given(arguments)
+
+    def work(handle: Orchestrator) -> types.GetPromptResult:
+        block = context(handle, given.message)["text"]
+        texts = [block, given.message] if block else [given.message]
+        return types.GetPromptResult(
+            description=DESCRIPTION,
+            messages=[
+                types.PromptMessage(role="user", content=types.TextContent(type="text", text=each))
+                for each in texts
+            ],
+        )
+
+    return door.ask(PERMISSION, work)
+
+
+def _given(arguments: Mapping[str, str] | None) -> Context:
+    allowed: dict[str, Any] = dict(arguments or {})
+    if "limit" in allowed:
+        raise InvalidInput("this prompt takes a message alone", field="limit")
+    return parsed(Context, allowed)
