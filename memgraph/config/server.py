@@ -67,6 +67,13 @@ class ServerSettings(Group):
         description="Requests of one key that may be denied or miss; then all wait.",
         json_schema_extra=GLOBAL_ONLY,
     )
+    streams_per_key: int = Field(
+        default=8,
+        ge=0,
+        le=10_000,
+        description="Streams of events that one key may have open at a time.",
+        json_schema_extra=GLOBAL_ONLY,
+    )
     threads: int = Field(
         default=16,
         ge=1,

@@ -36,6 +36,15 @@ _ABANDON = (
 )
 _LATEST = f"SELECT {_COLUMNS} FROM job_runs ORDER BY started_at DESC, run_id DESC LIMIT ?"
 _ONE = f"SELECT {_COLUMNS} FROM job_runs WHERE run_id = ?"
+_ENDED_SINCE = (
+    f"SELECT {_COLUMNS} FROM job_runs WHERE run_id > ? AND state <> 'running' ORDER BY run_id"
+    " LIMIT ?"
+)
+# No id comes after a tilde.
+_SETTLED = (
+    "SELECT max(run_id) FROM job_runs WHERE run_id <"
+    " coalesce((SELECT min(run_id) FROM job_runs WHERE state = 'running'), '~')"
+)
 _OF_MOMENT = (
     f"SELECT {_COLUMNS} FROM job_runs WHERE job = ? AND due_at = ? ORDER BY started_at, run_id"
 )
@@ -114,6 +123,16 @@ def get(connection: sa.Connection, run_id: str) -> JobRun:
 def latest(connection: sa.Connection, limit: int) -> list[JobRun]:
     """Runs, the one that began last first."""
     return [_run(row) for row in driver(connection).execute(_LATEST, (limit,))]
+
+
+def ended_since(connection: sa.Connection, run_id: str, limit: int) -> list[JobRun]:
+    """Ended runs that began after another, in the order in which they began."""
+    return [_run(row) for row in driver(connection).execute(_ENDED_SINCE, (run_id, limit))]
+
+
+def settled(connection: sa.Connection) -> str:
+    """The id of the last run before which all have ended, itself included; empty: there is none."""
+    return str(driver(connection).execute(_SETTLED).fetchone()[0] or "")
 
 
 def of_moment(connection: sa.Connection, job: JobName, due_at: int) -> list[JobRun]:

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.service.access.gate import Gate
+from memgraph.service.readiness import Readiness
 from memgraph.surfaces.http.document import describe
 from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
 from memgraph.surfaces.http.routes import (
@@ -24,6 +25,7 @@ from memgraph.surfaces.http.routes import (
     recalling,
     receipts,
     running,
+    watching,
 )
 
 ROUTERS = (
@@ -39,6 +41,7 @@ ROUTERS = (
     graph.router,
     receipts.router,
     running.router,
+    watching.router,
 )
 
 
@@ -49,6 +52,7 @@ def create_app(gate: Gate) -> FastAPI:
     """
     app = FastAPI(title="memgraph", version=__version__, docs_url=None, redoc_url=None)
     app.state.gate = gate
+    app.state.readiness = Readiness(gate.service)
     app.add_exception_handler(MemgraphError, on_memgraph_error)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http_error)

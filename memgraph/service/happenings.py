@@ -1,0 +1,175 @@
+"""What happens in an orchestrator, for one who looks on: new contradictions, jobs that end.
+
+Nothing waits in the database for who looks on, and nothing of it stays open between two looks. A
+position names the last contradiction and the last run that were told, by the ids that the reader
+knows: numbers of the outbox would tell how much goes on that is hidden.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.clock import iso
+from memgraph.errors import InvalidInput
+from memgraph.model.events import ContradictionFound
+from memgraph.model.values import MAX_NAME_CHARS, Value
+from memgraph.service.handle import Handle
+from memgraph.service.seen_runs import as_seen
+from memgraph.storage import events, job_runs
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+JOB_ENDED: Final = "job.ended"
+PAGE: Final = 64
+"""Of either kind so many are told at a look; the next look tells more."""
+
+MAX_RUNS: Final = 100_000
+_FOUND: Final = ContradictionFound.topic
+_MAX_POSITION_CHARS: Final = 4 * MAX_NAME_CHARS
+
+Stamp = tuple[tuple[int, int] | None, ...]
+
+
+class Happening(Value):
+    """Something that happened.
+
+    Attributes:
+        topic: ``memory.contradiction_found`` or ``job.ended``.
+        position: after it; who looks on again from there is told what came later.
+        data: of a contradiction ``at``, ``edge_id``, ``from_id`` and ``to_id``; of a job its run.
+    """
+
+    topic: str
+    position: str
+    data: dict[str, Any]
+
+
+class Lookout(Handle):
+    """Looks on for one reader, from now or from a position. Not thread-safe.
+
+    A contradiction is told where both sides are seen. A run may be told twice when somebody goes
+    on from a position: its id says so.
+
+    Args:
+        handle: whose view counts.
+        jobs: whether runs are told, too.
+        position: of the last happening that the reader had; None: what happens from now on.
+
+    Raises:
+        InvalidInput: it is no position.
+    """
+
+    def __init__(self, handle: Handle, *, jobs: bool, position: str | None = None) -> None:
+        super().__init__(handle._service, handle.name, viewer=handle.viewer, actor=handle.actor)
+        self._jobs = jobs
+        self._stamp: Stamp | None = None
+        self._told: set[str] = set()
+        self._seq = 0
+        self._edge_id, self._run_id = (None, "") if position is None else _read(position)
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            if position is None:
+                self._begin_now(connection)
+            last = events.last_contradiction(connection, self._view, self._edge_id)
+            # None that is kept: all that are kept came later.
+            if last is not None and self._edge_id is not None:
+                self._seq = max(self._seq, last.seq)
+
+    @property
+    def position(self) -> str:
+        """Where this reader is."""
+        told = json.dumps([self._edge_id, self._run_id], separators=(",", ":"))
+        return base64.urlsafe_b64encode(told.encode()).decode().rstrip("=")
+
+    def look(self, *, thoroughly: bool = False) -> Sequence[Happening]:
+        """What happened since the last look.
+
+        Args:
+            thoroughly: also when the files say that nothing was written; now and then.
+
+        Raises:
+            StorageError: the database cannot be read.
+        """
+        stamp = self._stamp_of_files()
+        if stamp == self._stamp and not thoroughly:
+            return ()
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            found = [*self._contradictions(connection), *self._runs(connection)]
+        # A full page says that there may be more: the next look does not wait for a change.
+        self._stamp = None if len(found) >= PAGE else stamp
+        return found
+
+    def _begin_now(self, connection: sa.Connection) -> None:
+        self._seq = events.last_seq(connection)
+        newest = events.last_contradiction(connection, self._view)
+        if newest is not None:
+            self._edge_id = str(json.loads(newest.payload)["edge_id"])
+        self._run_id = job_runs.settled(connection)
+        later = job_runs.ended_since(connection, self._run_id, MAX_RUNS)
+        self._told = {each.run_id for each in later}
+
+    def _contradictions(self, connection: sa.Connection) -> list[Happening]:
+        last = events.last_seq(connection)
+        page = events.contradictions(connection, self._view, self._seq, PAGE)
+        found = []
+        for each in page:
+            payload = json.loads(each.payload)
+            self._seq, self._edge_id = each.seq, payload["edge_id"]
+            found.append(self._happening(_FOUND, {"at": iso(each.at), **payload}))
+        if len(page) < PAGE:
+            # The others are hidden, or of other topics.
+            self._seq = max(self._seq, last)
+        return found
+
+    def _runs(self, connection: sa.Connection) -> list[Happening]:
+        if not self._jobs:
+            return []
+        found = []
+        settled = job_runs.settled(connection)
+        for each in job_runs.ended_since(connection, self._run_id, PAGE + len(self._told)):
+            # What ended after one that still runs is told before it is passed by.
+            if each.run_id <= settled:
+                self._run_id = each.run_id
+            if each.run_id not in self._told:
+                self._told.add(each.run_id)
+                seen = as_seen(connection, self._view, each)
+                found.append(self._happening(JOB_ENDED, seen.model_dump(mode="json")))
+        self._told = {each for each in self._told if each > self._run_id}
+        return found
+
+    def _happening(self, topic: str, data: dict[str, Any]) -> Happening:
+        return Happening.model_construct(topic=topic, position=self.position, data=data)
+
+    def _stamp_of_files(self) -> Stamp:
+        database = self._service.paths(self.name).database
+        return _stamp(database, database.with_name(f"{database.name}-wal"))
+
+
+def _read(position: str) -> tuple[str | None, str]:
+    refused = InvalidInput("this is no position; leave it out to begin now", field="last-event-id")
+    if len(position) > _MAX_POSITION_CHARS:
+        raise refused
+    try:
+        padded = position.encode("ascii") + b"=" * (-len(position) % 4)
+        edge_id, run_id = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, TypeError, RecursionError):
+        raise refused from None
+    if not isinstance(edge_id, str | None) or not isinstance(run_id, str):
+        raise refused
+    return edge_id, run_id
+
+
+def _stamp(*files: Path) -> Stamp:
+    found: list[tuple[int, int] | None] = []
+    for each in files:
+        try:
+            status = each.stat()
+        except FileNotFoundError:
+            found.append(None)
+        else:
+            found.append((status.st_mtime_ns, status.st_size))
+    return tuple(found)
