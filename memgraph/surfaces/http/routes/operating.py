@@ -7,14 +7,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from memgraph.errors import InvalidInput
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.consolidation import SessionReport
 from memgraph.model.remote import AuditReport, Counts, JobBoard, JobEnded, Limit
 from memgraph.model.values import Millis, Name, Value
+from memgraph.policy.access import sees_everything
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http.answering import answered
-from memgraph.surfaces.http.entering import Admin, Auditor, Reader, gate_of
+from memgraph.surfaces.http.entering import Admin, Asking, Auditor, Reader, gate_of
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["operating"])
 
@@ -57,8 +58,13 @@ def jobs(orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
 
 
 @router.post("/jobs/{job}/run", operation_id="run_job", response_model=JobEnded)
-def run(request: Request, orc: Admin, job: Runnable, body: RunWanted) -> Response:
-    """Run a job now, whatever its schedule says; one that fails says so in its run."""
+def run(request: Request, orc: Admin, asking: Asking, job: Runnable, body: RunWanted) -> Response:
+    """Run a job now, whatever its schedule says; one that fails says so in its run.
+
+    What a dry run would do tells what was said: it takes a key from which nothing is hidden.
+    """
+    if body.dry_run and not sees_everything(asking):
+        raise AccessDenied("a dry run takes a key from which nothing is hidden", field="dry_run")
     if body.dry_run:
         return answered(JobEnded(sessions=_rehearsed(gate_of(request).service, orc, job, body)))
     if job is Runnable.CONSOLIDATE and body.session_id is None:
