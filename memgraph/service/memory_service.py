@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -218,6 +218,10 @@ class MemoryService:
         """The open orchestrator for the time of one call; idle ones are closed, oldest first."""
         with self._pool.use(name) as opened:
             yield opened
+
+    def if_open(self, name: str) -> AbstractContextManager[Opened | None]:
+        """As ``opened`` where it is open already, None otherwise; for those who only look."""
+        return self._pool.if_open(name)
 
     def at(self, now_ms: int) -> MemoryService:
         """The same service with a clock that stands at a time; to be closed by itself."""

@@ -7,9 +7,10 @@ The port alone: whoever shows figures or traces has an implementation and hands 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from memgraph.model.enums import JobName, JobState
+from memgraph.model.running import Ready
 
 Work = Literal["recall", "write", "job"]
 TOTAL: Final = "total"
@@ -38,6 +39,15 @@ class Meters(Protocol):
 
     def job_ended(self, job: JobName, state: JobState) -> None:
         """A run of a job came to its end."""
+        ...
+
+
+@runtime_checkable
+class Exposing(Protocol):
+    """Meters whose figures can be read."""
+
+    def exposition(self, ready: Ready) -> tuple[bytes, str]:
+        """All figures, with how the orchestrators stand, as a text and its media type."""
         ...
 
 

@@ -53,6 +53,19 @@ class Pool:
         finally:
             self._release(opened)
 
+    @contextmanager
+    def if_open(self, name: str) -> Iterator[Opened | None]:
+        """As ``use`` where it is open already, None otherwise; it counts as no use of it."""
+        with self._lock:
+            opened = self._opened.get(name)
+            if opened is not None:
+                opened.users += 1
+        try:
+            yield opened
+        finally:
+            if opened is not None:
+                self._release(opened)
+
     def forget(self, name: str) -> None:
         """Take one out of service: it is closed when nobody uses it, and opened anew when asked."""
         with self._lock:

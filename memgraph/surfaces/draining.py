@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from memgraph.errors import ExtraMissing
+from memgraph.surfaces.guarding import ASGIApp
 
 try:
     import uvicorn
@@ -19,9 +19,6 @@ except ModuleNotFoundError:
     raise ExtraMissing(
         "serving takes the packages of an extra: pip install 'memgraph[server]'", extra="server"
     ) from None
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
 
 KEEP_ALIVE_S = 75
 """Longer than the clients and proxies that use connections again: they, not we, close idle ones."""
@@ -37,7 +34,7 @@ class DrainingServer(uvicorn.Server):
         draining: called when the drain begins, in the event loop; must return at once.
     """
 
-    def __init__(self, app: FastAPI, *, drain_s: float, draining: Callable[[], None]) -> None:
+    def __init__(self, app: ASGIApp, *, drain_s: float, draining: Callable[[], None]) -> None:
         config = uvicorn.Config(
             app,
             access_log=False,
@@ -50,8 +47,6 @@ class DrainingServer(uvicorn.Server):
         # Its type says int, and what it is handed to takes fractions.
         config.timeout_graceful_shutdown = drain_s  # type: ignore[assignment]
         super().__init__(config)
-        app.state.ending = threading.Event()
-        self._ending: threading.Event = app.state.ending
         self._draining = draining
         self._ready: Callable[[], None] = lambda: None
 
@@ -66,7 +61,6 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._draining()
-        self._ending.set()
         await super().shutdown(sockets=sockets)
 
     @contextmanager

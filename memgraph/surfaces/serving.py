@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from memgraph.config.server import ServerSettings
-from memgraph.errors import InvalidConfig
+from memgraph.errors import InvalidConfig, MemgraphError
+from memgraph.ids import UlidSource
+from memgraph.log import EventLog
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
+from memgraph.service.life.worker import Worker
 from memgraph.service.memory_service import MemoryService
 from memgraph.surfaces.draining import DrainingServer, ended_at_the_latest
+from memgraph.surfaces.metrics import PrometheusMeters
+from memgraph.surfaces.recording import Recorded
+from memgraph.surfaces.server_log import server_log
 
 if TYPE_CHECKING:
-    from memgraph.service.life.worker import Worker
+    from fastapi import FastAPI
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 BACKLOG = 2_048
@@ -40,18 +48,20 @@ class Serving:
 
 
 def serve(
-    service: MemoryService,
+    root: str | Path | None = None,
     *,
+    config: Mapping[str, Any] | None = None,
     with_worker: bool = True,
     ready: Callable[[Serving], None] = lambda _serving: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, finish what is in hand, and close the service.
+    """Serve the orchestrators of a root until SIGTERM or SIGINT, and finish what is in hand.
 
     The first signal ends the taking of requests: those in hand have ``memory.server.drain_s``
     seconds, streams end at once, the worker ends after its batch. A second signal ends the process.
     Signals are only heeded in the main thread.
 
     Args:
+        root, config: as for ``MemoryService``.
         with_worker: run the jobs of all orchestrators in this process.
         ready: called once it takes requests.
 
@@ -59,26 +69,69 @@ def serve(
         InvalidConfig: it would be open to those who have no key, or cannot listen there.
         ExtraMissing: the packages of the extra ``server`` are not installed.
     """
+    meters = PrometheusMeters()
+    with MemoryService(root, config=config, meters=meters) as service:
+        settings = service.settings().memory
+        chosen = settings.server
+        keys = KeyStore(service.root, service.clock)
+        _check_address(chosen, keys)
+        keyless = chosen.allow_without_key and chosen.host in LOOPBACK
+        gate = Gate(service, keys, keyless=keyless)
+        with (
+            _listening(chosen) as listener,
+            server_log(service.root, service.clock, settings.log) as log,
+            ended_at_the_latest() as end_within,
+        ):
+            app = _application(gate, chosen)
+            worker = _worker(service, log) if with_worker else None
+
+            def draining() -> None:
+                log.info("draining", drain_s=chosen.drain_s)
+                end_within(chosen.drain_s + CLOSING_S)
+                app.state.ending.set()
+                if worker is not None:
+                    worker.stop()
+
+            ids = UlidSource(service.clock)
+            recorded = Recorded(app, log=log, requests=meters, ids=ids)
+            server = DrainingServer(recorded, drain_s=chosen.drain_s, draining=draining)
+            serving = Serving(_url(listener), os.getpid(), worker is not None)
+
+            def started() -> None:
+                log.info("serving", url=serving.url, pid=serving.pid, worker=serving.worker)
+                ready(serving)
+
+            with _working(worker):
+                server.serve_at(listener, started)
+            # Within the time that it has to end: receipts and refusals that wait are written.
+            service.close()
+            log.info("ended", pid=serving.pid)
+
+
+def _application(gate: Gate, chosen: ServerSettings) -> FastAPI:
+    """The surfaces under one address: HTTP, and MCP at ``/mcp``."""
     from memgraph.surfaces.http.app import create_app
+    from memgraph.surfaces.mcp.mounting import mcp_app
 
-    chosen = service.settings().memory.server
-    keys = KeyStore(service.root, service.clock)
-    _check_address(chosen, keys)
-    keyless = chosen.allow_without_key and chosen.host in LOOPBACK
-    app = create_app(Gate(service, keys, keyless=keyless))
-    with _listening(chosen) as listener, ended_at_the_latest() as end_within:
+    app, mcp = create_app(gate), mcp_app(gate, chosen)
+    own = app.router.lifespan_context
 
-        def draining() -> None:
-            end_within(chosen.drain_s + CLOSING_S)
-            if worker is not None:
-                worker.stop()
+    @asynccontextmanager
+    async def lifespan(one: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
+        async with own(one) as state, mcp.lifespan():
+            yield state or {}
 
-        worker = service.worker() if with_worker else None
-        server = DrainingServer(app, drain_s=chosen.drain_s, draining=draining)
-        serving = Serving(_url(listener), os.getpid(), worker is not None)
-        with _working(worker):
-            server.serve_at(listener, lambda: ready(serving))
-        service.close()
+    app.router.lifespan_context = lifespan
+    app.mount("/mcp", mcp)
+    app.state.ending = threading.Event()
+    return app
+
+
+def _worker(service: MemoryService, log: EventLog) -> Worker:
+    def failed(name: str, error: MemgraphError) -> None:
+        log.failure("worker", error, level="warning", orchestrator=name)
+
+    return Worker(service, failed=failed)
 
 
 def _check_address(chosen: ServerSettings, keys: KeyStore) -> None:

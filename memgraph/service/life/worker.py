@@ -313,7 +313,7 @@ class Worker:
         paths = self._service.paths(name)
         wal = paths.database.with_name(f"{paths.database.name}-wal")
         configs = (global_config_file(self._service.root), paths.config_file)
-        return _stamp(*configs), _stamp(paths.database, wal)
+        return stamp_of(*configs), stamp_of(paths.database, wal)
 
 
 @contextmanager
@@ -328,7 +328,8 @@ def _logged(opened: Opened) -> Iterator[None]:
         raise
 
 
-def _stamp(*files: Path) -> Stamp:
+def stamp_of(*files: Path) -> Stamp:
+    """When each file was last changed, and its size; None for one that is not there."""
     found: list[tuple[int, int] | None] = []
     for each in files:
         try:

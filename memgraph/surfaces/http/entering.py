@@ -27,7 +27,10 @@ def principal_of(request: Request) -> Principal:
     secret = None
     if given is not None:
         secret = given[len(SCHEME) :].strip() if given.lower().startswith(SCHEME) else ""
-    return gate_of(request).authenticate(secret)
+    principal = gate_of(request).authenticate(secret)
+    # For the log of the server: who was let in, and to what.
+    request.state.actor = principal.actor
+    return principal
 
 
 Asking = Annotated[Principal, Depends(principal_of)]
@@ -58,9 +61,11 @@ def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
             "clearance": clearance,
         }
         narrowing = validated(Narrowing, asked)
-        return await run_sync(
+        handle = await run_sync(
             gate_of(request).enter, principal, orchestrator, permission, narrowing
         )
+        request.state.orchestrator = handle.name
+        return handle
 
     enter.permission = permission  # type: ignore[attr-defined] # what the reference tells of it
     return enter

@@ -42,7 +42,6 @@ def serve(
     unless anybody on this machine may ask. The first signal lets what is in hand come to its end
     (memory.server.drain_s), a second one ends the process.
     """
-    from memgraph.service.memory_service import MemoryService
     from memgraph.surfaces.serving import serve
 
     given = invocation(context)
@@ -60,8 +59,7 @@ def serve(
             Report(data, lambda screen: screen.line(f"{serving.url}: Ctrl-C or SIGTERM ends it"))
         )
 
-    with MemoryService(given.root, config=config) as service:
-        serve(service, with_worker=not no_worker, ready=tell)
+    serve(given.root, config=config, with_worker=not no_worker, ready=tell)
 
 
 COMMANDS: dict[str, Any] = {"serve": make_command(serve, "serve")}

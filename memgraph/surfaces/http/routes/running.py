@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 
+from memgraph.errors import AccessDenied, NotFound, Unauthenticated
+from memgraph.model.access import ANY, Permission
+from memgraph.model.running import Ready
 from memgraph.model.values import Value
+from memgraph.policy.access import refusal
+from memgraph.service.meters import Exposing
+from memgraph.service.readiness import Readiness
+from memgraph.surfaces.http.answering import JSON, answered
+from memgraph.surfaces.http.document import problem_answers
+from memgraph.surfaces.http.entering import Asking, gate_of, principal_of
 
 router = APIRouter(tags=["running"])
 
@@ -17,7 +27,55 @@ class Alive(Value):
     status: Literal["alive"] = "alive"
 
 
-@router.get("/healthz", operation_id="get_liveness")
-async def alive() -> Alive:
-    """Whether the process answers; it says nothing of what it serves."""
-    return Alive()
+@router.get("/healthz", operation_id="get_liveness", response_model=Alive)
+async def alive() -> Response:
+    """Whether the process answers; it says nothing of what it serves. Takes no key."""
+    return answered(Alive())
+
+
+@router.get(
+    "/readyz",
+    operation_id="get_readiness",
+    response_model=Ready,
+    response_model_exclude_none=True,
+    responses={503: {"model": Ready, "description": "The root cannot be used; nothing works."}},
+)
+def ready(request: Request) -> Response:
+    """Whether the service can be used.
+
+    Who may run all orchestrators gets told how each of them stands; anybody else a word alone. A
+    damaged orchestrator does not make the service unusable.
+    """
+    readiness: Readiness = request.app.state.readiness
+    if _runs_all(request):
+        found = readiness.look()
+    else:
+        found = Ready(status="ready" if readiness.usable() else "unusable")
+    body = found.model_dump_json(exclude_none=True)
+    return Response(body, 200 if found.status == "ready" else 503, media_type=JSON)
+
+
+@router.get(
+    "/metrics",
+    operation_id="get_metrics",
+    response_class=PlainTextResponse,
+    responses={int(code): each for code, each in problem_answers(401, 403, 404).items()},
+)
+def metrics(request: Request, principal: Asking) -> Response:
+    """Figures for Prometheus; for a key that may run all orchestrators."""
+    if refusal(principal, ANY, Permission.ADMIN, now_ms=gate_of(request).service.clock.now_ms()):
+        raise AccessDenied("this takes the permission admin for all orchestrators")
+    meters = gate_of(request).service.meters
+    if not isinstance(meters, Exposing):
+        raise NotFound("this process keeps no figures")
+    body, media_type = meters.exposition(request.app.state.readiness.look())
+    return Response(body, media_type=media_type)
+
+
+def _runs_all(request: Request) -> bool:
+    try:
+        principal = principal_of(request)
+    except Unauthenticated:
+        return False
+    now = gate_of(request).service.clock.now_ms()
+    return refusal(principal, ANY, Permission.ADMIN, now_ms=now) is None

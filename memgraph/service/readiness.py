@@ -1,0 +1,159 @@
+"""How all orchestrators of a root stand, told cheaply however many there are.
+
+What was found of one is kept until its files change. A look opens a few at most, the longest
+unlooked-at first, so that its cost is bounded; of the others it tells what was known.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from memgraph.errors import MemgraphError, MemoryDisabled
+from memgraph.model.running import LastJob, Ready, Standing
+from memgraph.paths import global_config_file
+from memgraph.service.life.worker import Stamp, stamp_of
+from memgraph.storage import embeddings, job_runs, provisioning
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from memgraph.service.memory_service import MemoryService
+
+LOOK_S: Final = 0.25
+"""How long one look may open databases."""
+REST_S: Final = 1.0
+"""A look tells what the one before it found, if that is no longer ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a look found of an orchestrator; ``oldest``: since when its first memory waits."""
+
+    stamp: Stamp
+    standing: Standing
+    oldest: int | None
+
+
+class Readiness:
+    """Looks after the orchestrators of a service without opening them all. Thread-safe."""
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+        self._found: dict[str, _Found] = {}
+        self._lock = threading.Lock()
+        self._looked_at: float | None = None
+
+    def usable(self) -> bool:
+        """Whether the root can be used: it is there, and its folders can be read and written."""
+        root = self._service.root
+        return root.is_dir() and os.access(root, os.R_OK | os.W_OK | os.X_OK)
+
+    def look(self) -> Ready:
+        """How each orchestrator stands; opens what has changed since, ``LOOK_S`` long at most."""
+        if not self.usable():
+            return Ready(status="unusable")
+        with self._lock:
+            if self._looked_at is None or time.monotonic() - self._looked_at >= REST_S:
+                self._bring_up_to_date()
+                self._looked_at = time.monotonic()
+            names = sorted(self._found)
+            standings = tuple(self._told(name) for name in names)
+        free = shutil.disk_usage(self._service.root).free
+        return Ready(status="ready", disk_free_bytes=free, orchestrators=standings)
+
+    def _bring_up_to_date(self) -> None:
+        names = self._service.orchestrators()
+        for gone in set(self._found) - set(names):
+            del self._found[gone]
+        changed = []
+        for name in names:
+            known = self._found.setdefault(
+                name, _Found((), Standing(orchestrator=name, status="unknown"), None)
+            )
+            if known.stamp != self._stamp(name) or self._damaged(name, known):
+                changed.append(known)
+        changed.sort(key=lambda one: one.standing.looked_at or 0)
+        until = time.monotonic() + LOOK_S
+        for known in changed:
+            if time.monotonic() >= until:
+                return
+            name = known.standing.orchestrator
+            self._found[name] = self._probed(name)
+
+    def _damaged(self, name: str, known: _Found) -> bool:
+        """Whether a call has met damage since: what only reads changes no file."""
+        with self._service.if_open(name) as opened:
+            damaged = opened is not None and opened.damage is not None
+        return damaged and known.standing.status != "disabled"
+
+    def _probed(self, name: str) -> _Found:
+        now = self._service.clock.now_ms()
+        oldest = None
+        try:
+            with self._service.if_open(name) as opened:
+                if opened is None:
+                    standing, oldest = self._of_closed(name)
+                elif opened.damage is not None:
+                    raise opened.damage
+                else:
+                    codes = opened.shortcomings()
+                    with opened.database.read() as connection:
+                        standing, oldest = _read(connection, name, codes)
+        except MemgraphError as error:
+            standing = Standing(
+                orchestrator=name, status="disabled", codes=(error.code,), advice=error.message
+            )
+        looked = standing.model_copy(update={"looked_at": now})
+        # As the files are after the look: to open and close one may change them.
+        return _Found(self._stamp(name), looked, oldest)
+
+    def _of_closed(self, name: str) -> tuple[Standing, int | None]:
+        """Opened beside the pool, which would have to close another for it."""
+        chosen = self._service.settings(name).memory
+        if not chosen.enabled:
+            raise MemoryDisabled("memory is switched off: memory.enabled = false")
+        database = provisioning.open_database(
+            self._service.paths(name).database,
+            name,
+            synchronous=chosen.storage.synchronous,
+            busy_timeout_ms=chosen.storage.busy_timeout_ms,
+        )
+        try:
+            with database.read() as connection:
+                return _read(connection, name, [])
+        finally:
+            database.close()
+
+    def _told(self, name: str) -> Standing:
+        found = self._found[name]
+        if found.oldest is None:
+            return found.standing
+        waited_s = max(self._service.clock.now_ms() - found.oldest, 0) / 1_000
+        return found.standing.model_copy(update={"oldest_pending_s": waited_s})
+
+    def _stamp(self, name: str) -> Stamp:
+        paths = self._service.paths(name)
+        wal = paths.database.with_name(f"{paths.database.name}-wal")
+        configs = (global_config_file(self._service.root), paths.config_file)
+        return stamp_of(paths.database, wal, *configs)
+
+
+def _read(connection: sa.Connection, name: str, codes: list[str]) -> tuple[Standing, int | None]:
+    last = next(iter(job_runs.latest(connection, 1)), None)
+    standing = Standing(
+        orchestrator=name,
+        status="degraded" if codes else "ready",
+        codes=tuple(codes),
+        pending=embeddings.pending_count(connection),
+        last_job=None
+        if last is None
+        else LastJob(
+            job=last.job, state=last.state, ended_at=last.ended_at, error_code=last.error_code
+        ),
+    )
+    return standing, embeddings.oldest_pending(connection)

@@ -1,0 +1,115 @@
+"""Figures for Prometheus. Labels are names of this code; orchestrators are counted, not named."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Tally
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
+
+from memgraph.errors import ExtraMissing
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.running import Ready
+from memgraph.service.meters import Work
+from memgraph.surfaces.recording import Answered
+
+try:
+    from prometheus_client import (
+        CONTENT_TYPE_LATEST,
+        CollectorRegistry,
+        Counter,
+        Gauge,
+        Histogram,
+        ProcessCollector,
+        generate_latest,
+    )
+except ModuleNotFoundError:
+    raise ExtraMissing(
+        "metrics take the packages of an extra: pip install 'memgraph[server]'", extra="server"
+    ) from None
+
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+LONG_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0)
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
+
+
+class PrometheusMeters:
+    """Keeps the figures of this process; ``exposition`` tells them."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._work: dict[Work, Histogram] = {
+            "recall": self._histogram("recall", "Recalls by leg; total: the whole.", "leg"),
+            "write": self._histogram("write", "Writes; wait: for the one writer.", "part"),
+            "job": self._histogram("job", "Runs of jobs.", "job", LONG_SECONDS),
+        }
+        self._requests = Histogram(
+            "memgraph_http_request_seconds",
+            "Requests answered, by route.",
+            ("method", "route", "status"),
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+        self._degraded = self._counter("degraded_recalls", "Recalls that lacked a part.", "code")
+        self._denied = self._counter("denials", "Refusals, each one journalled.", "field")
+        self._jobs = self._counter("jobs", "Runs of jobs that ended.", "job", "state")
+        self._standing = self._gauge("orchestrators", "Orchestrators by how they stand.", "status")
+        self._pending = self._gauge("outbox_depth", "Memories that wait to be embedded.")
+        self._oldest = self._gauge("outbox_oldest_seconds", "How long the first has waited.")
+        self._disk = self._gauge("disk_free_bytes", "Free where the databases lie.")
+
+    def timed(
+        self,
+        work: Work,
+        part: str,
+        orchestrator: str,  # noqa: ARG002 - a thousand names would make a thousand series each
+    ) -> AbstractContextManager[object]:
+        return self._work[work].labels(part).time()
+
+    def degraded(self, code: str) -> None:
+        self._degraded.labels(code).inc()
+
+    def denied(self, field: str) -> None:
+        self._denied.labels(field).inc()
+
+    def job_ended(self, job: JobName, state: JobState) -> None:
+        self._jobs.labels(job.value, state.value).inc()
+
+    @contextmanager
+    def request(self, method: str) -> Iterator[Answered]:
+        """The time of one request; what is put into the answer is known at its end."""
+        answered = Answered()
+        began = time.perf_counter()
+        try:
+            yield answered
+        finally:
+            known = method if method in METHODS else "other"
+            self._requests.labels(known, answered.route, str(answered.status)).observe(
+                time.perf_counter() - began
+            )
+
+    def exposition(self, ready: Ready) -> tuple[bytes, str]:
+        """All figures as text, and its media type."""
+        found = ready.orchestrators or ()
+        self._standing.clear()
+        for status, count in Tally(each.status for each in found).items():
+            self._standing.labels(status).set(count)
+        self._pending.set(sum(each.pending for each in found))
+        self._oldest.set(max((each.oldest_pending_s or 0.0 for each in found), default=0.0))
+        self._disk.set(ready.disk_free_bytes or 0)
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
+    def _histogram(
+        self, work: str, text: str, label: str, buckets: tuple[float, ...] = SECONDS
+    ) -> Histogram:
+        return Histogram(
+            f"memgraph_{work}_seconds", text, (label,), buckets=buckets, registry=self._registry
+        )
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"memgraph_{name}", text, labels, registry=self._registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"memgraph_{name}", text, labels, registry=self._registry)

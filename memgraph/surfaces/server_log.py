@@ -1,0 +1,113 @@
+"""The log of a server process: JSON lines in ``<root>/logs/server.log``, written by one thread.
+
+What other libraries log is told by where and by class alone: their texts may hold anything that
+somebody sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from memgraph.clock import Clock
+from memgraph.config.schema import LogSettings
+from memgraph.log import EventLog, LineSink, RotatingFile
+
+MOST_WAITING: Final = 10_000
+"""Lines that wait to be written; further ones are dropped and counted."""
+
+
+def server_log_file(root: Path) -> Path:
+    """Where the log of the servers of a root lies."""
+    return root / "logs" / "server.log"
+
+
+class Queued:
+    """Hands lines to a thread that writes them: who logs does not wait for the disk."""
+
+    def __init__(self, sink: LineSink) -> None:
+        self.dropped = 0
+        self._sink = sink
+        self._lines: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
+        self._thread = threading.Thread(target=self._work, name="memgraph-log", daemon=True)
+        self._thread.start()
+
+    def write(self, line: str) -> None:
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self.dropped += 1
+
+    def close(self) -> None:
+        """Write what waits."""
+        self._lines.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (line := self._lines.get()) is not None:
+            self._sink.write(line)
+
+
+@contextmanager
+def server_log(root: Path, clock: Clock, chosen: LogSettings) -> Iterator[EventLog]:
+    """The log for the time of a server; also of what libraries and threads have to complain."""
+    path = server_log_file(root)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    sink = Queued(RotatingFile(path, max_bytes=chosen.max_bytes, keep_files=chosen.keep_files))
+    log = EventLog(sink, clock, level=chosen.level)
+    try:
+        with _complaints_to(log):
+            yield log
+    finally:
+        sink.close()
+
+
+@contextmanager
+def _complaints_to(log: EventLog) -> Iterator[None]:
+    """Python's own logging, and errors that end a thread, into the log instead of onto a screen."""
+    handler, before = _Handler(log), logging.root.handlers[:]
+    told_before = threading.excepthook
+    logging.root.handlers[:] = [handler]
+    threading.excepthook = lambda ended: _thread_failed(log, ended)
+    try:
+        yield
+    finally:
+        logging.root.handlers[:] = before
+        threading.excepthook = told_before
+
+
+class _Handler(logging.Handler):
+    """Tells who complained, where, and of what class of error; no text."""
+
+    def __init__(self, log: EventLog) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        at = f"{record.module}:{record.lineno}"
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None:
+            self._log.warning("library", logger=record.name, at=at)
+        else:
+            self._log.failure("library", error, logger=record.name, at=place_of(error))
+
+
+def _thread_failed(log: EventLog, ended: threading.ExceptHookArgs) -> None:
+    if ended.exc_value is not None:
+        log.failure("thread", ended.exc_value, at=place_of(ended.exc_value))
+
+
+def place_of(error: BaseException) -> str:
+    """Where an error was raised, ``module:line``."""
+    trace: TracebackType | None = error.__traceback__
+    place = "unknown"
+    while trace is not None:
+        place = f"{trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
