@@ -1,13 +1,23 @@
-"""Looking, remotely: get, list_memories, recall, trace, subgraph, contradictions, bulletin."""
+"""Looking, remotely: get, list_memories, recall, the graph, the bulletin, receipts, fading."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from memgraph.client.calls import Call, segment, value_of
-from memgraph.client.places import Place
+from memgraph.client.calls import Call, segment, typed, value_of
+from memgraph.client.places import Place, Time, moment
 from memgraph.client.words import word
+from memgraph.errors import InvalidInput
+from memgraph.model.bulletin import Issued
+from memgraph.model.entities import EntityInfo, EntityProfile
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.fading import FadingReport
+from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.receipts import Receipt, ReceiptList
+from memgraph.model.reflection import Relevant
+from memgraph.model.remote import EntityList, LatestReflection, MemoryPage
 from memgraph.model.values import Memory, validated
 
 
@@ -18,6 +28,36 @@ class AskingWords(Place):
     def get(self, memory_id: str) -> Call[Memory]:
         """One memory. Raises NotFound: there is none that the key may see."""
         return self._get(f"/memories/{segment(memory_id)}", value_of(Memory))
+
+    @word
+    def list_memories(
+        self,
+        *,
+        types: Sequence[MemoryType] = (),
+        kinds: Sequence[MemoryKind] = (),
+        statuses: Sequence[MemoryStatus] = (MemoryStatus.ACTIVE,),
+        tags: Sequence[str] = (),
+        session_id: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Call[Sequence[Memory]]:
+        """Memories, newest first, a page at a time: ``before`` is the last id of the page before.
+
+        An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000.
+        """
+        read = value_of(MemoryPage)
+        return self._get(
+            "/memories",
+            lambda answer: read(answer).items,
+            type=types,
+            kind=kinds,
+            # Said in full: a request that says nothing asks for active ones.
+            status=statuses or tuple(MemoryStatus),
+            tag=tags,
+            session_id=session_id,
+            cursor=before,
+            limit=limit,
+        )
 
     @word
     def recall(self, /, query: str | RecallRequest = "", **fields: Any) -> Call[Bundle]:
@@ -35,3 +75,149 @@ class AskingWords(Place):
         if not isinstance(request, RecallRequest):
             request = validated(RecallRequest, {"query": query, **fields})
         return self._look("/recall", request, value_of(Bundle))
+
+    @word
+    def relevant(
+        self, prompt: str, *, limit: int = 5, exclude_session_id: str | None = None
+    ) -> Call[Relevant]:
+        """What belongs before the answer to a message: facts that fit it, and the last reflection.
+
+        Args:
+            prompt: the message; an empty one gives the most important facts.
+            limit: 1..1,000 facts.
+            exclude_session_id: the conversation that the message is from.
+        """
+        fields = {"prompt": prompt, "limit": limit, "exclude_session_id": exclude_session_id}
+        return self._look("/relevant", fields, value_of(Relevant))
+
+    @word
+    def subgraph(
+        self,
+        ids: Sequence[str],
+        *,
+        hops: int = 1,
+        max_nodes: int = 200,
+        edge_types: Collection[EdgeType | str] | None = None,
+        as_of: Time | None = None,
+    ) -> Call[Subgraph]:
+        """The memories within ``hops`` (1..4) of ``ids`` and the edges between them, bounded.
+
+        Raises:
+            InvalidInput: a bound out of range.
+        """
+        if isinstance(ids, str):
+            raise InvalidInput("ids is a list of memory ids", field="ids")
+        if isinstance(edge_types, str):
+            edge_types = [edge_types]
+        fields = {
+            "ids": list(ids),
+            "hops": hops,
+            "max_nodes": max_nodes,
+            "edge_types": None if edge_types is None else sorted(edge_types),
+            "as_of": moment(as_of),
+        }
+        return self._look("/subgraph", fields, value_of(Subgraph))
+
+    @word
+    def trace(self, memory_id: str) -> Call[Trace]:
+        """Where a memory comes from, what became of it, and what stands on it. Raises NotFound."""
+        return self._get(f"/memories/{segment(memory_id)}/trace", value_of(Trace))
+
+    @word
+    def contradictions(
+        self,
+        *,
+        resolved: bool = False,
+        limit: int = 50,
+        after: str | None = None,
+        as_of: Time | None = None,
+    ) -> Call[ContradictionPage]:
+        """Open contradictions, or resolved ones, the newest first, with both sides.
+
+        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500.
+        """
+        return self._get(
+            "/contradictions",
+            value_of(ContradictionPage),
+            resolved=resolved,
+            limit=limit,
+            cursor=after,
+            as_of=moment(as_of),
+        )
+
+    @word
+    def bulletin(self) -> Call[Issued]:
+        """The bulletin for the next message; ``warning`` tells when it is not of the present."""
+        return self._get("/bulletin", typed(Issued))
+
+    @word
+    def receipt(self, receipt_id: str) -> Call[Receipt]:
+        """What somebody was given, and why; takes the permission audit. Raises NotFound."""
+        return self._get(f"/receipts/{segment(receipt_id)}", typed(Receipt))
+
+    @word
+    def receipts(
+        self,
+        *,
+        task_id: str | None = None,
+        workflow_run_id: str | None = None,
+        conversation_id: str | None = None,
+        limit: int = 20,
+    ) -> Call[ReceiptList]:
+        """The newest receipts of which the key may see every memory; takes the permission audit.
+
+        Args:
+            task_id, workflow_run_id, conversation_id: only receipts for these.
+            limit: 1..1000.
+        """
+        return self._get(
+            "/receipts",
+            typed(ReceiptList),
+            task_id=task_id,
+            workflow_run_id=workflow_run_id,
+            conversation_id=conversation_id,
+            limit=limit,
+        )
+
+    @word
+    def fading(self, *, days: float = 30.0, limit: int = 50) -> Call[FadingReport]:
+        """What would be retired within ``days`` if nobody asks for it, the first to go first.
+
+        ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
+        """
+        return self._get("/fading", value_of(FadingReport), days=days, limit=limit)
+
+    @word
+    def latest_reflection(self) -> Call[Memory | None]:
+        """The week's reflection that was saved last and that the key may see; None: none."""
+        read = value_of(LatestReflection)
+        return self._get("/reflection", lambda answer: read(answer).memory)
+
+    @word
+    def entities(self, *, prefix: str = "", limit: int = 50) -> Call[Sequence[EntityInfo]]:
+        """Entities, the most mentioned first. ``limit`` is 1..1000.
+
+        Args:
+            prefix: how one of their names begins, in any case.
+        """
+        read = value_of(EntityList)
+        return self._get(
+            "/entities", lambda answer: read(answer).items, prefix=prefix or None, limit=limit
+        )
+
+    @word
+    def get_entity_info(self, name_or_id: str, *, limit: int = 10) -> Call[EntityProfile]:
+        """All about an entity, by its id, its name, an alias or a nickname.
+
+        Args:
+            limit: memories at most, 0..100.
+
+        Raises:
+            NotFound: no memory that the key may see names it.
+        """
+        return self._get("/entities/info", value_of(EntityProfile), name=name_or_id, limit=limit)
+
+    @word
+    def visible_counts(self) -> Call[dict[str, dict[str, int]]]:
+        """How many memories the key sees, of each kind, type and status."""
+        return self._get("/stats", typed(dict[str, dict[str, int]]))

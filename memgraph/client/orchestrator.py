@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from memgraph.client.asking import AskingWords
+from memgraph.client.operating import OperatingWords
+from memgraph.client.preparing import PreparingWords
 from memgraph.client.remembering import RememberingWords
+from memgraph.client.talking import TalkingWords
 from memgraph.client.words import AsyncSender, Awaiting, Blocking, Sender
 from memgraph.model.access import Narrowing
 
 
-class OrchestratorWords(RememberingWords, AskingWords):
+class OrchestratorWords(
+    RememberingWords, AskingWords, TalkingWords, PreparingWords, OperatingWords
+):
     """All that can be done with the memory of an orchestrator from elsewhere."""
 
     def __repr__(self) -> str:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, TypeVar
 
-from memgraph.client.calls import Call, Read, Repeat, body, segment
-from memgraph.errors import NotFound, OrchestratorMissing
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from memgraph.client.calls import Call, Read, Repeat, body, nothing, segment
+from memgraph.client.words import Speaker
+from memgraph.clock import iso, parse_time
+from memgraph.errors import InvalidInput, NotFound, OrchestratorMissing
 from memgraph.model.access import Narrowing
 from memgraph.model.values import Value
 
 T = TypeVar("T")
 
+Time = str | int | datetime
 
-class Place:
+
+class Place(Speaker):
     """Where the words of a handle are sent: an orchestrator, looked at so narrowly."""
 
     name: str
@@ -41,21 +49,29 @@ class Place:
         """A look whose question is too long for an address."""
         return Call("POST", self._root + path, read, self._view, body(fields))
 
-    def _write(
-        self,
-        path: str,
-        fields: Mapping[str, Any] | Value,
-        read: Read[T],
-        *,
-        answered: bool = True,
-        method: str = "POST",
-    ) -> Call[T]:
-        """A change, which is done once however often it is sent; ``answered``: with a body."""
-        call = Call(method, self._root + path, read, self._view, body(fields))
-        return _but(call, repeat=Repeat.KEYED, accepts=call.accepts if answered else None)
+    def _write(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
+        """A change, which is done once however often it is sent."""
+        return replace(self._look(path, fields, read), repeat=Repeat.KEYED)
+
+    def _done(self, path: str, fields: Mapping[str, Any]) -> Call[None]:
+        """A change that has nothing to tell."""
+        return replace(self._write(path, fields, nothing), accepts=None)
 
 
-def _but(call: Call[T], **changes: Any) -> Call[T]:
-    from dataclasses import replace
+def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields as plain JSON: enums, times and values as they are sent; what is None is left out.
 
-    return replace(call, **changes)
+    Raises:
+        InvalidInput: one of them cannot be sent.
+    """
+    given = {name: each for name, each in fields.items() if each is not None}
+    try:
+        found: dict[str, Any] = to_jsonable_python(given)
+    except (PydanticSerializationError, ValueError, RecursionError):
+        raise InvalidInput("a field holds what is not plain JSON") from None
+    return found
+
+
+def moment(time: Time | None) -> str | None:
+    """A time as it is sent. Raises InvalidInput."""
+    return None if time is None else iso(parse_time(time))

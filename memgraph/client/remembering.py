@@ -1,13 +1,24 @@
-"""Writing, remotely: remember, correct, confirm, retract, restore, relate, resolve."""
+"""Writing, remotely: remember, correct, forget, relate, resolve, promote."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from memgraph.client.calls import Call, member
-from memgraph.client.places import Place
-from memgraph.client.words import word
-from memgraph.model.values import MemoryInput, validated
+from memgraph.client.batches import store_all
+from memgraph.client.calls import Call, Read, member, segment, value_of
+from memgraph.client.exchange import Course
+from memgraph.client.places import Place, plain
+from memgraph.client.words import course, word
+from memgraph.context.confirming import ConfirmationCallback, confirmed
+from memgraph.errors import ConfirmationMissing
+from memgraph.model.context import Tier
+from memgraph.model.enums import EdgeType
+from memgraph.model.remote import Forgotten, ForgottenList, PromotedId
+from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, validated
+from memgraph.policy.consent import question_about
+
+MEMORY_ID: Read[str] = member("memory_id", str)
 
 
 class RememberingWords(Place):
@@ -27,4 +38,149 @@ class RememberingWords(Place):
             AccessDenied: the key may not write, or not there.
         """
         given = validated(MemoryInput, {"content": content, **fields})
-        return self._write("/memories", given, member("memory_id", str))
+        return self._write("/memories", given, MEMORY_ID)
+
+    @course
+    def remember_many(
+        self, items: Iterable[MemoryInput | Mapping[str, Any]]
+    ) -> Course[list[Outcome]]:
+        """Store many memories: in order, in batches, one outcome for each.
+
+        A batch has at most 1,000 items and about 2 MB; ``items`` is read while what came before
+        is written. An item that is not valid is rejected by itself. ``derived_from`` may name an
+        earlier item of the same batch by ``#key``.
+        """
+        return store_all(self, "/memories/batch", MemoryInput, items)
+
+    @word
+    def correct(self, /, memory_id: str, content: str, *, reason: str, **fields: Any) -> Call[str]:
+        """Replace what a memory says: a new memory with an Updates edge; gives its id.
+
+        The new one keeps the old one's type, scope and tags unless ``fields`` say otherwise.
+
+        Raises:
+            NotFound: no such memory.
+            Conflict: it is retracted, or the new text is the old one.
+        """
+        given = plain({**fields, "content": content, "reason": reason})
+        return self._write(f"/memories/{segment(memory_id)}/correct", given, MEMORY_ID)
+
+    @word
+    def confirm(self, memory_id: str) -> Call[None]:
+        """Protect a memory: confidence 1, no decay. Raises NotFound, Conflict."""
+        return self._done(f"/memories/{segment(memory_id)}/confirm", {})
+
+    @word
+    def retract(self, memory_id: str, *, reason: str) -> Call[None]:
+        """Take a memory back; it stays in the history. Raises NotFound, IllegalTransition."""
+        return self._done(f"/memories/{segment(memory_id)}/retract", {"reason": reason})
+
+    @word
+    def restore(self, memory_id: str, *, reason: str) -> Call[None]:
+        """Bring a retracted memory back: active, or superseded where its successor stands.
+
+        Raises:
+            NotFound, IllegalTransition: there is none, or it is not retracted.
+            Conflict: it was erased.
+        """
+        return self._done(f"/memories/{segment(memory_id)}/restore", {"reason": reason})
+
+    @word
+    def forget(self, memory_ids: Sequence[str], *, reason: str) -> Call[list[Forgotten]]:
+        """Take many memories back in one transaction, with an outcome for each, in order.
+
+        Args:
+            memory_ids: 1 to 1,000.
+
+        Raises:
+            InvalidInput: too many or too few, or a reason that is none.
+        """
+        read = value_of(ForgottenList)
+        return self._write(
+            "/forget",
+            {"memory_ids": list(memory_ids), "reason": reason},
+            lambda answer: list(read(answer).outcomes),
+        )
+
+    @word
+    def relate(
+        self,
+        from_id: str,
+        edge_type: EdgeType | str,
+        to_id: str,
+        *,
+        weight: float = 1.0,
+        reason: str | None = None,
+        partial: bool = False,
+    ) -> Call[str]:
+        """Join two memories and give the edge's id; an edge that is there gives its own.
+
+        Updates supersedes ``to_id`` unless ``partial``; a partial one may be made whole later.
+
+        Raises:
+            InvalidInput, NotFound, Conflict: what is wrong with it; nothing was written.
+        """
+        ends = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type}
+        link = validated(
+            EdgeInput, {**ends, "weight": weight, "reason": reason, "partial": partial}
+        )
+        return self._write("/edges", link, member("edge_id", str))
+
+    @word
+    def resolve(self, edge_id: str, *, winner: str, reason: str) -> Call[None]:
+        """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
+
+        Raises:
+            NotFound: no such contradiction, or one of its sides is not to be seen.
+            Conflict: it is resolved, or the winner is no side of it.
+        """
+        fields = {"winner": winner, "reason": reason}
+        return self._done(f"/contradictions/{segment(edge_id)}/resolve", fields)
+
+    @word
+    def reopen(self, edge_id: str, *, reason: str) -> Call[None]:
+        """Take the resolution of a contradiction back. Raises NotFound, Conflict."""
+        return self._done(f"/contradictions/{segment(edge_id)}/reopen", {"reason": reason})
+
+    @course
+    def promote(
+        self,
+        memory_id: str,
+        to: Tier | str,
+        scope_id: str | None = None,
+        confirmation_callback: ConfirmationCallback | None = None,
+        reason: str = "",
+    ) -> Course[str | None]:
+        """Make a task's memory its project's, or a project's everybody's; gives the new one's id.
+
+        See ``Orchestrator.promote``. The person is asked on this side.
+
+        Args:
+            to: ``project`` (of a task's memory) or ``global`` (of a project's).
+            scope_id: the project; None for global.
+            confirmation_callback: who is asked before a Preference or an Identity becomes global;
+                called in the thread, or the event loop, that waits.
+            reason: why; kept in the journal.
+
+        Returns:
+            The id; None: the person declined.
+
+        Raises:
+            NotFound, InvalidInput, Conflict, AccessDenied: as in the library.
+            ConfirmationMissing: nobody said yes or no.
+        """
+        path = f"/memories/{segment(memory_id)}"
+        fields = {"to": str(to), "scope_id": scope_id, "reason": reason}
+        try:
+            return (yield from self._promoted(path, fields))
+        except ConfirmationMissing:
+            if confirmation_callback is None:
+                raise
+        memory = yield from self._ask(self._get(path, value_of(Memory)))
+        said = confirmed(confirmation_callback, question_about(memory))
+        return (yield from self._promoted(path, {**fields, "confirmed": said}))
+
+    def _promoted(self, path: str, fields: Mapping[str, Any]) -> Course[str | None]:
+        call = self._write(f"{path}/promote", fields, value_of(PromotedId))
+        answer = yield from self._ask(call)
+        return answer.memory_id

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
+from itertools import count
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from memgraph.policy.scope import Viewer
 
 WAYS = ("library", "Client", "AsyncClient")
 Speak = Callable[..., Any]
+_NUMBERS = count(1)
 
 
 class Awaited:
@@ -35,38 +36,50 @@ class Awaited:
         return lambda *args, **fields: self._runner.run(found(*args, **fields))
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    """A server with the orchestrator orc-1: fixed time, counted ids, nothing in the background."""
-    with serving(tmp_path / "root", clock=FixedClock(), ids=CountingIds()) as made:
-        made.orchestrator()
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for all tests: fixed time, counted ids, nothing in the background."""
+    root = tmp_path_factory.mktemp("served") / "root"
+    with serving(root, clock=FixedClock(), ids=CountingIds()) as made:
         yield made
 
 
+@pytest.fixture(scope="session")
+def secret(served: Served) -> str:
+    """Of a key that may do everything."""
+    return served.key()
+
+
+@pytest.fixture
+def name(served: Served) -> str:
+    """An orchestrator that no other test knows."""
+    made = f"orc-{next(_NUMBERS)}"
+    served.orchestrator(made)
+    return made
+
+
 @pytest.fixture(params=WAYS)
-def speak(request: pytest.FixtureRequest, served: Served) -> Iterator[Speak]:
-    """Gives a handle of orc-1; its arguments narrow what it sees. One key may do everything."""
+def speak(
+    request: pytest.FixtureRequest, served: Served, name: str, secret: str
+) -> Iterator[Speak]:
+    """Gives a handle of the orchestrator; its arguments are those of a viewer."""
     with ExitStack() as stack:
         if request.param == "library":
-            yield lambda **view: served.service.orchestrator("orc-1", viewer=_viewer(view))
+            yield lambda **view: served.service.orchestrator(name, viewer=Viewer(**view))
         elif request.param == "Client":
-            client = stack.enter_context(Client(served.url, key=served.key()))
-            yield lambda **view: client.orchestrator("orc-1", **_narrowing(view))
+            client = stack.enter_context(Client(served.url, key=secret))
+            yield lambda **view: client.orchestrator(name, **_narrowing(view))
         else:
             runner = stack.enter_context(asyncio.Runner())
-            awaited = AsyncClient(served.url, key=served.key())
+            awaited = AsyncClient(served.url, key=secret)
             stack.callback(lambda: runner.run(awaited.close()))
-            yield lambda **view: Awaited(awaited.orchestrator("orc-1", **_narrowing(view)), runner)
+            yield lambda **view: Awaited(awaited.orchestrator(name, **_narrowing(view)), runner)
 
 
 @pytest.fixture
 def way(speak: Speak) -> Any:
-    """A handle of orc-1 that sees what a library's handle sees by default."""
+    """A handle that sees what a library's handle sees by default."""
     return speak()
-
-
-def _viewer(view: dict[str, Any]) -> Viewer:
-    return Viewer(**view)
 
 
 def _narrowing(view: dict[str, Any]) -> dict[str, Any]:

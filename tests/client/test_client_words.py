@@ -28,10 +28,10 @@ def test_what_is_remembered_is_got_and_recalled(way: Any) -> None:
     assert way.recall(RecallRequest(tags=("hours",))).ids == (memory_id,)
 
 
-@pytest.mark.parametrize("memory_id", ["fact_none", "", "..", "a/b", "a b", "ä?#", "%2e%2e"])
-def test_what_is_not_there_is_not_found(way: Any, memory_id: str) -> None:
-    with pytest.raises(NotFound):
-        way.get(memory_id)
+def test_what_is_not_there_is_not_found(way: Any) -> None:
+    for memory_id in ("fact_none", "", ".", "..", "a/b", "a b", "ä?#", "%2e%2e", "\ud800", "\x00"):
+        with pytest.raises(NotFound):
+            way.get(memory_id)
 
 
 def test_a_wrong_field_is_named_alike(way: Any) -> None:

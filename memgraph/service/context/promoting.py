@@ -17,6 +17,7 @@ from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory, MemoryInput, Source
+from memgraph.policy.consent import question_about
 from memgraph.policy.namespaces import is_item
 from memgraph.service.context.evicting import evict
 from memgraph.service.opened import Opened, Transaction
@@ -47,7 +48,6 @@ _KEPT: Final = (
     "decay_rate",
     "tags",
 )
-_ASKED_CHARS: Final = 500
 
 
 class Target(NamedTuple):
@@ -188,12 +188,7 @@ def _promoted(connection: sa.Connection, memory_id: str, target: Target) -> str 
 def _consented(memory: Memory, target: Target, callback: ConfirmationCallback | None) -> bool:
     if target.tier is not Tier.GLOBAL or memory.type not in HIGH_RISK:
         return True
-    text = memory.content[:_ASKED_CHARS] + ("…" if len(memory.content) > _ASKED_CHARS else "")
-    return confirmed(
-        callback,
-        f"Promote to global {memory.type.value.lower()}: {text!r}"
-        f" (from project {memory.scope_id!r})?",
-    )
+    return confirmed(callback, question_about(memory))
 
 
 def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:

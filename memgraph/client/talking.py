@@ -1,0 +1,84 @@
+"""Conversations, remotely: turns, sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from memgraph.client.batches import store_all
+from memgraph.client.calls import Call, member, value_of
+from memgraph.client.exchange import Course
+from memgraph.client.places import Place
+from memgraph.client.words import course, word
+from memgraph.model.conversation import SessionInfo
+from memgraph.model.remote import SessionPage
+from memgraph.model.values import EpisodeInput, Outcome, validated
+
+
+class TalkingWords(Place):
+    """The words about conversations."""
+
+    @word
+    def save_episode(
+        self, /, content: str, *, session_id: str, source_role: str, **fields: Any
+    ) -> Call[str]:
+        """Store one turn of a conversation and give its id: the path of every message.
+
+        Args:
+            content: what was said, 1 to 32,000 characters.
+            source_role: who said it: ``user``, or a name, which may be an agent's.
+            fields: further fields of ``EpisodeInput``.
+
+        Raises:
+            InvalidInput, NotFound, AccessDenied: see ``remember``.
+        """
+        given = {"content": content, "session_id": session_id, "source_role": source_role}
+        turn = validated(EpisodeInput, given | fields)
+        return self._write("/episodes", turn, member("memory_id", str))
+
+    @course
+    def save_episodes(
+        self, batch: Iterable[EpisodeInput | Mapping[str, Any]]
+    ) -> Course[list[Outcome]]:
+        """Store turns as ``save_episode`` does, as many at a time as ``remember_many`` does.
+
+        Returns:
+            An outcome for each, in order; one that is not valid is rejected by itself.
+        """
+        return store_all(self, "/episodes/batch", EpisodeInput, batch)
+
+    @word
+    def sessions(
+        self, *, pending: bool | None = None, limit: int = 100, before: str | None = None
+    ) -> Call[Sequence[SessionInfo]]:
+        """The conversations of which the key may see a turn, the last one talked in first.
+
+        Args:
+            pending: True: only those that wait for their consolidation, False: the others.
+            limit: 1 to 1,000.
+            before: the id of the last session of the page before.
+
+        Raises:
+            InvalidInput: a limit out of its bounds.
+            NotFound: no session ``before``.
+        """
+        read = value_of(SessionPage)
+        return self._get(
+            "/sessions",
+            lambda answer: read(answer).items,
+            pending=pending,
+            limit=limit,
+            cursor=before,
+        )
+
+    @word
+    def end_session(self, session_id: str) -> Call[bool]:
+        """Say that a conversation is over, without waiting for the next one.
+
+        Returns:
+            Whether it was open until now. A turn that comes later opens it again.
+
+        Raises:
+            NotFound: no such session, or none of its turns is to be seen.
+        """
+        return self._write("/sessions/end", {"session_id": session_id}, member("ended", bool))
