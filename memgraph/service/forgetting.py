@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.remote import MAX_BATCH, Forgotten
 from memgraph.service import changes
 from memgraph.service.opened import Transaction
@@ -12,19 +12,37 @@ from memgraph.storage.visibility import View
 
 
 def forgotten(
-    transaction: Transaction, memory_ids: Sequence[str], reason: str, view: View
+    transaction: Transaction,
+    memory_ids: Sequence[str],
+    reason: str,
+    view: View,
+    refused: Callable[[MemgraphError], None],
 ) -> list[Forgotten]:
     """Retract each; one that cannot be is told, and changes nothing.
+
+    Args:
+        refused: called with the error of each that cannot be.
 
     Raises:
         InvalidInput: none, or more than a thousand.
     """
     if isinstance(memory_ids, str) or not 1 <= len(memory_ids) <= MAX_BATCH:
         raise InvalidInput(f"memory_ids: 1 to {MAX_BATCH:,} ids", field="memory_ids")
-    return [_forgotten(transaction, each, reason, view) for each in memory_ids]
+    outcomes = []
+    for memory_id in memory_ids:
+        error = _refusal(transaction, memory_id, reason, view)
+        if error is None:
+            outcomes.append(Forgotten(memory_id=memory_id, outcome="retracted"))
+            continue
+        refused(error)
+        told = {"code": error.code, "message": error.message}
+        outcomes.append(Forgotten(memory_id=memory_id, outcome="rejected", **told))
+    return outcomes
 
 
-def _forgotten(transaction: Transaction, memory_id: str, reason: str, view: View) -> Forgotten:
+def _refusal(
+    transaction: Transaction, memory_id: str, reason: str, view: View
+) -> MemgraphError | None:
     try:
         entries = changes.retract(
             transaction.connection,
@@ -35,8 +53,6 @@ def _forgotten(transaction: Transaction, memory_id: str, reason: str, view: View
             view=view,
         )
     except (NotFound, Conflict) as error:
-        return Forgotten(
-            memory_id=memory_id, outcome="rejected", code=error.code, message=error.message
-        )
+        return error
     transaction.tell(entries)
-    return Forgotten(memory_id=memory_id, outcome="retracted")
+    return None

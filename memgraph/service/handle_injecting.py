@@ -101,5 +101,6 @@ class InjectingHandle(ReadingHandle):
             viewer=self.viewer,
             actor=self.actor,
             counters=self._service.counters,
+            teller=self._teller,
         )
         return builder.build_context(task, request, **fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import Conflict
+from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import (
     Change,
@@ -187,8 +187,11 @@ class WritingHandle(Handle):
         from memgraph.service.forgetting import forgotten
 
         because = self._because(reason)
+        refused: list[MemgraphError] = []
         with self._write() as (_, transaction):
-            return forgotten(transaction, memory_ids, because, self._view)
+            outcomes = forgotten(transaction, memory_ids, because, self._view, refused.append)
+        self._tell_rejected(refused)
+        return outcomes
 
     def restore(self, memory_id: str, *, reason: str) -> None:
         """Bring a retracted memory back: active, or superseded where its successor stands.

@@ -2,7 +2,7 @@
 
 Nothing waits in the database for who looks on, and nothing of it stays open between two looks. A
 position names the last contradiction and the last run that were told, by the ids that the reader
-knows: numbers of the outbox would tell how much goes on that is hidden.
+knows: numbers of rows would tell how much goes on that is hidden.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memgraph.model.events import ContradictionFound
 from memgraph.model.values import MAX_NAME_CHARS, Value
 from memgraph.service.handle import Handle
 from memgraph.service.seen_runs import as_seen
-from memgraph.storage import events, job_runs
+from memgraph.storage import edges, job_runs
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -29,7 +29,6 @@ PAGE: Final = 64
 """Of either kind so many are told at a look; the next look tells more."""
 
 MAX_RUNS: Final = 100_000
-_FOUND: Final = ContradictionFound.topic
 _MAX_POSITION_CHARS: Final = 4 * MAX_NAME_CHARS
 
 Stamp = tuple[tuple[int, int] | None, ...]
@@ -69,15 +68,15 @@ class Lookout(Handle):
         self._jobs = jobs
         self._stamp: Stamp | None = None
         self._told: set[str] = set()
-        self._seq = 0
+        # Where none was seen, all that are seen came later.
+        self._place = 0
         self._edge_id, self._run_id = (None, "") if position is None else _read(position)
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
             if position is None:
                 self._begin_now(connection)
-            last = events.last_contradiction(connection, self._view, self._edge_id)
-            # None that is kept: all that are kept came later.
-            if last is not None and self._edge_id is not None:
-                self._seq = max(self._seq, last.seq)
+            elif self._edge_id is not None:
+                last = edges.last_contradiction(connection, self._view, self._edge_id)
+                self._place = 0 if last is None else last.place
 
     @property
     def position(self) -> str:
@@ -104,25 +103,21 @@ class Lookout(Handle):
         return found
 
     def _begin_now(self, connection: sa.Connection) -> None:
-        self._seq = events.last_seq(connection)
-        newest = events.last_contradiction(connection, self._view)
-        if newest is not None:
-            self._edge_id = str(json.loads(newest.payload)["edge_id"])
-        self._run_id = job_runs.settled(connection)
-        later = job_runs.ended_since(connection, self._run_id, MAX_RUNS)
-        self._told = {each.run_id for each in later}
+        self._place = edges.last_place(connection)
+        newest = edges.last_contradiction(connection, self._view)
+        self._edge_id = None if newest is None else newest.edge_id
+        if self._jobs:
+            self._run_id = job_runs.settled(connection)
+            later = job_runs.ended_since(connection, self._run_id, MAX_RUNS)
+            self._told = {each.run_id for each in later}
 
     def _contradictions(self, connection: sa.Connection) -> list[Happening]:
-        last = events.last_seq(connection)
-        page = events.contradictions(connection, self._view, self._seq, PAGE)
         found = []
-        for each in page:
-            payload = json.loads(each.payload)
-            self._seq, self._edge_id = each.seq, payload["edge_id"]
-            found.append(self._happening(_FOUND, {"at": iso(each.at), **payload}))
-        if len(page) < PAGE:
-            # The others are hidden, or of other topics.
-            self._seq = max(self._seq, last)
+        for each in edges.open_contradictions(connection, self._view, self._place, PAGE):
+            self._place, self._edge_id = each.place, each.edge_id
+            data = {"at": iso(each.created_at), "edge_id": each.edge_id}
+            ends = {"from_id": each.from_id, "to_id": each.to_id}
+            found.append(self._happening(ContradictionFound.topic, data | ends))
         return found
 
     def _runs(self, connection: sa.Connection) -> list[Happening]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +14,8 @@ from memgraph.model.values import Edge
 from memgraph.storage import tables
 from memgraph.storage.encoding import json_text
 from memgraph.storage.rows import edge_from_row
+from memgraph.storage.statements import driver
+from memgraph.storage.visibility import View
 
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
 
@@ -121,3 +124,56 @@ def counts(connection: sa.Connection) -> dict[str, int]:
         str(kind): count
         for kind, count in connection.execute(statement.order_by(tables.edges.c.edge_type))
     }
+
+
+@dataclass(frozen=True, slots=True)
+class FoundContradiction:
+    """A contradiction, and its place among all edges in the order in which they were stored."""
+
+    place: int
+    edge_id: str
+    from_id: str
+    to_id: str
+    created_at: int
+
+
+def open_contradictions(
+    connection: sa.Connection, view: View, place: int, limit: int
+) -> list[FoundContradiction]:
+    """Contradictions after a place that nobody has decided, with both sides in view, in order."""
+    terms = f"e.rowid > :place AND e.resolved_at IS NULL AND {_both_seen(view)} ORDER BY e.rowid"
+    return _contradictions(connection, terms, {**view.params, "place": place, "limit": limit})
+
+
+def last_contradiction(
+    connection: sa.Connection, view: View, edge_id: str | None = None
+) -> FoundContradiction | None:
+    """The contradiction that was stored last, or the one of an id, with both sides in view."""
+    terms = (
+        f"(:edge_id IS NULL OR e.edge_id = :edge_id) AND {_both_seen(view)} ORDER BY e.rowid DESC"
+    )
+    found = _contradictions(connection, terms, {**view.params, "edge_id": edge_id, "limit": 1})
+    return found[0] if found else None
+
+
+def last_place(connection: sa.Connection) -> int:
+    """The place of the edge that was stored last; 0: there is none."""
+    [(place,)] = driver(connection).execute("SELECT max(rowid) FROM memory_edges")
+    return int(place or 0)
+
+
+def _contradictions(
+    connection: sa.Connection, terms: str, values: Mapping[str, Any]
+) -> list[FoundContradiction]:
+    found = driver(connection).execute(
+        "SELECT e.rowid, e.edge_id, e.from_memory_id, e.to_memory_id, e.created_at"
+        f" FROM memory_edges e WHERE e.edge_type = 'Contradicts' AND {terms} LIMIT :limit",
+        values,
+    )
+    return [FoundContradiction(*row) for row in found]
+
+
+def _both_seen(view: View) -> str:
+    seen = f"SELECT 1 FROM memories m WHERE {view.where('m')}"
+    ends = ("from_memory_id", "to_memory_id")
+    return " AND ".join(f"EXISTS ({seen} AND m.memory_id = e.{one})" for one in ends)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from memgraph.model.events import ContradictionFound, Event, EventFailure, SessionCompleted
+from memgraph.model.events import Event, EventFailure, SessionCompleted
 from memgraph.policy.delivery import KEEP_TAKEN_MS, KEEP_WAITING_MS, removable_through
 from memgraph.storage.encoding import compact_json
 from memgraph.storage.statements import Insert, driver
@@ -83,37 +83,6 @@ def after(
     """The next events of these topics, in order."""
     found = driver(connection).execute(_AFTER, (seq, json.dumps(list(topics)), limit))
     return [StoredEvent(*row) for row in found]
-
-
-def contradictions(
-    connection: sa.Connection, view: View, seq: int, limit: int
-) -> list[StoredEvent]:
-    """The next events of contradictions of which a view shows both sides, in order."""
-    found = driver(connection).execute(
-        "SELECT f.seq, f.at, f.topic, f.payload FROM events f"
-        f" WHERE f.seq > :seq AND f.topic = :topic AND {_may_see(view)}"
-        " ORDER BY f.seq LIMIT :limit",
-        {**view.params, "seq": seq, "topic": ContradictionFound.topic, "limit": limit},
-    )
-    return [StoredEvent(*row) for row in found]
-
-
-def last_contradiction(
-    connection: sa.Connection, view: View, edge_id: str | None = None
-) -> StoredEvent | None:
-    """The newest event of a contradiction of which a view shows both sides.
-
-    Args:
-        edge_id: of this one alone.
-    """
-    found = driver(connection).execute(
-        "SELECT f.seq, f.at, f.topic, f.payload FROM events f WHERE f.topic = :topic"
-        " AND (:edge_id IS NULL OR json_extract(f.payload, '$.edge_id') = :edge_id)"
-        f" AND {_may_see(view)} ORDER BY f.seq DESC LIMIT 1",
-        {**view.params, "topic": ContradictionFound.topic, "edge_id": edge_id},
-    )
-    row = found.fetchone()
-    return None if row is None else StoredEvent(*row)
 
 
 def cursor(connection: sa.Connection, subscriber: str) -> Cursor | None:

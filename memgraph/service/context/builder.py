@@ -22,8 +22,7 @@ from memgraph.model.values import ValueT, validated
 from memgraph.policy.scope import Viewer
 from memgraph.service.context.building import built, plan_of
 from memgraph.service.context.injecting import new_mark
-from memgraph.service.denials import tell_denial
-from memgraph.service.handle import Handle
+from memgraph.service.handle import Handle, Teller
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
@@ -40,6 +39,7 @@ class ContextBuilder(Handle):
         actor: whom the journal names.
         profile: what requests have that say nothing themselves.
         counters: of tokens; by default its own.
+        teller: see ``Handle``.
     """
 
     def __init__(
@@ -51,9 +51,10 @@ class ContextBuilder(Handle):
         actor: str,
         profile: AgentProfile | None = None,
         counters: Counters | None = None,
+        teller: Teller | None = None,
     ) -> None:
         reader = replace(viewer, agent_id=viewer.agent_id or actor)
-        super().__init__(service, name, viewer=reader, actor=actor)
+        super().__init__(service, name, viewer=reader, actor=actor, teller=teller)
         self.profile = AgentProfile(name=actor) if profile is None else profile
         self._counters = Counters() if counters is None else counters
 
@@ -107,8 +108,10 @@ class ContextBuilder(Handle):
             return
         for tier, asked in ((Tier.TASK, task.task_id), (Tier.PROJECT, task.project)):
             if asked is not None and asked not in self.viewer.scope_ids(tier.scope):
-                tell_denial(opened, actor=self.actor, field=tier.value, asked=asked)
-                raise AccessDenied(f"this {tier.value} is not open to the handle", field=tier.value)
+                error = AccessDenied(
+                    f"this {tier.value} is not open to the handle", field=tier.value
+                )
+                raise self._denied(opened, error, field=tier.value, asked=asked)
 
     def _viewer_of(self, task: Task | None, shares: Shares) -> Viewer:
         """Exactly the task, its project and everybody, as far as they have a share."""

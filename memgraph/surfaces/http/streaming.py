@@ -85,7 +85,8 @@ class EventStream(StreamingResponse):
 
     async def _told(self, lookout: Lookout) -> AsyncIterator[str]:
         yield f"retry: {RETRY_MS}\n{_beat(lookout)}"
-        looked = beaten = monotonic()
+        beaten = monotonic()
+        looked = beaten - LOOK_S
         while not self._ending():
             await sleep(TICK_S)
             now = monotonic()
