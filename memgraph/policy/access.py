@@ -106,29 +106,30 @@ def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
     Raises:
         AccessDenied: it asks for more than was granted; ``details["field"]`` says where.
     """
+    projects = _named("project_ids", narrowing.project_ids)
+    sessions = _named("session_ids", narrowing.session_ids)
     granted = Viewer(
         clearance=principal.clearance,
-        project_ids=_ids(principal.project_ids, narrowing.project_ids),
-        session_ids=_ids(principal.session_ids, narrowing.session_ids),
+        project_ids=_ids(principal.project_ids, projects),
+        session_ids=_ids(principal.session_ids, sessions),
         agent_id=principal.agent_id,
         confined=True,
     )
     return narrow(
         granted,
         clearance=narrowing.clearance,
-        project_ids=_named(narrowing.project_ids),
-        session_ids=_named(narrowing.session_ids),
+        project_ids=projects,
+        session_ids=sessions,
         agent_id=narrowing.agent_id,
     )
 
 
 def _ids(granted: tuple[str, ...], asked: tuple[str, ...] | None) -> frozenset[str]:
-    if ANY not in granted:
-        return frozenset(granted)
-    return frozenset(_named(asked) or ())
+    # Where all were granted, a request names those that it is about.
+    return frozenset(granted) if ANY not in granted else frozenset(asked or ())
 
 
-def _named(asked: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def _named(field: str, asked: tuple[str, ...] | None) -> tuple[str, ...] | None:
     if asked is not None and ANY in asked:
-        raise AccessDenied("a request names its projects and sessions one by one", field="scope_id")
+        raise AccessDenied("a request names its projects and sessions one by one", field=field)
     return asked

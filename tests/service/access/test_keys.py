@@ -1,0 +1,307 @@
+"""Keys: shown once, found by their secret alone, ended at once, by whatever process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.errors import Conflict, InvalidConfig, InvalidInput, NotFound, Unauthenticated
+from memgraph.model.access import Permission
+from memgraph.service.access.keys import KeyStore
+
+FIELDS: dict[str, Any] = {
+    "name": "a test",
+    "orchestrators": ("orc-1",),
+    "permissions": frozenset({Permission.READ}),
+}
+
+
+@pytest.fixture
+def keys(tmp_path: Path, clock: FixedClock) -> KeyStore:
+    return KeyStore(tmp_path / "root", clock)
+
+
+def refused(keys: KeyStore, secret: str | None) -> bool:
+    """Whether nobody is let in by it; a server whose keys cannot be trusted lets nobody in."""
+    try:
+        keys.find(secret)
+    except Unauthenticated:
+        return True
+    return False
+
+
+def test_a_key_is_found_by_its_secret_and_its_secret_is_kept_nowhere(keys: KeyStore) -> None:
+    made = keys.create({**FIELDS, "project_ids": ("p1",), "agent_id": "x"})
+    found = keys.find(made.secret)
+    assert (found.key_id, found.project_ids, found.agent_id) == (made.key.key_id, ("p1",), "x")
+    assert found.actor == f"key:{made.key.key_id}"
+    _, _, random = made.secret.split("_", 2)
+    assert len(random) == 43
+    assert random not in keys.path.read_text("utf-8")
+    assert keys.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_other_text_is_a_secret(keys: KeyStore) -> None:
+    secret = keys.create(FIELDS).secret
+    one = keys.create(FIELDS).secret
+    wrong = [None, "", "mgk", secret[:-1], f"{secret}a", secret.swapcase(), f" {secret}", "\ud800"]
+    # The id of one key with the secret of another.
+    wrong += [secret[:17] + one[17:], keys.listed()[0].sha256, keys.listed()[0].key_id]
+    assert [refused(keys, each) for each in wrong] == [True] * len(wrong)
+    assert not refused(keys, secret)
+
+
+@given(st.text())
+def test_whatever_text_is_shown_nobody_is_let_in_and_nothing_breaks(text: str) -> None:
+    assert refused(KeyStore(Path("/nonexistent"), FixedClock()), text)
+
+
+def test_a_revoked_key_ends_at_once_and_stays_listed(keys: KeyStore, clock: FixedClock) -> None:
+    made = keys.create(FIELDS)
+    assert keys.has_any
+    keys.find(made.secret)
+    first = keys.revoke(made.key.key_id)
+    clock.advance(ms=5)
+    assert keys.revoke(made.key.key_id) == first
+    assert refused(keys, made.secret)
+    assert not keys.has_any
+    assert [each.state(clock.now_ms()) for each in keys.listed()] == ["revoked"]
+
+
+def test_a_key_ends_when_its_time_is_over(keys: KeyStore, clock: FixedClock) -> None:
+    secret = keys.create({**FIELDS, "expires_at": clock.now_ms() + 10}).secret
+    clock.advance(ms=9)
+    assert not refused(keys, secret)
+    clock.advance(ms=1)
+    assert refused(keys, secret)
+    assert not keys.has_any
+
+
+def test_a_rotated_key_ends_and_the_new_one_has_its_grants(
+    keys: KeyStore, clock: FixedClock
+) -> None:
+    old = keys.create({**FIELDS, "session_ids": ("s1",), "expires_at": clock.now_ms() + 100})
+    new = keys.rotate(old.key.key_id)
+    assert refused(keys, old.secret)
+    kept = {"key_id", "sha256", "created_at", "revoked_at"}
+    assert new.key.model_dump(exclude=kept) == old.key.model_dump(exclude=kept)
+    assert keys.find(new.secret).key_id == new.key.key_id != old.key.key_id
+
+
+def test_with_an_overlap_both_count_and_the_old_one_ends_with_it(
+    keys: KeyStore, clock: FixedClock
+) -> None:
+    old = keys.create(FIELDS)
+    new = keys.rotate(old.key.key_id, overlap_ms=MS_PER_DAY, expires_at=clock.now_ms() + 10**10)
+    clock.advance(ms=MS_PER_DAY - 1)
+    assert not refused(keys, old.secret)
+    clock.advance(ms=1)
+    assert refused(keys, old.secret)
+    assert not refused(keys, new.secret)
+
+
+def test_an_overlap_makes_no_key_last_longer(keys: KeyStore, clock: FixedClock) -> None:
+    ends = clock.now_ms() + 10
+    old = keys.create({**FIELDS, "expires_at": ends})
+    keys.rotate(old.key.key_id, overlap_ms=MS_PER_DAY)
+    assert [each.expires_at for each in keys.listed()] == [ends, ends]
+
+
+def test_what_cannot_be_rotated_leaves_the_keys_as_they_are(
+    keys: KeyStore, clock: FixedClock
+) -> None:
+    revoked = keys.create(FIELDS).key.key_id
+    keys.revoke(revoked)
+    expired = keys.create({**FIELDS, "expires_at": clock.now_ms() + 1}).key.key_id
+    valid = keys.create(FIELDS).key.key_id
+    clock.advance(ms=1)
+    before = keys.path.read_bytes()
+    for key_id, options, error in (
+        (revoked, {}, Conflict),
+        (expired, {}, Conflict),
+        (valid, {"overlap_ms": -1}, InvalidInput),
+        (valid, {"expires_at": clock.now_ms()}, InvalidInput),
+        ("0" * 12, {}, NotFound),
+    ):
+        with pytest.raises(error):
+            keys.rotate(key_id, **options)
+    with pytest.raises(NotFound):
+        keys.revoke("0" * 12)
+    assert keys.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"orchestrators": ()},
+        {"orchestrators": ("*", "orc-1")},
+        {"orchestrators": ("../orc-1",)},
+        {"permissions": ()},
+        {"permissions": ("root",)},
+        {"clearance": "Secret"},
+        {"expires_at": 1},
+        {"key_id": "0123456789ab", "sha256": "0" * 64, "secret": "x"},
+        {"name": ""},
+    ],
+)
+def test_a_key_that_is_none_is_not_made(keys: KeyStore, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        keys.create({**FIELDS, **wrong})
+    assert keys.listed() == []
+
+
+def spoil_text(path: Path) -> None:
+    path.write_text('{"version": 1, "keys": [{"key', encoding="utf-8")
+
+
+def spoil_version(path: Path) -> None:
+    path.write_text('{"version": 2, "keys": []}', encoding="utf-8")
+
+
+def spoil_key(path: Path) -> None:
+    held = json.loads(path.read_text("utf-8"))
+    held["keys"][0]["permissions"] = ["read", "everything"]
+    path.write_text(json.dumps(held), encoding="utf-8")
+
+
+def let_others_read(path: Path) -> None:
+    path.chmod(0o640)
+
+
+def let_others_write(path: Path) -> None:
+    path.chmod(0o602)
+
+
+def make_link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere.json"))
+    path.symlink_to("elsewhere.json")
+
+
+def make_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path, 0o600)
+
+
+def make_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+SPOILERS = [
+    spoil_text,
+    spoil_version,
+    spoil_key,
+    let_others_read,
+    let_others_write,
+    make_link,
+    make_pipe,
+    make_folder,
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILERS)
+def test_keys_that_cannot_be_trusted_let_nobody_in_until_they_are_mended(
+    keys: KeyStore, spoil: Callable[[Path], None]
+) -> None:
+    made = keys.create(FIELDS)
+    keys.find(made.secret)
+    sound = keys.path.read_bytes()
+    spoil(keys.path)
+    for _ in range(2):
+        with pytest.raises(InvalidConfig) as raised:
+            keys.find(made.secret)
+        # Who asks is not told where the file lies.
+        assert str(keys.path.parent) not in json.dumps(raised.value.as_dict())
+    with pytest.raises(InvalidConfig):
+        _ = keys.has_any
+    for change in (lambda: keys.create(FIELDS), lambda: keys.revoke(made.key.key_id)):
+        with pytest.raises(InvalidConfig):
+            change()
+    if keys.path.is_dir():
+        keys.path.rmdir()
+    keys.path.unlink(missing_ok=True)
+    keys.path.write_bytes(sound)
+    keys.path.chmod(0o600)
+    keys.find(made.secret)
+
+
+def test_a_file_of_another_user_is_not_believed(
+    keys: KeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = keys.create(FIELDS).secret
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(InvalidConfig):
+        keys.find(secret)
+
+
+def test_where_the_file_is_taken_away_nobody_is_let_in(keys: KeyStore) -> None:
+    secret = keys.create(FIELDS).secret
+    keys.find(secret)
+    keys.path.unlink()
+    assert refused(keys, secret)
+
+
+def test_a_name_that_is_no_text_for_a_terminal_stays_one_field(keys: KeyStore) -> None:
+    name = 'x", "permissions": ["admin"], "y": "\x1b[2J'
+    assert keys.create({**FIELDS, "name": name}).key.name == name
+    [held] = json.loads(keys.path.read_text("utf-8"))["keys"]
+    assert (held["name"], held["permissions"]) == (name, ["read"])
+
+
+MAKER = """
+import sys
+from pathlib import Path
+from memgraph.clock import SystemClock
+from memgraph.service.access.keys import KeyStore
+keys = KeyStore(Path(sys.argv[1]), SystemClock())
+fields = {"orchestrators": ["*"], "permissions": ["read"]}
+for number in range(10):
+    made = keys.create({"name": f"{sys.argv[2]}-{number}", **fields})
+    if number % 2:
+        keys.revoke(made.key.key_id)
+    print(made.secret)
+"""
+
+
+def test_processes_that_change_keys_at_once_lose_none(tmp_path: Path, clock: FixedClock) -> None:
+    root = tmp_path / "root"
+    reader = KeyStore(root, clock)
+    makers = [
+        subprocess.Popen(
+            [sys.executable, "-c", MAKER, str(root), str(number)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    secrets = [each.communicate(timeout=60)[0].split() for each in makers]
+    assert [each.returncode for each in makers] == [0] * 4
+    for own in secrets:
+        assert [refused(reader, each) for each in own] == [False, True] * 5
+    names = [each.name for each in reader.listed()]
+    assert sorted(names) == sorted(f"{one}-{number}" for one in range(4) for number in range(10))
+
+
+def test_a_reader_beside_a_writer_never_meets_half_a_file(
+    keys: KeyStore, clock: FixedClock
+) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    secret = keys.create(FIELDS).secret
+    other = KeyStore(keys.path.parent, clock)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(lambda: [keys.create(FIELDS) for _ in range(30)])
+        while not writing.done():
+            assert not refused(other, secret)
+    made = writing.result()
+    assert not any(refused(other, each.secret) for each in made)
