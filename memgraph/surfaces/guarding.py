@@ -23,7 +23,10 @@ PROBLEM: Final = "application/problem+json"
 LOOPBACK: Final = frozenset({"127.0.0.1", "[::1]", "localhost"})
 
 _METHODS: Final = b"GET, POST, PUT, DELETE"
-_ASKED: Final = b"authorization, content-type, idempotency-key, if-none-match, x-request-id"
+_ASKED: Final = (
+    b"authorization, content-type, idempotency-key, if-none-match, x-request-id,"
+    b" mcp-protocol-version, mcp-method, mcp-name"
+)
 _SHOWN: Final = b"etag, idempotency-replayed, retry-after, x-request-id"
 _HOUR: Final = b"3600"
 

@@ -82,7 +82,7 @@ def serve(
             server_log(service.root, service.clock, settings.log) as log,
             ended_at_the_latest() as end_within,
         ):
-            app = _application(gate, chosen)
+            app = application(gate, chosen)
             worker = _worker(service, log) if with_worker else None
 
             def draining() -> None:
@@ -108,7 +108,7 @@ def serve(
             log.info("ended", pid=serving.pid)
 
 
-def _application(gate: Gate, chosen: ServerSettings) -> FastAPI:
+def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     """The surfaces under one address: HTTP, and MCP at ``/mcp``."""
     from memgraph.surfaces.http.app import create_app
     from memgraph.surfaces.mcp.mounting import mcp_app

@@ -64,14 +64,14 @@ class KeyDoor:
         scope: Scope | None = None,
     ) -> None:
         self._gate = gate
-        self._principal = principal
-        self._orchestrator = orchestrator
+        self.principal = principal
+        self.orchestrator = orchestrator
         self._narrowing = narrowing
         self.scope = scope
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        return self._principal.permissions
+        return self.principal.permissions
 
     def knock(self) -> None:
         """See whether the principal has any business here; raises what ``ask`` raises."""
@@ -82,10 +82,10 @@ class KeyDoor:
     def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
         try:
             return work(
-                self._gate.enter(self._principal, self._orchestrator, permission, self._narrowing)
+                self._gate.enter(self.principal, self.orchestrator, permission, self._narrowing)
             )
         except MemgraphError as error:
-            self._gate.miss(self._principal, self._orchestrator, error)
+            self._gate.miss(self.principal, self.orchestrator, error)
             raise
 
 

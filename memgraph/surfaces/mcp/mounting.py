@@ -71,7 +71,10 @@ class McpApp:
         request = Request(scope, receive)
         try:
             door = _door(self._gate, request)
+            # Whom the server's log names, and what for, once it was let in.
+            request.state.actor = door.principal.actor
             await run_sync(door.knock)
+            request.state.orchestrator = door.orchestrator
         except MemgraphError as error:
             # An orchestrator of others is as quick to tell as one that is not there.
             await anyio.sleep(self._gate.pause_s(error, anyio.current_time() - arrived))
