@@ -88,6 +88,11 @@ class ServerSettings(Group):
         description="Requests that may wait for a thread; more are refused at once.",
         json_schema_extra=GLOBAL_ONLY,
     )
+    traces: bool = Field(
+        default=False,
+        description="Send OpenTelemetry traces, as the `OTEL_*` variables say; extra `otel`.",
+        json_schema_extra=GLOBAL_ONLY,
+    )
     drain_s: float = Field(
         default=20.0,
         ge=0.0,

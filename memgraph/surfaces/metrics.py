@@ -78,7 +78,11 @@ class PrometheusMeters:
         self._jobs.labels(job.value, state.value).inc()
 
     @contextmanager
-    def request(self, method: str) -> Iterator[Answered]:
+    def request(
+        self,
+        method: str,
+        traceparent: str | None = None,  # noqa: ARG002 - for traces
+    ) -> Iterator[Answered]:
         """The time of one request; what is put into the answer is known at its end."""
         answered = Answered()
         began = time.perf_counter()

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from memgraph.ids import IdSource
 from memgraph.log import EventLog
-from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send
+from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send, header
 
 NO_ROUTE: Final = "(none)"
 QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -33,8 +33,14 @@ class Answered:
 class Requests(Protocol):
     """Takes the time of requests."""
 
-    def request(self, method: str) -> AbstractContextManager[Answered]:
-        """The time of the block is a request's; the block fills in how it was answered."""
+    def request(
+        self, method: str, traceparent: str | None = None
+    ) -> AbstractContextManager[Answered]:
+        """The time of the block is a request's; the block fills in how it was answered.
+
+        Args:
+            traceparent: the asker's own trace, as it was sent.
+        """
         ...
 
 
@@ -53,13 +59,14 @@ class Recorded:
             return
         began = time.perf_counter()
         request_id = self._ids.new(REQUEST_PREFIX)
-        with self._requests.request(scope["method"]) as answered:
+        traceparent = header(scope, b"traceparent")
+        with self._requests.request(scope["method"], traceparent) as answered:
 
             async def sent(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     answered.status = message["status"]
-                    header = (HEADER, request_id.encode())
-                    message["headers"] = [*message.get("headers", ()), header]
+                    own = (HEADER, request_id.encode())
+                    message["headers"] = [*message.get("headers", ()), own]
                 await send(message)
 
             try:

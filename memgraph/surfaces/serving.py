@@ -6,15 +6,17 @@ import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memgraph.config import load_settings
 from memgraph.config.server import ServerSettings
 from memgraph.errors import InvalidConfig, MemgraphError
 from memgraph.ids import UlidSource
 from memgraph.log import EventLog
+from memgraph.paths import runtime_root
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.life.worker import Worker
@@ -26,6 +28,8 @@ from memgraph.surfaces.server_log import server_log
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from memgraph.surfaces.tracing import Traced
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 BACKLOG = 2_048
@@ -69,43 +73,65 @@ def serve(
         InvalidConfig: it would be open to those who have no key, or cannot listen there.
         ExtraMissing: the packages of the extra ``server`` are not installed.
     """
-    meters = PrometheusMeters()
-    with MemoryService(root, config=config, meters=meters) as service:
+    with (
+        ended_at_the_latest() as end_within,
+        _metered(root, config) as meters,
+        MemoryService(root, config=config, meters=meters) as service,
+    ):
         settings = service.settings().memory
-        chosen = settings.server
-        keys = KeyStore(service.root, service.clock)
-        _check_address(chosen, keys)
-        keyless = chosen.allow_without_key and chosen.host in LOOPBACK
-        gate = Gate(service, keys, keyless=keyless)
+        gate = _gate(service, settings.server)
         with (
-            _listening(chosen) as listener,
+            _listening(settings.server) as listener,
             server_log(service.root, service.clock, settings.log) as log,
-            ended_at_the_latest() as end_within,
         ):
-            app = application(gate, chosen)
+            app = application(gate, settings.server)
             worker = _worker(service, log) if with_worker else None
+            serving = Serving(_url(listener), os.getpid(), with_worker)
+
+            def started() -> None:
+                log.info("serving", url=serving.url, pid=serving.pid, worker=with_worker)
+                ready(serving)
 
             def draining() -> None:
-                log.info("draining", drain_s=chosen.drain_s)
-                end_within(chosen.drain_s + CLOSING_S)
+                log.info("draining", drain_s=settings.server.drain_s)
+                end_within(settings.server.drain_s + CLOSING_S)
                 app.state.ending.set()
                 if worker is not None:
                     worker.stop()
 
-            ids = UlidSource(service.clock)
-            recorded = Recorded(app, log=log, requests=meters, ids=ids)
-            server = DrainingServer(recorded, drain_s=chosen.drain_s, draining=draining)
-            serving = Serving(_url(listener), os.getpid(), worker is not None)
-
-            def started() -> None:
-                log.info("serving", url=serving.url, pid=serving.pid, worker=serving.worker)
-                ready(serving)
-
-            with _working(worker):
+            recorded = Recorded(app, log=log, requests=meters, ids=UlidSource(service.clock))
+            server = DrainingServer(recorded, drain_s=settings.server.drain_s, draining=draining)
+            with nullcontext() if worker is None else worker:
                 server.serve_at(listener, started)
-            # Within the time that it has to end: receipts and refusals that wait are written.
+            # Receipts and refusals that wait are written, within the time that there is to end.
             service.close()
             log.info("ended", pid=serving.pid)
+
+
+@contextmanager
+def _metered(
+    root: str | Path | None, config: Mapping[str, Any] | None
+) -> Iterator[PrometheusMeters | Traced]:
+    """What keeps the figures, and sends traces if it is to."""
+    figures = PrometheusMeters()
+    if not load_settings(runtime_root(root), overrides=config).memory.server.traces:
+        yield figures
+        return
+    from memgraph.surfaces.tracing import tracing
+
+    with tracing(figures) as traced:
+        yield traced
+
+
+def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:
+    keys = KeyStore(service.root, service.clock)
+    if chosen.host not in LOOPBACK and (not keys.has_any or not chosen.allowed_hosts):
+        raise InvalidConfig(
+            "an address that others reach takes a key (memgraph key create) and "
+            "memory.server.allowed_hosts",
+            host=chosen.host,
+        )
+    return Gate(service, keys, keyless=chosen.allow_without_key and chosen.host in LOOPBACK)
 
 
 def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
@@ -134,15 +160,6 @@ def _worker(service: MemoryService, log: EventLog) -> Worker:
     return Worker(service, failed=failed)
 
 
-def _check_address(chosen: ServerSettings, keys: KeyStore) -> None:
-    if chosen.host not in LOOPBACK and (not keys.has_any or not chosen.allowed_hosts):
-        raise InvalidConfig(
-            "an address that others reach takes a key (memgraph key create) and "
-            "memory.server.allowed_hosts",
-            host=chosen.host,
-        )
-
-
 @contextmanager
 def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
     """A bound socket, so that an address in use is told like any other wrong setting."""
@@ -164,12 +181,3 @@ def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-@contextmanager
-def _working(worker: Worker | None) -> Iterator[None]:
-    if worker is None:
-        yield
-        return
-    with worker:
-        yield

@@ -1,0 +1,110 @@
+"""Traces of requests and of the work behind them, sent as the ``OTEL_*`` variables say.
+
+A span tells names of this code, orchestrators and statuses; no text of an error, no address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from memgraph import __version__
+from memgraph.errors import ExtraMissing
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.running import Ready
+from memgraph.service.meters import Work
+from memgraph.surfaces.metrics import METHODS, PrometheusMeters
+from memgraph.surfaces.recording import Answered
+
+try:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+    from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, get_current_span
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ModuleNotFoundError:
+    raise ExtraMissing(
+        "traces take the packages of an extra: pip install 'memgraph[otel]'", extra="otel"
+    ) from None
+
+FAILED: Final = 500
+"""From this status on a request failed by our fault."""
+
+
+class Traced:
+    """Figures as ``PrometheusMeters`` keeps them, and a span for each piece of work."""
+
+    def __init__(self, meters: PrometheusMeters, tracer: Tracer) -> None:
+        self._meters = meters
+        self._tracer = tracer
+        self._propagator = TraceContextTextMapPropagator()
+
+    @contextmanager
+    def timed(self, work: Work, part: str, orchestrator: str) -> Iterator[None]:
+        with (
+            self._tracer.start_as_current_span(
+                f"{work}.{part}",
+                attributes={"memgraph.orchestrator": orchestrator},
+                # Its text may hold anything.
+                record_exception=False,
+                set_status_on_exception=False,
+            ),
+            self._meters.timed(work, part, orchestrator),
+        ):
+            yield
+
+    def degraded(self, code: str) -> None:
+        get_current_span().add_event("degraded", {"memgraph.code": code})
+        self._meters.degraded(code)
+
+    def denied(self, field: str) -> None:
+        get_current_span().add_event("denied", {"memgraph.field": field})
+        self._meters.denied(field)
+
+    def job_ended(self, job: JobName, state: JobState) -> None:
+        self._meters.job_ended(job, state)
+
+    @contextmanager
+    def request(self, method: str, traceparent: str | None = None) -> Iterator[Answered]:
+        known = method if method in METHODS else "other"
+        carrier = {} if traceparent is None else {"traceparent": traceparent}
+        with (
+            self._tracer.start_as_current_span(
+                known,
+                context=self._propagator.extract(carrier),
+                kind=SpanKind.SERVER,
+                record_exception=False,
+                set_status_on_exception=False,
+            ) as span,
+            self._meters.request(method) as answered,
+        ):
+            try:
+                yield answered
+            finally:
+                span.update_name(f"{known} {answered.route}")
+                span.set_attribute("http.request.method", known)
+                span.set_attribute("http.route", answered.route)
+                span.set_attribute("http.response.status_code", answered.status)
+                if answered.status >= FAILED:
+                    span.set_status(Status(StatusCode.ERROR))
+
+    def exposition(self, ready: Ready) -> tuple[bytes, str]:
+        return self._meters.exposition(ready)
+
+
+@contextmanager
+def tracing(meters: PrometheusMeters, exporter: SpanExporter | None = None) -> Iterator[Traced]:
+    """Meters that trace, too; what waits to be sent is sent when the block ends.
+
+    Args:
+        exporter: takes the spans; by default OTLP over HTTP, as the environment has it.
+    """
+    resource = Resource.create({"service.name": "memgraph", "service.version": __version__})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(exporter or OTLPSpanExporter()))
+    try:
+        yield Traced(meters, provider.get_tracer("memgraph", __version__))
+    finally:
+        provider.shutdown()
