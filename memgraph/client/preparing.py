@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memgraph.client.calls import Call, value_of
+from memgraph.client.calls import Call, segment, value_of
 from memgraph.client.places import Place, plain
 from memgraph.client.words import word
 from memgraph.model.context import (
@@ -93,7 +93,8 @@ class PreparingWords(Place):
             InvalidInput: no such tier, a name that is missing or too many, a limit out of range.
             AccessDenied: it is not open to the handle.
         """
-        return self._get(f"/tiers/{Tier(tier)}", value_of(TierPage), scope_id=scope_id, limit=limit)
+        path = f"/tiers/{segment(str(tier), field='tier')}"
+        return self._get(path, value_of(TierPage), scope_id=scope_id, limit=limit)
 
 
 _PACKAGE = value_of(ContextPackage)

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memgraph.errors import InvalidInput, NotFound
+from memgraph.audit.findings import VerifyReport
+from memgraph.clock import parse_time
+from memgraph.errors import (
+    AccessDenied,
+    ConfirmationMissing,
+    Conflict,
+    IllegalTransition,
+    InvalidInput,
+    NotFound,
+)
+from memgraph.model.bulletin import Issued
+from memgraph.model.consolidation import SessionReport
+from memgraph.model.context import ContextBlock, ContextPackage, ContextRequest
+from memgraph.model.conversation import SessionInfo
+from memgraph.model.entities import EntityInfo, EntityProfile
+from memgraph.model.enums import JobName, MemoryType
+from memgraph.model.fading import FadingReport
+from memgraph.model.graph import ContradictionPage, Subgraph, Trace
+from memgraph.model.jobs import JobRun
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.model.values import Memory
+from memgraph.model.receipts import Receipt, ReceiptList
+from memgraph.model.reflection import Relevant
+from memgraph.model.remote import Forgotten, TierPage
+from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Outcome
+
+if TYPE_CHECKING:
+    from conftest import Speak
+else:
+    Speak = object
 
 
 def test_what_is_remembered_is_got_and_recalled(way: Any) -> None:
@@ -43,3 +72,246 @@ def test_a_wrong_field_is_named_alike(way: Any) -> None:
     ]
     with pytest.raises(InvalidInput):
         way.recall("")
+
+
+def test_a_correction_a_retraction_and_what_they_say_afterwards(way: Any) -> None:
+    first = way.remember("The shop opens at eight.", type=MemoryType.DECISION, tags=["hours"])
+    second = way.correct(first, "The shop opens at seven.", reason="new hours", importance=80)
+    assert (way.get(first).status, way.get(second).type) == ("superseded", "Decision")
+    assert (way.get(second).importance, way.get(second).tags) == (80, ("hours",))
+    way.confirm(second)
+    assert (way.get(second).confidence, way.get(second).decay_rate) == (1.0, 0.0)
+    way.retract(second, reason="closed for good")
+    assert way.get(second).status == "retracted"
+    with pytest.raises(IllegalTransition):
+        way.retract(second, reason="again")
+    way.restore(second, reason="it is open")
+    assert way.get(second).status == "active"
+    with pytest.raises(Conflict):
+        way.correct(second, "The shop opens at seven.", reason="the same")
+    trace = way.trace(second)
+    assert type(trace) is Trace
+    assert [each.memory_id for each in trace.replaced] == [first]
+    with pytest.raises(NotFound):
+        way.correct("fact_none", "Something.", reason="x")
+
+
+def test_many_are_stored_in_order_with_an_outcome_each(way: Any) -> None:
+    at = datetime(2026, 1, 31, 8, 30, tzinfo=UTC)
+    given = [
+        {"content": "The oven is old.", "event_time": at, "key": "oven"},
+        {"content": ""},
+        MemoryInput(content="The oven is slow.", derived_from=("#oven",), type=MemoryType.GOAL),
+        {"content": "The oven is old.", "event_time": at},
+        {"content": "The oven is hot.", "nonsense": object()},
+        "no item",
+    ]
+    outcomes = way.remember_many(iter(given))
+    assert [type(each) for each in outcomes] == [Outcome] * 6
+    assert [each.outcome for each in outcomes] == [
+        *("stored", "rejected", "stored", "duplicate", "rejected", "rejected")
+    ]
+    assert {each.code for each in outcomes if each.outcome == "rejected"} == {InvalidInput.code}
+    assert outcomes[3].memory_id == outcomes[0].memory_id
+    assert way.get(outcomes[0].memory_id).event_time == parse_time(at)
+    assert way.get(outcomes[2].memory_id).type == "Goal"
+    assert way.remember_many([]) == []
+
+
+def test_pages_of_memories_follow_one_another(way: Any) -> None:
+    made = [way.remember(f"Fact number {each}.") for each in range(5)]
+    way.retract(made[0], reason="wrong")
+    first = way.list_memories(limit=3)
+    rest = way.list_memories(limit=3, before=first[-1].memory_id)
+    assert [each.memory_id for each in (*first, *rest)] == made[:0:-1]
+    assert len(way.list_memories(statuses=())) == 5
+    assert [each.memory_id for each in way.list_memories(statuses=["retracted"])] == [made[0]]
+    assert list(way.list_memories(types=[MemoryType.GOAL])) == []
+    with pytest.raises(InvalidInput):
+        way.list_memories(limit=0)
+
+
+def test_edges_contradictions_and_their_resolution(way: Any) -> None:
+    one, other = way.remember("The gate is green."), way.remember("The gate is red.")
+    edge = way.relate(other, "Contradicts", one, weight=0.5, reason="colours")
+    assert way.relate(other, "Contradicts", one) == edge
+    page = way.contradictions()
+    assert type(page) is ContradictionPage
+    assert [each.edge.edge_id for each in page.items] == [edge]
+    way.resolve(edge, winner=one, reason="looked at it")
+    assert way.get(other).status == "superseded"
+    assert [each.resolved for each in way.contradictions(resolved=True).items] == [True]
+    with pytest.raises(Conflict):
+        way.resolve(edge, winner=one, reason="again")
+    way.reopen(edge, reason="not sure")
+    assert len(way.contradictions(as_of="2026-01-01T00:00:00Z").items) == 1
+    found = way.subgraph([one], hops=1, edge_types=["Contradicts"], as_of=1_767_225_600_000)
+    assert type(found) is Subgraph
+    assert {each.memory_id for each in found.nodes} == {one, other}
+    assert found.edges[0].weight == 0.5
+    for wrong in (lambda: way.relate(one, "Knows", other), lambda: way.relate(one, "PartOf", one)):
+        with pytest.raises(InvalidInput):
+            wrong()
+    with pytest.raises(NotFound):
+        way.relate(one, "PartOf", "fact_none")
+    with pytest.raises(InvalidInput):
+        way.subgraph([one], hops=9)
+
+
+def test_a_conversation_is_stored_listed_and_ended(way: Any) -> None:
+    way.save_episode("Good morning.", session_id="monday", source_role="user")
+    outcomes = way.save_episodes(
+        [
+            {"content": "Hello.", "session_id": "monday", "source_role": "assistant"},
+            EpisodeInput(content="Tea, please.", session_id="tuesday", source_role="user"),
+            {"content": "nobody said it", "session_id": "tuesday"},
+        ]
+    )
+    assert [each.outcome for each in outcomes] == ["stored", "stored", "rejected"]
+    found = way.sessions()
+    assert [type(each) for each in found] == [SessionInfo] * 2
+    assert {each.session_id: each.turns for each in found} == {"monday": 2, "tuesday": 1}
+    [first] = way.sessions(limit=1)
+    [second] = way.sessions(limit=1, before=first.session_id)
+    assert {first.session_id, second.session_id} == {"monday", "tuesday"}
+    assert [way.end_session("tuesday"), way.end_session("tuesday")] == [True, False]
+    with pytest.raises(NotFound):
+        way.end_session("never")
+    [report, *_] = way.consolidate("monday", dry_run=True)
+    assert type(report) is SessionReport
+    assert (report.session_id, report.dry_run) == ("monday", True)
+
+
+def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
+    memory_id = way.remember("Nora Quill drinks green tea.", type=MemoryType.PREFERENCE)
+    bulletin = way.bulletin()
+    assert type(bulletin) is Issued
+    assert bulletin.warning is None
+    assert memory_id in bulletin.bulletin.memory_ids
+    found = way.relevant("What does Nora Quill drink?", limit=3)
+    assert type(found) is Relevant
+    assert found.bundle.ids == (memory_id,)
+    assert found.reflection is way.latest_reflection() is None
+    receipt = way.receipt(found.bundle.receipt_id)
+    assert type(receipt) is Receipt
+    assert [each.memory_id for each in receipt.items] == [memory_id]
+    listed = way.receipts(limit=5)
+    assert type(listed) is ReceiptList
+    assert receipt in listed.receipts
+    fading = way.fading(days=400)
+    assert type(fading) is FadingReport
+    assert [each.memory.memory_id for each in fading.items] == [memory_id]
+    assert way.visible_counts()["type"] == {"Preference": 1}
+    assert way.stats()["memories"] == 1
+
+
+def test_entities_are_listed_merged_and_split(way: Any) -> None:
+    way.remember("Nora Quill lives in Bergen.")
+    way.remember("Ada Okafor met Nora Quill.")
+    names = {each.canonical_name for each in way.entities()}
+    assert {"Nora Quill", "Ada Okafor"} <= names
+    assert type(way.entities(prefix="nora", limit=1)[0]) is EntityInfo
+    found = way.get_entity_info("Nora Quill", limit=1)
+    assert type(found) is EntityProfile
+    assert (found.mention_count, len(found.memories)) == (2, 1)
+    merged = way.merge_entities("Nora Quill", "Ada Okafor", reason="one person")
+    assert way.get_entity_info("Ada Okafor").entity_id == merged.entity_id
+    parted = way.split_entity("Nora Quill", names=["Ada Okafor"], reason="two persons")
+    assert parted.canonical_name == "Ada Okafor"
+    with pytest.raises(NotFound):
+        way.get_entity_info("Nobody Here")
+    with pytest.raises(Conflict):
+        way.merge_entities("Nora Quill", "Nora Quill", reason="herself")
+
+
+def test_contexts_blocks_and_tiers(speak: Speak) -> None:
+    way = speak(project_ids=["web"], session_ids=["t1"])
+    task = {"scope": "session", "scope_id": "t1"}
+    step = way.remember("The login page is blue.", **task)
+    package = way.build_context({"task_id": "t1", "project_id": "web"}, query="login page")
+    assert type(package) is ContextPackage
+    assert package.memory_ids == (step,)
+    assert way.build_context("t1", ContextRequest(query="login"), budget_tokens=0).items == ()
+    block = way.get_context("What colour has the login page?", format="list", limit=2)
+    assert type(block) is ContextBlock
+    assert "The login page is blue." not in block.text or step in block.memory_ids
+    page = way.tier("task", "t1")
+    assert type(page) is TierPage
+    assert [each.memory_id for each in page.items] == [step]
+    with pytest.raises(AccessDenied):
+        way.tier("project", "other")
+    with pytest.raises(AccessDenied):
+        way.build_context("t2")
+    for wrong in (lambda: way.tier("galaxy"), lambda: way.build_context(request={"nonsense": 1})):
+        with pytest.raises(InvalidInput):
+            wrong()
+
+
+def test_promotion_asks_whoever_waits(speak: Speak) -> None:
+    way = speak(project_ids=["web"], session_ids=["t1"])
+    step = way.remember("Use tabs.", type="Preference", scope="session", scope_id="t1")
+    wider = way.promote(step, "project", "web", reason="all of us")
+    assert way.promote(step, "project", "web") == wider
+    with pytest.raises(ConfirmationMissing):
+        way.promote(wider, "global")
+    asked: list[str] = []
+    assert way.promote(wider, "global", None, lambda each: bool(asked.append(each))) is None
+    assert asked == ["Promote to global preference: 'Use tabs.' (from project 'web')?"]
+    with pytest.raises(ConfirmationMissing):
+        way.promote(wider, "global", None, lambda _: 1)
+    widest = way.promote(wider, "global", confirmation_callback=lambda _: True)
+    assert way.get(widest).scope == "global"
+    with pytest.raises(NotFound):
+        way.promote("fact_none", "global")
+
+
+def test_jobs_run_and_are_told(way: Any) -> None:
+    assert [each.job for each in way.job_plans()] == list(JobName)
+    run = way.run("decay", now="2026-02-01T00:00:00Z")
+    assert type(run) is JobRun
+    assert (run.state, run.trigger) == ("done", "manual")
+    assert way.jobs(limit=1)[0] == run
+    assert [each.job for each in way.maintain()] == ["consolidation", "decay", "reflection"]
+    with pytest.raises(InvalidInput):
+        way.run("cleaning")
+    with pytest.raises(InvalidInput):
+        way.run("decay", session_id="monday")
+
+
+def test_the_audit_and_the_copies(way: Any, tmp_path: Path) -> None:
+    way.remember("The cellar is dry.")
+    report = way.verify()
+    assert type(report) is VerifyReport
+    assert (report.ok, report.checked["memories"], report.findings) == (True, 1, [])
+    done = way.export(tmp_path / "export.jsonl")
+    assert done.records["memory"] == 1
+    assert sha256((tmp_path / "export.jsonl").read_bytes()).hexdigest() == done.sha256
+    made = way.backup(tmp_path / "copy.db")
+    assert (tmp_path / "copy.db").stat().st_size == made.bytes
+    for write in (way.export, way.backup):
+        with pytest.raises(Conflict):
+            write(tmp_path / "copy.db")
+    assert way.export(tmp_path / "copy.db", force=True).path == tmp_path / "copy.db"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["copy.db", "export.jsonl"]
+
+
+def test_forgetting_has_an_outcome_each(way: Any) -> None:
+    memory_id = way.remember("The key lies under the mat.")
+    outcomes = way.forget([memory_id, "fact_none"], reason="secret")
+    assert [type(each) for each in outcomes] == [Forgotten] * 2
+    assert [each.outcome for each in outcomes] == ["retracted", "rejected"]
+    with pytest.raises(InvalidInput):
+        way.forget([], reason="none")
+
+
+def test_what_is_hidden_from_a_view_is_not_there(speak: Speak) -> None:
+    wide, narrow = speak(clearance="Restricted", project_ids=["web"]), speak()
+    secret = wide.remember("The vault code is long.", sensitivity="Restricted")
+    inside = wide.remember("The web team meets on Monday.", scope="project", scope_id="web")
+    for memory_id in (secret, inside):
+        with pytest.raises(NotFound):
+            narrow.get(memory_id)
+    assert narrow.recall("vault code web team").ids == ()
+    assert set(wide.recall("vault code web team").ids) == {secret, inside}
+    with pytest.raises(AccessDenied):
+        narrow.recall("vault", clearance="Restricted")
