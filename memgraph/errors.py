@@ -40,6 +40,7 @@
     │   ├── RequestTooLarge          request.too_large
     │   ├── RequestTimeout           request.timeout
     │   ├── RateLimited              request.rate_limited
+    │   ├── ServerBusy               request.server_busy
     │   ├── KeyReused                request.key_reused
     │   └── AnswerLost               request.answer_lost
     ├── RemoteError                  remote.error
@@ -259,6 +260,12 @@ class RateLimited(RequestRefused):
     """Too many at a time; ``details["retry_after_s"]`` says how long to wait."""
 
     code = "request.rate_limited"
+
+
+class ServerBusy(RequestRefused):
+    """So many wait already that it was not taken; ``details["retry_after_s"]`` as above."""
+
+    code = "request.server_busy"
 
 
 class KeyReused(RequestRefused):

@@ -9,9 +9,13 @@ from starlette.exceptions import HTTPException
 from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.service.access.gate import Gate
-from memgraph.service.readiness import Readiness
+from memgraph.service.idempotency import ClaimTaken
+from memgraph.surfaces.guarding import ASGIApp, Guarded
 from memgraph.surfaces.http.document import describe
-from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
+from memgraph.surfaces.http.envelope import Envelope
+from memgraph.surfaces.http.limits import Limits
+from memgraph.surfaces.http.once import Once, Replay, on_replay, on_taken
+from memgraph.surfaces.http.problems import on_http_error, on_invalid, on_memgraph_error
 from memgraph.surfaces.http.routes import (
     contexts,
     conversations,
@@ -45,18 +49,40 @@ ROUTERS = (
 )
 
 
+class Api(FastAPI):
+    """FastAPI within an ``Envelope``, which is outside even of what answers for its bugs."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        inner = super().build_middleware_stack()
+        return Envelope(inner, lambda: getattr(self.state, "log", None))
+
+
 def create_app(gate: Gate) -> FastAPI:
     """The HTTP API over the orchestrators of a gate's service.
 
-    The service stays the caller's: it is closed by who made it.
+    The service stays the caller's: it is closed by who made it. ``app.state.log``, an ``EventLog``,
+    is told of requests where it is set.
     """
-    app = FastAPI(title="memgraph", version=__version__, docs_url=None, redoc_url=None)
+    app = Api(title="memgraph", version=__version__, docs_url=None, redoc_url=None)
     app.state.gate = gate
-    app.state.readiness = Readiness(gate.service)
-    app.add_exception_handler(MemgraphError, on_memgraph_error)
-    app.add_exception_handler(RequestValidationError, on_invalid)
-    app.add_exception_handler(HTTPException, on_http_error)
-    app.add_exception_handler(Exception, on_bug)
+    handlers = {
+        MemgraphError: on_memgraph_error,
+        RequestValidationError: on_invalid,
+        HTTPException: on_http_error,
+        Replay: on_replay,
+        ClaimTaken: on_taken,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
+    chosen = gate.service.settings().memory
+    # The last one added is the outermost.
+    app.add_middleware(Once)
+    app.add_middleware(
+        Limits, settings=chosen.server, max_file_bytes=chosen.ingest.max_file_size_mb * 1_000_000
+    )
+    app.add_middleware(
+        Guarded, hosts=chosen.server.allowed_hosts, origins=chosen.server.allowed_origins
+    )
     for router in ROUTERS:
         # Their addresses are whole. Included ones would be looked up twice for every request.
         app.router.routes.extend(router.routes)

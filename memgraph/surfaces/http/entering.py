@@ -13,8 +13,11 @@ from memgraph.model.enums import Sensitivity
 from memgraph.model.values import validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.http.once import take_turn
+from memgraph.surfaces.http.scopes import AUTHENTICATED, ENTERED
 
 SCHEME = "bearer "
+WRITING = (Permission.WRITE, Permission.ADMIN)
 
 
 def gate_of(request: Request) -> Gate:
@@ -28,8 +31,7 @@ def principal_of(request: Request) -> Principal:
     if given is not None:
         secret = given[len(SCHEME) :].strip() if given.lower().startswith(SCHEME) else ""
     principal = gate_of(request).authenticate(secret)
-    # For the log of the server: who was let in, and to what.
-    request.state.actor = principal.actor
+    request.scope[AUTHENTICATED] = True
     return principal
 
 
@@ -40,12 +42,11 @@ def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
     """The dependency that gives a route its handle, for those with a permission.
 
     The scope comes from the key and the address of the request, never from its body; the query
-    parameters narrow it.
+    parameters narrow it. A write with an Idempotency-Key that was done before goes no further.
     """
 
     async def enter(
         request: Request,
-        principal: Asking,
         orchestrator: Annotated[str, Path(description="Its name.", examples=["orc-1"])],
         project: Annotated[list[str] | None, Query(description="Only these projects.")] = None,
         session: Annotated[list[str] | None, Query(description="Only these sessions.")] = None,
@@ -54,21 +55,29 @@ def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
             Sensitivity | None, Query(description="Nothing of a higher sensitivity.")
         ] = None,
     ) -> Orchestrator:
-        asked: dict[str, Any] = {
+        asked = {
             "project_ids": project,
             "session_ids": session,
             "agent_id": agent,
             "clearance": clearance,
         }
-        narrowing = validated(Narrowing, asked)
-        handle = await run_sync(
-            gate_of(request).enter, principal, orchestrator, permission, narrowing
-        )
-        request.state.orchestrator = handle.name
+        # One way to a thread and back for all that looks at files.
+        principal, handle = await run_sync(_entered, request, orchestrator, permission, asked)
+        request.scope[ENTERED] = (principal, handle.name)
+        if permission in WRITING:
+            await take_turn(request, gate_of(request), handle.name, principal.actor)
         return handle
 
     enter.permission = permission  # type: ignore[attr-defined] # what the reference tells of it
     return enter
+
+
+def _entered(
+    request: Request, name: str, permission: Permission, asked: dict[str, Any]
+) -> tuple[Principal, Orchestrator]:
+    principal = principal_of(request)
+    narrowing = validated(Narrowing, asked)
+    return principal, gate_of(request).enter(principal, name, permission, narrowing)
 
 
 Reader = Annotated[Orchestrator, Depends(entering(Permission.READ))]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from http import HTTPStatus
 from typing import Any, Final
 
+import anyio
+from anyio.to_thread import run_sync
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from memgraph import errors
+from memgraph.service.access.gate import Gate
 from memgraph.surfaces.guarding import PROBLEM, problem_body
+from memgraph.surfaces.http.scopes import BEGAN, ENTERED
 
 MOST_PROBLEMS: Final = 20
 
@@ -50,6 +55,7 @@ STATUS: Final[dict[type[errors.MemgraphError], int]] = {
     errors.RequestTooLarge: 413,
     errors.RequestTimeout: 504,
     errors.RateLimited: 429,
+    errors.ServerBusy: 503,
 }
 
 
@@ -83,10 +89,23 @@ def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
     return answer
 
 
-async def on_memgraph_error(_request: Request, error: Exception) -> Response:
-    """The handler of every error that the library raises on purpose."""
+async def on_memgraph_error(request: Request, error: Exception) -> Response:
+    """The handler of every error that the library raises on purpose.
+
+    A refusal is in the journal before it is answered; how long it takes tells nothing.
+    """
     if not isinstance(error, errors.MemgraphError):
         raise error
+    gate: Gate = request.app.state.gate
+    entered = request.scope.get(ENTERED)
+    refused = isinstance(error, errors.AccessDenied | errors.NotFound) and not error.journalled
+    if entered is not None and refused:
+        principal, orchestrator = entered
+        await run_sync(gate.miss, principal, orchestrator, error)
+    now = time.monotonic()
+    pause_s = gate.pause_s(error, now - request.scope.get(BEGAN, now))
+    if pause_s > 0:
+        await anyio.sleep(pause_s)
     return problem(error)
 
 
@@ -110,11 +129,6 @@ async def on_http_error(_request: Request, error: Exception) -> Response:
     answer = problem(errors.RequestRefused(text), error.status_code)
     answer.headers.update(error.headers or {})
     return answer
-
-
-async def on_bug(_request: Request, _error: Exception) -> Response:
-    """The handler of everything else; what went wrong is nobody's business outside."""
-    return problem(errors.MemgraphError("something went wrong inside; the server's log says where"))
 
 
 def _told(part: object) -> str:

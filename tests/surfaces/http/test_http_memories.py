@@ -13,7 +13,8 @@ MEMORIES = f"{BASE}/memories"
 
 
 def stored(client: httpx.Client, content: str, **fields: object) -> str:
-    answer = client.post(MEMORIES, json={"content": content, **fields})
+    params = {"project": str(fields["scope_id"])} if "scope_id" in fields else {}
+    answer = client.post(MEMORIES, params=params, json={"content": content, **fields})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["memory_id"])
 

@@ -1,0 +1,114 @@
+"""What every answer has, whatever it answers: an id, headers of a private API, a line in the log.
+
+It is the outermost part of the application: what went wrong inside and nobody expected ends here,
+told by its class and its place alone, because the text of an error may hold what was sent.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+from memgraph.errors import MemgraphError
+from memgraph.log import EventLog
+from memgraph.surfaces.guarding import (
+    ASGIApp,
+    Headers,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header,
+    refuse,
+)
+from memgraph.surfaces.http.scopes import BEGAN, ENTERED, REQUEST_ID
+from memgraph.surfaces.recording import NO_ROUTE, route_of
+
+SECURITY: Final[Headers] = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+]
+QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+"""Asked every few seconds by machines; logged where they fail."""
+NO_STORE: Final = (b"cache-control", b"no-store")
+# An id of a trace or a UUID, and nothing that could be a text: it comes to stand in the log.
+_GIVEN_ID: Final = re.compile(r"^[0-9a-fA-F-]{8,64}$")
+
+
+class Envelope:
+    """Completes every answer of an application, and tells of it.
+
+    Args:
+        log: of the process, where there is one.
+    """
+
+    def __init__(self, app: ASGIApp, log: Callable[[], EventLog | None]) -> None:
+        self._app = app
+        self._log = log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = scope[BEGAN] = time.monotonic()
+        given = header(scope, b"x-request-id")
+        request_id = given if given and _GIVEN_ID.match(given) else uuid.uuid4().hex
+        scope[REQUEST_ID] = request_id
+        extra = (*SECURITY, (b"x-request-id", request_id.encode()))
+        status = 0
+
+        async def completed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = [*message.get("headers", ()), *extra]
+                if not any(name == NO_STORE[0] for name, _ in headers):
+                    headers.append(NO_STORE)
+                message["headers"] = headers
+            await send(message)
+
+        try:
+            await self._app(scope, receive, completed)
+        except Exception as error:  # noqa: BLE001 # the last one before the socket, see above
+            self._tell_bug(error, request_id)
+            if not status:
+                await refuse(completed, MemgraphError(BUG), 500)
+        self._tell(scope, request_id, status, time.monotonic() - began)
+
+    def _tell(self, scope: Scope, request_id: str, status: int, took_s: float) -> None:
+        log = self._log()
+        if log is None:
+            return
+        route = route_of(scope)
+        if route in QUIET and status == 200:
+            return
+        who, orchestrator = scope.get(ENTERED, (None, None))
+        # What is mounted tells it here.
+        known = scope.get("state", {})
+        write = log.warning if status >= 500 else log.info
+        write(
+            "request",
+            request_id=request_id,
+            # Without a route it may be any word.
+            method=None if route == NO_ROUTE else scope["method"],
+            route=route,
+            orchestrator=orchestrator or known.get("orchestrator"),
+            actor=known.get("actor") if who is None else who.actor,
+            status=status,
+            ms=round(took_s * 1_000, 1),
+        )
+
+    def _tell_bug(self, error: Exception, request_id: str) -> None:
+        log = self._log()
+        if log is not None:
+            places = traceback.extract_tb(error.__traceback__)
+            at = [f"{each.filename.rpartition('/')[2]}:{each.lineno}" for each in places[-5:]]
+            log.failure("request.bug", error, request_id=request_id, at=at)
+
+
+BUG: Final = "something went wrong inside; the server's log says where"

@@ -1,0 +1,190 @@
+"""Idempotency-Key: a request that arrives twice is done once, and answered alike.
+
+One of those with the same key goes on; the others wait for it here, in the event loop, and hold no
+thread. Between processes, and after a crash, the database tells what was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+import anyio
+from anyio.to_thread import run_sync
+from fastapi import Request, Response
+
+from memgraph.errors import AnswerLost, MemgraphError, RequestRefused
+from memgraph.service.access.gate import Gate
+from memgraph.service.idempotency import Claim, ClaimTaken, Kept, claim_for_this_request
+from memgraph.service.memory_service import MemoryService
+from memgraph.surfaces.guarding import PROBLEM, ASGIApp, Message, Receive, Scope, Send, header
+from memgraph.surfaces.http.problems import problem
+from memgraph.surfaces.http.scopes import TURN
+
+HEADER: Final = "Idempotency-Key"
+REPLAYED: Final = "Idempotency-Replayed"
+
+# Another process may be about to keep what it answered; after a crash nobody will.
+_PATIENCE_MS: Final = 1_000
+_LOOK_EVERY_S: Final = 0.05
+
+
+class Replay(Exception):  # an answer, no error
+    """The request was done before, and this is what it was answered."""
+
+    def __init__(self, kept: Kept) -> None:
+        super().__init__("answered before")
+        self.kept = kept
+
+
+class Turn:
+    """One request with a key, from its arrival to its answer."""
+
+    def __init__(self, going: MutableMapping[str, anyio.Event], key: str) -> None:
+        self.key = key
+        self.claim: Claim | None = None
+        self._going = going
+        self._place = ""
+        self._service: MemoryService | None = None
+        self._name = ""
+        self._done = anyio.Event()
+
+    async def take(self, service: MemoryService, name: str, claim: Claim) -> None:
+        """Let the request go on under its claim, once nobody else does the same.
+
+        Raises:
+            Replay: it was done. KeyReused, AnswerLost: see there.
+        """
+        self._service, self._name, self.claim = service, name, claim
+        place = f"{name}/{claim.key_sha256}"
+        while (other := self._going.get(place)) is not None:
+            await other.wait()
+        self._going[place], self._place = self._done, place
+        found = await self.find()
+        if found is not None:
+            raise Replay(found)
+        claim_for_this_request(claim)
+
+    async def find(self) -> Kept | None:
+        """What the request was answered before. Raises KeyReused, AnswerLost."""
+        if self._service is None or self.claim is None:
+            return None
+        waited_ms = 0.0
+        while True:
+            found = await run_sync(_find, self._service, self._name, self.claim)
+            if found is None or isinstance(found, Kept):
+                return found
+            age_ms = max(self._service.clock.now_ms() - found.created_at, waited_ms)
+            if age_ms >= _PATIENCE_MS:
+                raise AnswerLost(
+                    "this was done before, and its answer was lost; look at what it wrote",
+                    memory_ids=list(found.memory_ids),
+                )
+            await anyio.sleep(_LOOK_EVERY_S)
+            waited_ms += _LOOK_EVERY_S * 1_000
+
+    async def keep(self, status: int, body: bytes) -> None:
+        """Keep the answer, if a write was done under the claim and it came to its end."""
+        if self._service is None or self.claim is None or not self.claim.made or status >= 500:
+            return
+        await run_sync(_keep, self._service, self._name, self.claim, status, body.decode())
+
+    def end(self) -> None:
+        """Let those go on that wait."""
+        if self._place and self._going.get(self._place) is self._done:
+            del self._going[self._place]
+        self._done.set()
+
+
+class Once:
+    """Gives every POST with a key its turn, and keeps what it is answered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._going: dict[str, anyio.Event] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key = None
+        if scope["type"] == "http" and scope["method"] == "POST":
+            key = header(scope, b"idempotency-key")
+        if key is None:
+            await self._app(scope, receive, send)
+            return
+        turn = scope[TURN] = Turn(self._going, key)
+        told: list[Message] = []
+
+        async def hold(message: Message) -> None:
+            told.append(message)
+
+        try:
+            await self._app(scope, receive, hold)
+            status = told[0]["status"] if told else 500
+            await turn.keep(status, b"".join(each.get("body", b"") for each in told[1:]))
+        finally:
+            turn.end()
+        for message in told:
+            await send(message)
+
+
+async def take_turn(request: Request, gate: Gate, name: str, actor: str) -> None:
+    """Let a write with a key go on, or raise what ends it; one without goes on as it is."""
+    turn: Turn | None = request.scope.get(TURN)
+    if turn is None:
+        return
+    claim = Claim.of(
+        actor,
+        turn.key,
+        request.method.encode(),
+        request.url.path.encode(),
+        "&".join(sorted(request.url.query.split("&"))).encode(),
+        await request.body(),
+    )
+    await turn.take(gate.service, name, claim)
+
+
+async def on_replay(_request: Request, error: Exception) -> Response:
+    """The handler of requests that were done before."""
+    if not isinstance(error, Replay):
+        raise error
+    return _replayed(error.kept)
+
+
+async def on_taken(request: Request, error: Exception) -> Response:
+    """The handler of requests that another process did at the same time."""
+    if not isinstance(error, ClaimTaken):
+        raise error
+    turn: Turn = request.scope[TURN]
+    try:
+        kept = await turn.find()
+    except RequestRefused as refused:
+        return problem(refused)
+    if kept is None:
+        return problem(AnswerLost("another request with this key was first", memory_ids=[]))
+    return _replayed(kept)
+
+
+def _replayed(kept: Kept) -> Response:
+    media_type = PROBLEM if kept.status >= 400 else "application/json"
+    answer = Response(kept.text, kept.status, media_type=media_type if kept.text else None)
+    answer.headers[REPLAYED] = "true"
+    return answer
+
+
+def _find(service: MemoryService, name: str, claim: Claim) -> Any:
+    with service.opened(name) as opened:
+        return opened.answers.find(claim)
+
+
+def _keep(service: MemoryService, name: str, claim: Claim, status: int, text: str) -> None:
+    with service.opened(name) as opened:
+        many = opened.answers.keep(claim, status, text)
+        if not service.embeds_in_background:
+            try:
+                opened.answers.flush()
+            except MemgraphError as error:
+                # It is kept for the next try, and the write is done.
+                opened.log.failure("answers.flush", error)
+        elif many:
+            opened.background.wake()
+        else:
+            opened.background.wake_later()

@@ -1,0 +1,37 @@
+"""How often one key, or one address, may ask."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+MOST_KNOWN: Final = 10_000
+BURST_S: Final = 2.0
+"""How much of what may be asked in this time may be asked at once."""
+
+
+class Rates:
+    """A bucket for each source: it holds ``BURST_S`` times the rate, and fills at the rate.
+
+    The generic cell rate algorithm (ITU-T I.371): of each source only the time is kept at which its
+    bucket will be full again. For use in one thread.
+
+    Args:
+        per_second: requests of one source.
+    """
+
+    def __init__(self, per_second: float) -> None:
+        self._interval_s = 1 / per_second
+        self._full_at: OrderedDict[str, float] = OrderedDict()
+
+    def take(self, source: str, now: float) -> float:
+        """Take one request; gives how many seconds to wait where there is none, else 0."""
+        full_at = max(self._full_at.get(source, now), now) + self._interval_s
+        wait = full_at - now - BURST_S
+        if wait > 0:
+            return wait
+        self._full_at[source] = full_at
+        self._full_at.move_to_end(source)
+        if len(self._full_at) > MOST_KNOWN:
+            self._full_at.popitem(last=False)
+        return 0.0

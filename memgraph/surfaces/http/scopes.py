@@ -1,0 +1,15 @@
+"""What the parts of the server tell each other about a request, in its ASGI scope."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BEGAN: Final = "memgraph.began"
+"""When it was there: seconds of ``time.monotonic``."""
+REQUEST_ID: Final = "memgraph.request_id"
+AUTHENTICATED: Final = "memgraph.authenticated"
+"""True once the key that came with it was found to be one."""
+ENTERED: Final = "memgraph.entered"
+"""Who asks, and the name of the orchestrator that was entered for them."""
+TURN: Final = "memgraph.turn"
+"""Of a request with an Idempotency-Key; see ``Once``."""

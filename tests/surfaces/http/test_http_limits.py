@@ -1,0 +1,236 @@
+"""What a server refuses before anything looks at it; through a real socket, byte by byte."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving_worlds import PATIENCE_S, Served, serving
+
+MEMORIES = "/v1/orchestrators/orc-1/memories"
+LIMIT = 2_000
+
+
+@contextmanager
+def limited(root: Path, **settings: Any) -> Iterator[Served]:
+    config = {f"memory.server.{name}": value for name, value in settings.items()}
+    with serving(root / "root", config=config) as served:
+        served.orchestrator()
+        yield served
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with limited(
+        tmp_path_factory.mktemp("small"),
+        max_body_bytes=LIMIT,
+        request_timeout_s=0.3,
+        allowed_hosts=("memory.example",),
+        allowed_origins=("https://console.example",),
+    ) as served:
+        yield served
+
+
+def raw(served: Served, sent: bytes) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Send bytes and read the answer until the server closes: status, headers, the problem."""
+    host, port = served.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
+        connection.sendall(sent)
+        parts = []
+        while part := connection.recv(65_536):
+            parts.append(part)
+    head, _, body = b"".join(parts).partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
+    return int(first.split()[1]), headers, json.loads(body)
+
+
+def request(served: Served, *lines: str, host: str = "localhost", body: bytes = b"") -> bytes:
+    head = [f"POST {MEMORIES} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {served.key()}"]
+    return "\r\n".join([*head, "Content-Type: application/json", *lines, "", ""]).encode() + body
+
+
+def test_a_body_that_says_it_is_too_large_is_not_read(small: Served) -> None:
+    status, headers, told = raw(small, request(small, f"Content-Length: {LIMIT + 1}"))
+    assert (status, told["code"], told["details"]) == (413, "request.too_large", {"limit": LIMIT})
+    assert headers["content-type"] == "application/problem+json"
+
+
+def test_a_body_in_pieces_is_counted(small: Served) -> None:
+    piece = b"%x\r\n%s\r\n" % (1_000, b"x" * 1_000)
+    status, _, told = raw(
+        small, request(small, "Transfer-Encoding: chunked", body=piece * 3 + b"0\r\n\r\n")
+    )
+    assert (status, told["code"]) == (413, "request.too_large")
+
+
+def test_the_largest_body_is_taken(small: Served) -> None:
+    rest = LIMIT - len(json.dumps({"content": ""}))
+    with small.client(small.key()) as client:
+        answer = client.post(MEMORIES, content=json.dumps({"content": "x" * rest}))
+        assert answer.status_code == 422, "no content type, no JSON"
+        answer = client.post(MEMORIES, json={"content": "x" * (rest - 10)})
+        assert answer.status_code == 201
+
+
+@pytest.mark.parametrize("header", ["Content-Length: 100", "Transfer-Encoding: chunked"])
+def test_a_body_that_does_not_come_is_not_waited_for(small: Served, header: str) -> None:
+    status, headers, told = raw(small, request(small, header))
+    assert (status, told["code"], headers["connection"]) == (408, "request.timeout", "close")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("memory.example", 201),
+        ("MEMORY.example:443", 201),
+        ("127.0.0.1:8420", 201),
+        ("[::1]:8420", 201),
+        ("evil.example", 421),
+        ("memory.example.evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("", 421),
+    ],
+)
+def test_only_known_hosts_are_answered(small: Served, host: str, status: int) -> None:
+    body = json.dumps({"content": "for a host"}).encode()
+    lines = (f"Content-Length: {len(body)}", "Connection: close")
+    assert raw(small, request(small, *lines, host=host, body=body))[0] == status
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:3000", "null", "https://console.example.org"])
+def test_pages_of_others_are_refused(small: Served, origin: str) -> None:
+    with small.client(small.key()) as client:
+        answer = client.post(MEMORIES, json={"content": "x"}, headers={"origin": origin})
+    assert (answer.status_code, answer.json()["code"]) == (403, "request.refused")
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_pages_that_may_ask_are_let_in_by_their_browser(small: Served) -> None:
+    page = {"origin": "https://console.example"}
+    with small.client() as client:
+        asked = client.options(MEMORIES, headers={**page, "access-control-request-method": "POST"})
+    assert asked.status_code == 204
+    assert "authorization" in asked.headers["access-control-allow-headers"]
+    with small.client(small.key(), headers=page) as client:
+        answer = client.get(f"{MEMORIES}")
+    assert answer.headers["access-control-allow-origin"] == page["origin"]
+    assert "etag" in answer.headers["access-control-expose-headers"]
+
+
+def test_every_answer_is_private_and_has_an_id(small: Served) -> None:
+    with small.client(small.key()) as client:
+        answers = [
+            client.get(MEMORIES),
+            client.get(f"{MEMORIES}/nothing"),
+            client.get("/nowhere"),
+            client.post(MEMORIES, content=b"x" * (LIMIT + 1)),
+            client.delete(MEMORIES),
+        ]
+    assert [each.status_code for each in answers] == [200, 404, 404, 413, 405]
+    for each in answers:
+        assert each.headers["cache-control"] == "no-store"
+        assert each.headers["x-content-type-options"] == "nosniff"
+        assert len(each.headers["x-request-id"]) == 32
+    for each in answers[1:]:
+        assert each.headers["content-type"] == "application/problem+json"
+        assert each.json()["status"] == each.status_code
+    assert len({each.headers["x-request-id"] for each in answers}) == len(answers)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [("3fa85f64-5717-4562-b3fc-2c963f66afa6", True), ("tell this", False), ("abc", False)],
+)
+def test_an_id_from_outside_is_taken_if_it_is_one(small: Served, given: str, taken: bool) -> None:
+    with small.client() as client:
+        answer = client.get("/nowhere", headers={"x-request-id": given})
+    assert (answer.headers["x-request-id"] == given) is taken
+
+
+def test_who_asks_too_often_waits_and_nobody_else(tmp_path: Path) -> None:
+    with (
+        limited(tmp_path, requests_per_second=1) as served,
+        served.client(served.key()) as eager,
+        served.client(served.key()) as other,
+    ):
+        statuses = [eager.get(MEMORIES).status_code for _ in range(12)]
+        refused = eager.get(MEMORIES)
+        assert statuses[:2] == [200, 200]
+        assert 429 in statuses
+        assert refused.status_code == 429
+        assert refused.json()["code"] == "request.rate_limited"
+        assert refused.headers["retry-after"] == "1"
+        assert other.get(MEMORIES).status_code == 200
+
+
+def test_keys_that_are_none_count_for_their_address(tmp_path: Path) -> None:
+    with limited(tmp_path, requests_per_second=1) as served, served.client() as client:
+        statuses = [
+            client.get(MEMORIES, headers={"authorization": f"Bearer wrong-{n}"}).status_code
+            for n in range(12)
+        ]
+    assert statuses[0] == 401
+    assert statuses[-1] == 429
+
+
+class Gateway:
+    """Holds whoever asks for contradictions until it is let go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from memgraph.service.orchestrator import Orchestrator
+
+        self.entered = threading.Semaphore(0)
+        self.open = threading.Event()
+        whole = Orchestrator.contradictions
+
+        def held(orc: Orchestrator, **given: Any) -> Any:
+            self.entered.release()
+            assert self.open.wait(PATIENCE_S)
+            return whole(orc, **given)
+
+        monkeypatch.setattr(Orchestrator, "contradictions", held)
+
+
+def test_more_than_can_wait_are_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = Gateway(monkeypatch)
+    path = "/v1/orchestrators/orc-1/contradictions"
+    answers: list[httpx.Response] = []
+    with limited(tmp_path, threads=1, max_waiting=0) as served, served.client(served.key()) as one:
+        busy = threading.Thread(target=lambda: answers.append(one.get(path)))
+        busy.start()
+        assert gateway.entered.acquire(timeout=PATIENCE_S)
+        with served.client(served.key()) as other:
+            refused = other.get(path)
+            assert (refused.status_code, refused.json()["code"]) == (503, "request.server_busy")
+            assert refused.headers["retry-after"] == "1"
+            assert other.get("/healthz").status_code == 200
+            gateway.open.set()
+            busy.join(PATIENCE_S)
+            assert answers[0].status_code == 200
+            assert other.get(path).status_code == 200
+
+
+def test_what_takes_too_long_is_told_and_finished_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = Gateway(monkeypatch)
+    path = "/v1/orchestrators/orc-1/contradictions"
+    with (
+        limited(tmp_path, threads=1, max_waiting=0, request_timeout_s=0.2) as served,
+        served.client(served.key()) as client,
+    ):
+        late = client.get(path)
+        assert (late.status_code, late.json()["code"]) == (504, "request.timeout")
+        assert client.get(path).status_code == 503, "its thread is not free yet"
+        gateway.open.set()
+        assert gateway.entered.acquire(timeout=PATIENCE_S)
