@@ -94,7 +94,7 @@ def test_a_refusal_stands_where_it_cannot_be_journalled(
 ) -> None:
     orc = service.orchestrator("orc-1", create=True)
 
-    def busy(*_: object) -> None:
+    def busy(*_: object, **__: object) -> None:
         raise DatabaseBusy("busy")
 
     monkeypatch.setattr(Opened, "transaction", busy)
@@ -194,7 +194,7 @@ def test_threads_that_are_refused_at_once_are_all_counted(
 def test_what_could_not_be_journalled_is_journalled_later(
     service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def busy(*_: object) -> None:
+    def busy(*_: object, **__: object) -> None:
         raise DatabaseBusy("busy")
 
     with monkeypatch.context() as patch:

@@ -1,0 +1,344 @@
+"""Whoever is refused is told no more than no, and an auditor of the orchestrator all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.errors import (
+    AccessDenied,
+    DatabaseBusy,
+    InvalidInput,
+    MemgraphError,
+    NotFound,
+    OrchestratorMissing,
+    RateLimited,
+    Unauthenticated,
+)
+from memgraph.model.access import ANY, Narrowing, Permission, Principal
+from memgraph.model.enums import Sensitivity
+from memgraph.service.access.gate import FLOOR_S, KEYLESS, Gate
+from memgraph.service.access.keys import KeyStore
+from memgraph.service.opened import Opened
+
+READ, WRITE = Permission.READ, Permission.WRITE
+ALL = {"permissions": frozenset(Permission)}
+
+
+@pytest.fixture
+def gate(service: MemoryService) -> Gate:
+    for name in ("orc-1", "orc-2"):
+        service.create(name)
+    return Gate(service, KeyStore(service.root, service.clock))
+
+
+def principal(gate: Gate, **fields: Any) -> Principal:
+    given = {"name": "a test", "orchestrators": ("orc-1",), "permissions": {READ}}
+    return gate.authenticate(gate.keys.create({**given, **fields}).secret)
+
+
+def told(gate: Gate, name: str = "orc-1") -> list[tuple[str, dict[str, Any]]]:
+    """The refusals in a journal that are on the disk: as another process reads them."""
+    path = gate.service.paths(name).database
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute(
+            "SELECT actor, details FROM audit_log WHERE action = 'deny' ORDER BY seq"
+        ).fetchall()
+    return [(actor, json.loads(details)) for actor, details in rows]
+
+
+def refused(call: Callable[[], object]) -> MemgraphError:
+    with pytest.raises(MemgraphError) as raised:
+        call()
+    return raised.value
+
+
+def damage(gate: Gate) -> None:
+    gate.service.forget("orc-2")
+    gate.service.paths("orc-2").database.write_bytes(b"this is no database" * 1_000)
+
+
+def empty_file(gate: Gate) -> None:
+    gate.service.paths("orc-2").database.write_bytes(b"")
+
+
+def take_file(gate: Gate) -> None:
+    gate.service.paths("orc-2").database.unlink()
+
+
+def switch_off(gate: Gate) -> None:
+    gate.service.paths("orc-2").config_file.write_text("[memory]\nenabled = false\n", "utf-8")
+
+
+def spoil_settings(gate: Gate) -> None:
+    gate.service.paths("orc-2").config_file.write_text("[memory\n", "utf-8")
+
+
+def remove(gate: Gate) -> None:
+    shutil.rmtree(gate.service.paths("orc-2").directory)
+
+
+def leave(_gate: Gate) -> None:
+    pass
+
+
+STATES = [leave, damage, empty_file, take_file, switch_off, spoil_settings, remove]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_anothers_orchestrator_is_no_orchestrator_whatever_state_it_is_in(
+    gate: Gate, state: Callable[[Gate], None]
+) -> None:
+    absent = refused(lambda: gate.enter(principal(gate), "orc-3", READ))
+    state(gate)
+    other = refused(lambda: gate.enter(principal(gate), "orc-2", READ))
+    assert type(other) is type(absent) is OrchestratorMissing
+    assert other.as_dict() == absent.as_dict()
+    assert other.details == {}
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "x" * 65, "nul", "\0", "orc-1 ", "ORC-1", "ä"])
+def test_what_can_be_no_name_is_no_orchestrator_either(gate: Gate, name: str) -> None:
+    absent = refused(lambda: gate.enter(principal(gate), "orc-3", READ))
+    for fields in ({}, {"orchestrators": (ANY,)}):
+        found = refused(lambda: gate.enter(principal(gate, **fields), name, READ))  # noqa: B023 - called at once
+        assert found.as_dict() == absent.as_dict()
+
+
+def test_each_refusal_is_an_entry_of_the_orchestrator_that_refused(gate: Gate) -> None:
+    one = principal(gate, project_ids=("p1",))
+    for _ in range(3):
+        refused(lambda: gate.enter(one, "orc-2", READ))
+    refused(lambda: gate.enter(one, "orc-1", WRITE))
+    refused(lambda: gate.enter(one, "orc-1", READ, Narrowing(project_ids=("p2",))))
+    missing = {"field": "orchestrator", "code": "orchestrator.missing"}
+    assert told(gate, "orc-2") == [(one.actor, missing)] * 3
+    assert told(gate) == [
+        (one.actor, {"field": "permission.write", "code": "access.denied"}),
+        (one.actor, {"field": "project_ids", "code": "access.denied"}),
+    ]
+    for name in ("orc-1", "orc-2"):
+        assert gate.service.orchestrator(name).verify().findings == []
+
+
+def test_a_hidden_memory_is_missed_as_one_that_is_not_there_and_both_are_journalled(
+    gate: Gate,
+) -> None:
+    host = gate.service.orchestrator("orc-1")
+    hidden = host.remember("The code is 0000.", sensitivity="Restricted")
+    absent = hidden[:-1] + ("0" if hidden[-1] != "0" else "1")
+    one = principal(gate)
+    handle = gate.enter(one, "orc-1", READ)
+    answers = []
+    for memory_id in (hidden, absent):
+        error = refused(lambda: handle.get(memory_id))  # noqa: B023 - called at once
+        gate.miss(one, "orc-1", error)
+        gate.miss(one, "orc-1", error)
+        assert isinstance(error, NotFound)
+        answers.append(json.dumps(error.as_dict()).replace(memory_id, "ID"))
+    assert len(set(answers)) == 1
+    entries = [
+        {
+            "field": "id",
+            "code": "memory.not_found",
+            "asked_sha256": hashlib.sha256(each.encode()).hexdigest(),
+        }
+        for each in (hidden, absent)
+    ]
+    assert told(gate) == [(one.actor, each) for each in entries]
+
+
+@pytest.mark.parametrize(
+    ("asking", "field"),
+    [
+        (lambda orc: orc.task("t9"), "task"),
+        (lambda orc: orc.recall("x", project_ids=["p9"]), "project_ids"),
+        (lambda orc: orc.get_context("x", agent_id="y"), "agent_id"),
+        (lambda orc: orc.remember("x", source={"source_path": "/etc/passwd"}), "source_path"),
+        (lambda orc: orc.remember("x", sensitivity="Restricted"), "write"),
+    ],
+)
+def test_what_a_handle_refuses_is_one_entry_each_time(
+    gate: Gate, asking: Callable[[Orchestrator], object], field: str
+) -> None:
+    one = principal(gate, agent_id="x", **ALL)
+    handle = gate.enter(one, "orc-1", WRITE)
+    for _ in range(2):
+        error = refused(lambda: asking(handle))
+        gate.miss(one, "orc-1", error)
+        assert isinstance(error, AccessDenied)
+    assert [(actor, each["field"]) for actor, each in told(gate)] == [(one.actor, field)] * 2
+    assert "passwd" not in json.dumps(told(gate))
+
+
+def test_of_a_batch_every_item_that_is_refused_is_an_entry(gate: Gate) -> None:
+    one = principal(gate, **ALL)
+    handle = gate.enter(one, "orc-1", WRITE)
+    items: list[dict[str, Any]] = [
+        {"content": "one"},
+        {"content": "two", "sensitivity": "Restricted"},
+        {"content": "three", "scope": "project", "scope_id": "p9"},
+        {"content": "four", "derived_from": ["fact_00000000000000000000000000"]},
+        {"content": "five", "source": {"source_path": "/etc/passwd"}},
+        {"content": ""},
+    ]
+    outcomes = handle.remember_many(items)
+    assert [each.code for each in outcomes] == [
+        None,
+        "access.denied",
+        "access.denied",
+        "memory.not_found",
+        "access.denied",
+        "input.invalid",
+    ]
+    codes = sorted(each["code"] for _, each in told(gate))
+    assert codes == ["access.denied"] * 3 + ["memory.not_found"]
+    assert gate.service.orchestrator("orc-1").verify().findings == []
+
+
+def test_what_is_no_refusal_is_no_entry(gate: Gate) -> None:
+    one = principal(gate, **ALL)
+    handle = gate.enter(one, "orc-1", WRITE)
+    gate.miss(one, "orc-1", refused(lambda: handle.remember("")))
+    gate.miss(one, "orc-1", DatabaseBusy("busy"), InvalidInput("wrong"))
+    gate.miss(one, "orc-1")
+    assert told(gate) == []
+
+
+def busy(*_: object, **__: object) -> None:
+    raise DatabaseBusy("busy")
+
+
+def test_where_it_cannot_be_journalled_the_answer_is_the_same_no(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = principal(gate)
+
+    def ask() -> list[dict[str, Any]]:
+        handle = gate.enter(one, "orc-1", READ)
+        errors = [
+            refused(lambda: gate.enter(one, "orc-2", READ)),
+            refused(lambda: gate.enter(one, "orc-1", WRITE)),
+            refused(lambda: gate.enter(one, "orc-1", READ, Narrowing(session_ids=("s",)))),
+            refused(lambda: handle.get("fact_00000000000000000000000000")),
+        ]
+        gate.miss(one, "orc-1", errors[-1])
+        return [each.as_dict() for each in errors]
+
+    sound = ask()
+    with monkeypatch.context() as patch:
+        patch.setattr(Opened, "transaction", busy)
+        assert ask() == sound
+    log = gate.service.paths("orc-2").log_file.read_text("utf-8").splitlines()
+    assert [json.loads(each)["event"] for each in log] == [
+        *["access.denied"] * 2,
+        "access.denied.journal",
+    ]
+    # It is journalled as soon as it can be.
+    gate.service.close()
+    assert [len(told(gate, each)) for each in ("orc-1", "orc-2")] == [6, 2]
+
+
+def test_a_locked_database_keeps_nobody_in_doubt(gate: Gate, tmp_path: Path) -> None:
+    """Another process holds the write lock for longer than a write waits."""
+    (gate.service.root / "memgraph.toml").write_text(
+        "[memory.storage]\nbusy_timeout_ms = 50\n", "utf-8"
+    )
+    one = principal(gate)
+    absent = refused(lambda: gate.enter(one, "orc-3", READ)).as_dict()
+    path = gate.service.paths("orc-2").database
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert refused(lambda: gate.enter(one, "orc-2", READ)).as_dict() == absent
+        other.execute("ROLLBACK")
+    assert told(gate, "orc-2") == []
+    gate.service.close()
+    assert len(told(gate, "orc-2")) == 1
+
+
+def test_a_key_that_is_refused_too_often_waits_before_anything_is_looked_at(
+    service: MemoryService, clock: FixedClock, tmp_path: Path
+) -> None:
+    service.root.mkdir(parents=True, exist_ok=True)
+    (service.root / "memgraph.toml").write_text(
+        "[memory.server]\nrefusals_per_minute = 3\n", "utf-8"
+    )
+    for name in ("orc-1", "orc-2"):
+        service.create(name)
+    gate = Gate(service, KeyStore(service.root, clock))
+    one, other = principal(gate), principal(gate)
+    for name in ("orc-2", "orc-3", "orc-2"):
+        refused(lambda: gate.enter(one, name, READ))  # noqa: B023 - called at once
+    for name in ("orc-1", "orc-2", "orc-3"):
+        error = refused(lambda: gate.enter(one, name, READ))  # noqa: B023 - called at once
+        assert isinstance(error, RateLimited)
+        assert error.details == {"retry_after_s": 60}
+    assert len(told(gate, "orc-2")) == 2
+    assert gate.enter(other, "orc-1", READ).stats()["memories"]
+    clock.advance(ms=60_000)
+    assert gate.enter(one, "orc-1", READ).name == "orc-1"
+
+
+def test_what_threads_are_refused_at_once_is_all_journalled(gate: Gate) -> None:
+    one = principal(gate)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: refused(lambda: gate.enter(one, "orc-2", READ)), range(40)))
+    assert {each.code for each in found} == {"orchestrator.missing"}
+    assert len(told(gate, "orc-2")) == 40
+
+
+def test_a_key_that_ends_while_it_is_in_use_enters_no_more(gate: Gate, clock: FixedClock) -> None:
+    one = principal(gate, expires_at=clock.now_ms() + 10)
+    assert gate.enter(one, "orc-1", READ)
+    clock.advance(ms=10)
+    assert isinstance(refused(lambda: gate.enter(one, "orc-1", READ)), Unauthenticated)
+
+
+def test_without_a_key_nobody_is_known_unless_it_was_said_so(gate: Gate) -> None:
+    assert isinstance(refused(lambda: gate.authenticate(None)), Unauthenticated)
+    open_gate = Gate(gate.service, gate.keys, keyless=True)
+    assert open_gate.authenticate(None) is KEYLESS
+    assert isinstance(refused(lambda: open_gate.authenticate("")), Unauthenticated)
+    handle = open_gate.enter(KEYLESS, "orc-1", WRITE, Narrowing(project_ids=("p1",)))
+    stored = handle.remember("x", scope="project", scope_id="p1", sensitivity="Restricted")
+    assert handle.get(stored).scope_id == "p1"
+
+
+def test_a_handle_acts_as_its_key_and_sees_what_it_was_granted(gate: Gate) -> None:
+    one = principal(gate, project_ids=("p1", "p2"), clearance=Sensitivity.CONFIDENTIAL, **ALL)
+    handle = gate.enter(one, "orc-1", WRITE, Narrowing(project_ids=("p1",)))
+    assert handle.actor == one.actor
+    assert handle.viewer.project_ids == {"p1"}
+    handle.remember("noted", scope="project", scope_id="p1")
+    with closing(sqlite3.connect(gate.service.paths("orc-1").database)) as connection:
+        [(actor,)] = connection.execute("SELECT DISTINCT actor FROM audit_log").fetchall()
+    assert actor == one.actor
+
+
+def test_it_lists_its_own_orchestrators_alone(gate: Gate) -> None:
+    assert gate.orchestrators(principal(gate)) == ["orc-1"]
+    assert gate.orchestrators(principal(gate, orchestrators=("orc-9",))) == []
+    assert gate.orchestrators(principal(gate, orchestrators=(ANY,))) == ["orc-1", "orc-2"]
+
+
+@given(st.floats(0.0, 100.0))
+def test_a_missing_orchestrator_is_answered_at_a_multiple_of_the_floor(took_s: float) -> None:
+    gate = Gate.__new__(Gate)
+    pause = gate.pause_s(OrchestratorMissing("none"), took_s)
+    assert 0.0 <= pause <= FLOOR_S
+    rounds = (took_s + pause) / FLOOR_S
+    assert rounds == pytest.approx(round(rounds), abs=1e-6)
+    assert gate.pause_s(NotFound("none"), took_s) == 0.0
