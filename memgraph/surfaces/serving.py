@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from memgraph.config import load_settings
 from memgraph.config.server import ServerSettings
 from memgraph.errors import InvalidConfig, MemgraphError
-from memgraph.ids import UlidSource
 from memgraph.log import EventLog
 from memgraph.paths import runtime_root
 from memgraph.service.access.gate import Gate
@@ -85,6 +84,7 @@ def serve(
             server_log(service.root, service.clock, settings.log) as log,
         ):
             app = application(gate, settings.server)
+            app.state.log = log
             worker = _worker(service, log) if with_worker else None
             serving = Serving(_url(listener), os.getpid(), with_worker)
 
@@ -99,8 +99,9 @@ def serve(
                 if worker is not None:
                     worker.stop()
 
-            recorded = Recorded(app, log=log, requests=meters, ids=UlidSource(service.clock))
-            server = DrainingServer(recorded, drain_s=settings.server.drain_s, draining=draining)
+            server = DrainingServer(
+                Recorded(app, meters), drain_s=settings.server.drain_s, draining=draining
+            )
             with nullcontext() if worker is None else worker:
                 server.serve_at(listener, started)
             # Receipts and refusals that wait are written, within the time that there is to end.
