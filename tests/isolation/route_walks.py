@@ -16,6 +16,7 @@ from served_worlds import ABSENT, Ask
 from memgraph import Viewer
 
 HERE = "/v1/orchestrators/{orchestrator}"
+TELLS = "keeps the launch plan and tells nobody."
 WHY = {"reason": "asked"}
 
 
@@ -38,7 +39,7 @@ class View:
         """Ids that it may not, of this orchestrator and of the other, the absent one last."""
         near = [each.memory_id for each in self.world.hidden(self.viewer)]
         far = [each.memory_id for each in self.other.canaries]
-        return [*near[::7], *far[::20], ABSENT]
+        return [*near[::13], far[0], ABSENT]
 
     @property
     def words(self) -> list[str]:
@@ -53,7 +54,9 @@ class View:
     def hidden_edges(self) -> list[tuple[str, str, str]]:
         """(edge id, one side, the other) of edges that lead to what is hidden."""
         ids = {each.memory_id for each in self.world.hidden(self.viewer)}
-        return [each for each in self.world.edges if {each[1], each[2]} & ids][::12]
+        found = [each for each in self.world.edges if {each[1], each[2]} & ids]
+        contradictions = [each for each in found if each[0] in self.made["contradictions"]]
+        return [*contradictions[:3], *found[::30], self.other.edges[0]]
 
 
 Walk = Callable[[View], Iterator[Ask]]
@@ -84,7 +87,7 @@ def remember(view: View) -> Iterator[Ask]:
     yield _post("/memories", {"content": "Nothing much."})
     for one in view.hidden[:4]:
         yield _post("/memories", {"content": "Derived.", "derived_from": [one]})
-    for canary in view.world.hidden(view.viewer)[::9]:
+    for canary in view.world.hidden(view.viewer)[::15]:
         # The same text: it must be a memory of its own, not the hidden one's id.
         yield _post(
             "/memories", {"content": f"{canary.word} keeps the launch plan and tells nobody."}
@@ -96,7 +99,7 @@ def remember_many(view: View) -> Iterator[Ask]:
     items = [{"content": "Of many."}, {"content": "Derived.", "derived_from": view.hidden[:3]}]
     yield _post("/memories/batch", {"items": items})
     for canary in islice(view.world.hidden(view.viewer), 0, None, 15):
-        content = f"{canary.word} keeps the launch plan and tells nobody."
+        content = f"{canary.word} {TELLS}"
         yield _post("/memories/batch", {"items": [{"content": content}]})
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import pysqlite3
@@ -21,8 +22,10 @@ from working import working
 from memgraph import MemoryService, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
+from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
+from memgraph.surfaces.http import streaming
 from memgraph.surfaces.http.app import create_app
 
 ONE, TWO = "one", "two"
@@ -69,7 +72,10 @@ SEEING: dict[str, Who] = {
     **{name: _who(viewer) for name, viewer in VIEWERS.items()},
     # Every scope is its own to name, and until it names one it sees none.
     "every scope": _who(
-        Viewer(Sensitivity.RESTRICTED), project_ids=["*"], session_ids=["*"], orchestrators=["*"]
+        Viewer(Sensitivity.CONFIDENTIAL),
+        project_ids=["*"],
+        session_ids=["*"],
+        orchestrators=[ONE, "three"],
     ),
     **{
         f"{one} alone": _who(VIEWERS["a task"], permissions=[one])  # its own and no other
@@ -125,6 +131,8 @@ class Served:
     world: World
     other: World
     made: dict[str, Any]
+    journals: dict[str, Any]
+    read: dict[str, int] = field(default_factory=lambda: {ONE: 0, TWO: 0})
 
     def ask(self, who: str, ask: Ask, orchestrator: str = ONE) -> httpx.Response:
         headers = dict(ask.headers)
@@ -138,27 +146,27 @@ class Served:
         path = ask.path.replace("{orchestrator}", orchestrator)
         return self.client.request(ask.method, path, params=ask.params, headers=headers, **options)
 
-    def denials(self, name: str = ONE) -> list[tuple[str, dict[str, Any]]]:
-        """Who was denied what, as the journal has it; an entry that stands for several, as many."""
-        database = self.service.paths(name).database
-        connection = pysqlite3.connect(f"file:{database}?mode=ro", uri=True)
-        try:
-            rows = connection.execute(
-                "SELECT actor, details FROM audit_log WHERE action = 'deny' ORDER BY seq"
+    def denied(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """(Orchestrator, actor, details) of each refusal that was journalled since it was asked.
+
+        An entry that stands for several is told as often.
+        """
+        found: list[tuple[str, str, dict[str, Any]]] = []
+        for name, reader in self.journals.items():
+            rows = reader.execute(
+                "SELECT seq, actor, details FROM audit_log WHERE action = 'deny' AND seq > ?"
+                " ORDER BY seq",
+                (self.read[name],),
             ).fetchall()
-        finally:
-            connection.close()
-        told = [(actor, json.loads(details)) for actor, details in rows]
-        return [each for each in told for _ in range(each[1].get("times", 1))]
+            for seq, actor, details in rows:
+                told = json.loads(details)
+                found += [(name, actor, told)] * told.get("times", 1)
+                self.read[name] = seq
+        return found
 
     def rows(self, ids: set[str]) -> dict[str, tuple[Any, ...]]:
         """Memories as they are stored."""
-        database = self.service.paths(ONE).database
-        connection = pysqlite3.connect(f"file:{database}?mode=ro", uri=True)
-        try:
-            found = connection.execute("SELECT memory_id, * FROM memories").fetchall()
-        finally:
-            connection.close()
+        found = self.journals[ONE].execute("SELECT memory_id, * FROM memories").fetchall()
         return {row[0]: row for row in found if row[0] in ids}
 
     @cached_property
@@ -170,6 +178,17 @@ class Served:
             for path, methods in paths.items()
             for method, operation in methods.items()
         }
+
+
+class OneLook:
+    """A server that ends whenever somebody has looked on once: a stream tells what there is."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def is_set(self) -> bool:
+        self._asked += 1
+        return self._asked % 2 == 0
 
 
 @dataclass(frozen=True)
@@ -194,7 +213,15 @@ def build(root: Path) -> Built:
         keys.revoke(secrets["revoked"].split("_")[1])
         secrets["garbage"] = secrets["everything"][:-2] + "AA"
         owner = service.orchestrator(ONE, viewer=EVERYTHING)
+        found = [
+            each.edge.edge_id
+            for resolved in (False, True)
+            for each in owner.contradictions(resolved=resolved, limit=500).items
+        ]
         made = {
+            "contradictions": found,
+            "file": "1" * 64,
+            "far_file": "2" * 64,
             "receipt": owner.recall(QUERY, top_n=200).receipt_id,
             "far_receipt": service.orchestrator(TWO, viewer=EVERYTHING).recall(QUERY).receipt_id,
         }
@@ -203,14 +230,28 @@ def build(root: Path) -> Built:
 
 
 @contextmanager
-def served(made: Built, folder: Path) -> Iterator[Served]:
-    """A server over a copy."""
-    root = folder / "root"
+def served(made: Built, root: Path) -> Iterator[Served]:
+    """A server over a copy, for those who are refused often and will not wait."""
     shutil.copytree(made.root, root)
-    with working(root, clock=FixedClock(SOON + 500)) as service:
-        gate = Gate(service, KeyStore(root, service.clock))
-        app = create_app(gate)
-        with TestClient(app, raise_server_exceptions=False, follow_redirects=False) as client:
-            yield Served(
-                service, app, client, made.secrets, made.world, made.other, dict(made.made)
-            )
+    config = {"memory.server.refusals_per_minute": 100_000, "memory.storage.synchronous": "NORMAL"}
+    with (
+        patch.object(gate_module, "FLOOR_S", 0.001),
+        patch.object(streaming, "TICK_S", 0.001),
+        working(root, clock=FixedClock(SOON + 500), config=config) as service,
+    ):
+        app = create_app(Gate(service, KeyStore(root, service.clock)))
+        app.state.ending = OneLook()
+        with (
+            TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client,
+            _reading(service, ONE) as one,
+            _reading(service, TWO) as two,
+        ):
+            given = (service, app, client, made.secrets, made.world, made.other, dict(made.made))
+            yield Served(*given, journals={ONE: one, TWO: two})
+
+
+@contextmanager
+def _reading(service: MemoryService, name: str) -> Iterator[Any]:
+    """A look at a database behind the service's back."""
+    with closing(pysqlite3.connect(f"file:{service.paths(name).database}?mode=ro", uri=True)) as db:
+        yield db

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 from canaries import PROJECTS, QUERY, TASKS
-from route_walks import HERE, WHY, View, _get, _post, walks
+from route_walks import HERE, TELLS, WHY, View, _get, _post, walks
 from served_worlds import ONE, TWO, Ask
 
 # --- orchestrators
@@ -41,14 +44,14 @@ def stats(view: View) -> Iterator[Ask]:
 
 
 def _turn(session: str, content: str = "Good morning.") -> dict[str, str]:
-    return {"session_id": session, "content": content, "role": "user"}
+    return {"session_id": session, "content": content, "source_role": "user"}
 
 
 @walks("POST", HERE + "/episodes")
 def save_episode(view: View) -> Iterator[Ask]:
     yield _post("/episodes", _turn("mine"))
-    for canary in view.world.hidden(view.viewer)[::11]:
-        content = f"{canary.word} keeps the launch plan and tells nobody."
+    for canary in view.world.hidden(view.viewer)[::15]:
+        content = f"{canary.word} {TELLS}"
         yield _post("/episodes", _turn(f"talk-{canary.word}", content))
 
 
@@ -141,6 +144,14 @@ def tier(view: View) -> Iterator[Ask]:
 @walks("POST", HERE + "/forget")
 def forget(view: View) -> Iterator[Ask]:
     yield _post("/forget", {"memory_ids": [*view.own[10:11], *view.hidden], **WHY})
+
+
+@walks("GET", HERE + "/events")
+def events(view: View) -> Iterator[Ask]:
+    yield _get("/events")
+    for edge in [None, *(each[0] for each in view.hidden_edges[:2])]:
+        position = base64.urlsafe_b64encode(json.dumps([edge, ""]).encode()).decode().rstrip("=")
+        yield replace(_get("/events"), headers={"Last-Event-ID": position})
 
 
 # --- files, jobs, copies
