@@ -22,7 +22,7 @@ from memgraph.policy.scope import Viewer
 from memgraph.retrieval.query import choose_terms, read
 from memgraph.service.classifiers import local_embedding, relation_classifier
 from memgraph.service.opened import Opened
-from memgraph.storage import namespace_queries, recall_queries
+from memgraph.storage import memories, namespace_queries, recall_queries
 from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.recall_queries import Candidate
 from memgraph.storage.visibility import View
@@ -68,11 +68,17 @@ class _Pair(NamedTuple):
         return (self.new.time_ms or 0) < self.stored_time
 
 
-def find_relations(opened: Opened, given: Sequence[MemoryInput]) -> Relations:
-    """What the classifier says of new memories and stored ones. Reads, and writes nothing."""
+def find_relations(
+    opened: Opened, given: Sequence[MemoryInput], *, seen: View | None = None
+) -> Relations:
+    """What the classifier says of new memories and stored ones. Reads, and writes nothing.
+
+    Args:
+        seen: by whom the stored ones have to be seen; None: any in the place of the new one.
+    """
     now = opened.clock.now_ms()
     with opened.database.read() as connection:
-        pairs = list(_pairs(connection, given, now))[:MAX_PAIRS]
+        pairs = list(_pairs(connection, given, now, seen))[:MAX_PAIRS]
     comparer = Comparer(relation_classifier(), local_embedding().embed)
     worth = comparer.on_one_topic([pair.in_order for pair in pairs])
     pairs = [pair for pair, kept in zip(pairs, worth, strict=True) if kept]
@@ -88,12 +94,18 @@ def find_relations(opened: Opened, given: Sequence[MemoryInput]) -> Relations:
     return Relations(tuple(edges), counts)
 
 
-def _pairs(connection: sa.Connection, given: Sequence[MemoryInput], now: int) -> Iterator[_Pair]:
+def _pairs(
+    connection: sa.Connection, given: Sequence[MemoryInput], now: int, seen: View | None
+) -> Iterator[_Pair]:
     for memory in given:
         if memory.key is None or not _is_statement(memory):
             continue
         new = Statement(memory.content, memory.event_time or now)
-        for stored in _candidates(connection, memory, now):
+        found = _candidates(connection, memory, now)
+        if seen is not None:
+            ids = memories.existing_ids(connection, [each.memory_id for each in found], seen)
+            found = [each for each in found if each.memory_id in ids]
+        for stored in found:
             if is_one_claim(stored.content) and stored.content != memory.content:
                 yield _Pair(memory.key, new, stored)
 
