@@ -91,13 +91,16 @@ def _turns(text: Corpus, start: int) -> Iterator[dict[str, Any]]:
 
 
 def _copy(filled: Path, root: Path, number: int) -> None:
-    target = OrchestratorPaths(root, f"orc-{number}")
+    name = f"orc-{number}"
+    target = OrchestratorPaths(root, name)
     shutil.copytree(OrchestratorPaths(filled, latency_load.NAME).memory, target.memory)
     connection = sqlite.connect(str(target.database))
+    connection.execute("UPDATE memories SET orchestrator_id = ?", (name,))
     connection.execute(
-        "UPDATE memory_metadata SET value = ? WHERE key = 'orchestrator_id'", (target.orchestrator,)
+        "UPDATE memory_metadata SET value = ? WHERE key = 'orchestrator_id'", (name,)
     )
     connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
 

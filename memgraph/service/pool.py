@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemoryDisabled
 from memgraph.service.opened import Opened
@@ -130,7 +131,12 @@ class Pool:
 
     def _excess(self, allowed: int) -> list[str]:
         """Whom to close so that ``allowed`` stay: the longest idle, those last that still embed."""
-        idle = [(each.busy, name) for name, each in self._opened.items() if not each.users]
-        # The sort is stable: within both groups the order of use stays.
-        idle.sort(key=lambda one: one[0])
-        return [name for _, name in idle[: max(len(self._opened) - allowed, 0)]]
+        most = len(self._opened) - allowed
+        if most <= 0:
+            return []
+        idle = [name for name, each in self._opened.items() if not each.users]
+        chosen = list(islice((one for one in idle if not self._opened[one].busy), most))
+        if len(chosen) < most:
+            # A worker may have come to its end meanwhile: nobody is named twice.
+            chosen += [one for one in idle if one not in chosen][: most - len(chosen)]
+        return chosen

@@ -13,14 +13,18 @@ import fcntl
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import pysqlite3.dbapi2 as driver
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import QueuePool
+from sqlalchemy.util import LRUCache
 
 from memgraph.errors import (
     DatabaseBusy,
@@ -38,6 +42,7 @@ FIRST_PAUSE_S = 0.0002
 LONGEST_PAUSE_S = 0.001
 READERS = 4
 MORE_READERS = 12
+COMPILED_STATEMENTS = 1_000
 
 
 class FileLock:
@@ -88,37 +93,82 @@ class FileLock:
                 return
 
 
+class _Beginning(SQLiteDialect_pysqlite):
+    """SQLite's dialect for connections without implicit transactions: begins them itself.
+
+    Args:
+        begin: the statement that begins a transaction.
+    """
+
+    supports_statement_cache = True
+
+    def __init__(self, begin: str) -> None:
+        super().__init__(dbapi=driver)
+        self._begin = begin
+
+    def do_begin(self, dbapi_connection: Any) -> None:
+        dbapi_connection.execute(self._begin)
+
+
+@cache
+def _dialect(begin: str) -> _Beginning:
+    found = _Beginning(begin)
+    # What a dialect asks a server about itself is the same for every database.
+    engine = sa.create_engine("sqlite+pysqlite://", module=driver)
+    with engine.connect() as connection:
+        found.initialize(connection)
+    engine.dispose()
+    return found
+
+
+@cache
+def _compiled() -> LRUCache[Any, Any]:
+    """Statements of all databases, compiled: their tables are the same."""
+    return LRUCache(COMPILED_STATEMENTS)
+
+
 def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: int) -> sa.Engine:
-    engine = sa.create_engine(
-        "sqlite+pysqlite://",
-        module=driver,
-        creator=connect,
-        poolclass=QueuePool,
-        pool_size=pool_size,
-        max_overflow=overflow,
-        pool_timeout=60,
+    # ``create_engine`` would take a millisecond for what is the same every time.
+    dialect = _dialect(begin)
+    return sa.Engine(
+        QueuePool(connect, dialect=dialect, pool_size=pool_size, max_overflow=overflow, timeout=60),
+        dialect,
+        sa.URL.create("sqlite+pysqlite"),
+        query_cache_size=0,
+        execution_options={"compiled_cache": _compiled()},
     )
-
-    @sa.event.listens_for(engine, "begin")
-    def _begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(begin)
-
-    return engine
 
 
 class Database:
-    """The database of one orchestrator, opened; made by ``memgraph.storage.provisioning``."""
+    """The database of one orchestrator, opened; made by ``memgraph.storage.provisioning``.
+
+    Args:
+        connected: a connection to it, made in the same way, to be used and closed with it.
+    """
 
     def __init__(
-        self, path: Path, orchestrator_id: str, *, synchronous: str, busy_timeout_ms: int
+        self,
+        path: Path,
+        orchestrator_id: str,
+        *,
+        synchronous: str,
+        busy_timeout_ms: int,
+        connected: Any = None,
     ) -> None:
         self.path = path
         self.orchestrator_id = orchestrator_id
+        # A deque hands each connection to one thread alone.
+        self._connected = deque([] if connected is None else [connected])
 
         def connect() -> Any:
-            return sqlite.connect(path, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous)
+            try:
+                return self._connected.pop()
+            except IndexError:
+                return sqlite.connect(
+                    path, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous
+                )
 
-        self._writer = _engine(connect, "BEGIN IMMEDIATE", 1, 0)
+        self._connect = connect
         self._reader = _engine(connect, "BEGIN", READERS, MORE_READERS)
         self._lock = threading.Lock()
         self._file_lock = FileLock(path.with_name("memory.lock"))
@@ -129,6 +179,11 @@ class Database:
         self._folded_at = 0
         self._identity = self._file_identity()
         self._closed = False
+
+    @cached_property
+    def _writer(self) -> sa.Engine:
+        # First used under the lock; who only reads does without.
+        return _engine(self._connect, "BEGIN IMMEDIATE", 1, 0)
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -213,8 +268,11 @@ class Database:
     def close(self) -> None:
         """Close every connection. The last one to close folds the WAL into the file."""
         self._closed = True
-        self._reader.dispose()
-        self._writer.dispose()
+        self._reader.pool.dispose()
+        if "_writer" in self.__dict__:
+            self._writer.pool.dispose()
+        while self._connected:
+            self._connected.pop().close()
 
     def _require_open(self) -> None:
         if self._closed:

@@ -113,10 +113,21 @@ def open_database(
     """
     sqlite.require_suitable_sqlite()
     inspect_file(path)
-    with sqlite.translated_errors(), _raw(path, busy_timeout_ms=busy_timeout_ms) as connection:
-        check_identity(connection, path, orchestrator_id)
-        check_schema(connection)
-    return Database(path, orchestrator_id, synchronous=synchronous, busy_timeout_ms=busy_timeout_ms)
+    with sqlite.translated_errors():
+        connection = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous)
+        try:
+            check_identity(connection, path, orchestrator_id)
+            check_schema(connection)
+            return Database(
+                path,
+                orchestrator_id,
+                synchronous=synchronous,
+                busy_timeout_ms=busy_timeout_ms,
+                connected=connection,
+            )
+        except BaseException:
+            connection.close()
+            raise
 
 
 def upgrade(
