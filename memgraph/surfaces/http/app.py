@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -11,7 +14,7 @@ from memgraph.errors import MemgraphError
 from memgraph.service.access.gate import Gate
 from memgraph.service.idempotency import ClaimTaken
 from memgraph.surfaces.guarding import ASGIApp, Guarded
-from memgraph.surfaces.http.document import describe
+from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
 from memgraph.surfaces.http.limits import Limits
 from memgraph.surfaces.http.once import Once, Replay, on_replay, on_taken
@@ -23,6 +26,7 @@ from memgraph.surfaces.http.routes import (
     entities,
     forgetting,
     graph,
+    ingesting,
     memories,
     operating,
     orchestrators,
@@ -40,6 +44,7 @@ ROUTERS = (
     forgetting.router,
     operating.router,
     copying.router,
+    ingesting.router,
     memories.router,
     recalling.router,
     graph.router,
@@ -51,6 +56,9 @@ ROUTERS = (
 
 class Api(FastAPI):
     """FastAPI within an ``Envelope``, which is outside even of what answers for its bugs."""
+
+    def openapi(self) -> dict[str, Any]:
+        return openapi()
 
     def build_middleware_stack(self) -> ASGIApp:
         inner = super().build_middleware_stack()
@@ -86,7 +94,11 @@ def create_app(gate: Gate) -> FastAPI:
     for router in ROUTERS:
         # Their addresses are whole. Included ones would be looked up twice for every request.
         app.router.routes.extend(router.routes)
-    # All that requests need is built now: a first request does not wait for it.
-    app.openapi = lambda: describe(app)  # type: ignore[method-assign] # FastAPI's own way
-    app.openapi()
+    openapi()
     return app
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """The OpenAPI document; the same for every application of this version."""
+    return document(ROUTERS)

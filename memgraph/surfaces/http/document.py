@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter
 from fastapi.openapi.utils import get_openapi
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
+from memgraph import __version__
 from memgraph.surfaces.guarding import PROBLEM
 from memgraph.surfaces.http.problems import Problem
 
+DESCRIPTION: Final = (
+    "Long-term memory for agent orchestrators. Keys are sent as `Authorization: Bearer <key>`;"
+    " errors are problem details (RFC 9457) with the library's own codes."
+)
 ALWAYS: Final = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
 """Statuses of problems that any operation may answer with."""
 WHEN_WRITING: Final = (409, 502, 507)
@@ -32,24 +37,20 @@ def problem_answers(*statuses: int) -> dict[str, Any]:
     return {str(status): _answer(HTTPStatus(status).phrase) for status in statuses}
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of an application; made once, with the answers of every error in it."""
-    if app.openapi_schema is None:
-        app.openapi_schema = _made(app)
-    return app.openapi_schema
+def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
+    """The OpenAPI document of routers, with the answers of every error in it.
 
-
-def _made(app: FastAPI) -> dict[str, Any]:
+    Making it builds the models of all bodies and answers: a first request does not wait for them.
+    """
     with warnings.catch_warnings():
         # FastAPI gives its names of bodies to pydantic, which builds our models at their first
         # use, which is here, and would tell of names that are of no use to it.
         warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
         made = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
-            tags=app.openapi_tags,
+            title="memgraph",
+            version=__version__,
+            description=DESCRIPTION,
+            routes=[route for router in routers for route in router.routes],
         )
     schemas = made.setdefault("components", {}).setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):

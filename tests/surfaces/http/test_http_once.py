@@ -1,0 +1,242 @@
+"""Idempotency-Key over HTTP: done once, answered alike, whatever happens in between."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import request_workers
+from serving_worlds import PATIENCE_S, Served, serving
+
+from memgraph.clock import FixedClock
+from memgraph.service.idempotency import KEPT_MS
+from memgraph.service.opened import Opened
+
+BASE = "/v1/orchestrators/orc-1"
+EPISODES = f"{BASE}/episodes"
+
+
+@pytest.fixture
+def turns(tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path / "root", clock=FixedClock()) as made:
+        made.orchestrator()
+        yield made
+
+
+@pytest.fixture
+def teller(turns: Served) -> Iterator[httpx.Client]:
+    with turns.client(turns.key()) as made:
+        yield made
+
+
+def turn(text: str = "hello") -> dict[str, Any]:
+    """An episode: two of the same text are two."""
+    return {"content": text, "session_id": "s1", "source_role": "user"}
+
+
+def say(client: httpx.Client, key: str | None, text: str = "hello", **more: Any) -> httpx.Response:
+    headers = {} if key is None else {"idempotency-key": key}
+    return client.post(EPISODES, json=turn(text) | more, headers=headers)
+
+
+def said(served: Served) -> int:
+    return len(served.orchestrator().list_memories(limit=1_000))
+
+
+def test_the_same_request_is_done_once(turns: Served, teller: httpx.Client) -> None:
+    first, again = say(teller, "k1"), say(teller, "k1")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert (first.content, said(turns)) == (again.content, 1)
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.headers["content-type"] == "application/json"
+    assert say(teller, "k2").json() != first.json()
+    assert say(teller, None).status_code == 201
+    assert said(turns) == 3
+
+
+def test_an_empty_answer_is_kept_too(teller: httpx.Client) -> None:
+    memory_id = say(teller, None).json()["memory_id"]
+    path, headers = f"{BASE}/memories/{memory_id}/retract", {"idempotency-key": "k"}
+    answers = [teller.post(path, json={"reason": "no"}, headers=headers) for _ in range(2)]
+    assert [each.status_code for each in answers] == [204, 204], "retracting twice is a conflict"
+    assert answers[1].content == b""
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (EPISODES, turn("another")),
+        (f"{BASE}/memories", {"content": "x"}),
+        (EPISODES + "?a=1", None),
+    ],
+)
+def test_another_request_with_the_key_is_refused(
+    turns: Served, teller: httpx.Client, path: str, body: dict[str, Any]
+) -> None:
+    say(teller, "k")
+    answer = teller.post(path, json=body, headers={"idempotency-key": "k"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "request.key_reused")
+    assert said(turns) == 1
+
+
+def test_a_key_is_one_askers_own(turns: Served, teller: httpx.Client) -> None:
+    say(teller, "k")
+    with turns.client(turns.key()) as other:
+        assert "idempotency-replayed" not in say(other, "k", "mine").headers
+    assert said(turns) == 2
+
+
+def test_what_was_refused_may_be_asked_again(turns: Served, teller: httpx.Client) -> None:
+    refused = say(teller, "k", derived_from=["mem_00000000000000000000000000"])
+    assert refused.status_code == 404
+    assert say(teller, "k").status_code == 201
+    assert said(turns) == 1
+
+
+def test_what_was_answered_is_not_told_to_who_may_no_more(turns: Served) -> None:
+    secret = turns.key()
+    with turns.client(secret) as client:
+        say(client, "k")
+        turns.keys.revoke(secret.split("_")[1])
+        assert say(client, "k").status_code == 401
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "caf\u00e9"])
+def test_a_key_that_is_none_is_refused(turns: Served, teller: httpx.Client, key: str) -> None:
+    answer = teller.post(EPISODES, json=turn(), headers=[(b"idempotency-key", key.encode())])
+    assert (answer.status_code, answer.json()["code"]) == (422, "input.invalid")
+    assert said(turns) == 0
+
+
+def test_a_key_counts_for_a_day(turns: Served, teller: httpx.Client) -> None:
+    clock = turns.service.clock
+    assert isinstance(clock, FixedClock)
+    first = say(teller, "k")
+    clock.advance(ms=KEPT_MS - 1)
+    assert say(teller, "k").json() == first.json()
+    clock.advance(ms=1)
+    assert say(teller, "k").json() != first.json()
+    assert say(teller, "k", "another").status_code == 422
+    assert said(turns) == 2
+
+
+def test_at_the_same_time_one_does_it_and_the_others_have_its_answer(
+    turns: Served, teller: httpx.Client
+) -> None:
+    together = threading.Barrier(8)
+
+    def ask(_: int) -> httpx.Response:
+        together.wait(PATIENCE_S)
+        return say(teller, "k")
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(8)))
+    assert [each.status_code for each in answers] == [201] * 8
+    assert len({each.content for each in answers}) == 1
+    assert sum("idempotency-replayed" not in each.headers for each in answers) == 1
+    assert said(turns) == 1
+
+
+def test_two_servers_do_it_once(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path / "root", keyless=True) as one,
+        serving(tmp_path / "root", keyless=True) as other,
+        one.client() as here,
+        other.client() as there,
+    ):
+        one.orchestrator()
+        together = threading.Barrier(2)
+
+        def ask(client: httpx.Client, key: str) -> httpx.Response:
+            together.wait(PATIENCE_S)
+            return say(client, key)
+
+        with ThreadPoolExecutor(2) as pool:
+            for n in range(10):
+                answers = list(pool.map(ask, (here, there), (f"k{n}", f"k{n}")))
+                assert [each.status_code for each in answers] == [201, 201]
+                assert answers[0].content == answers[1].content
+        assert said(one) == 10
+
+
+def test_a_batch_of_a_thousand_is_done_once(turns: Served, teller: httpx.Client) -> None:
+    body = {"items": [turn(f"line {n}") for n in range(1_000)]}
+    headers = {"idempotency-key": "k"}
+    answers = [teller.post(f"{EPISODES}/batch", json=body, headers=headers) for _ in range(2)]
+    assert answers[0].content == answers[1].content
+    assert len(turns.orchestrator().list_memories(limit=1_000)) == 1_000
+    with turns.service.opened("orc-1") as opened, opened.database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM memories").scalar() == 1_000
+
+
+def test_a_refusal_takes_no_key(turns: Served) -> None:
+    """What is journalled of a refusal is no write of the request."""
+    secret = turns.key(permissions=frozenset({"write"}), clearance="Internal")
+    with turns.client(secret) as client:
+        assert say(client, "k", sensitivity="Restricted").status_code == 403
+        assert say(client, "k").status_code == 201
+    assert said(turns) == 1
+
+
+def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
+    turns: Served, teller: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memgraph.errors import DatabaseFull
+    from memgraph.service.idempotency import Answers
+
+    def full(_answers: Answers) -> None:
+        raise DatabaseFull("the disk is full")
+
+    monkeypatch.setattr(Answers, "flush", full)
+    first = say(teller, "k")
+    assert first.status_code == 201
+    assert say(teller, "k").content == first.content
+
+
+def test_killed_between_write_and_answer_it_tells_what_was_written(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    command = [sys.executable, request_workers.__file__, str(root)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        with (
+            httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE_S) as client,
+            pytest.raises(httpx.TransportError),
+        ):
+            say(client, "k")
+    assert process.returncode == -9
+    with serving(root, keyless=True) as served, served.client() as client:
+        answers = [say(client, "k") for _ in range(2)]
+        [stored] = served.orchestrator().list_memories()
+        for each in answers:
+            assert (each.status_code, each.json()["code"]) == (409, "request.answer_lost")
+            assert stored.memory_id in each.json()["details"]["memory_ids"]
+        assert say(client, "k2").status_code == 201
+
+
+def test_keys_are_forgotten_by_upkeep(turns: Served, teller: httpx.Client) -> None:
+    def rows(opened: Opened) -> int:
+        with opened.database.read() as connection:
+            found = connection.exec_driver_sql("SELECT count(*) FROM idempotency_keys").scalar()
+        return int(found or 0)
+
+    clock = turns.service.clock
+    assert isinstance(clock, FixedClock)
+    say(teller, "old")
+    clock.advance(ms=KEPT_MS // 2)
+    say(teller, "young")
+    with turns.service.opened("orc-1") as opened:
+        assert rows(opened) == 2
+        clock.advance(ms=KEPT_MS // 2)
+        opened.upkeep.run()
+        assert rows(opened) == 1
