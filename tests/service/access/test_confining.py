@@ -1,0 +1,305 @@
+"""A key writes where it could read, and nowhere else, whatever the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import count, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.context.confirming import ConfirmationCallback
+from memgraph.errors import AccessDenied, InvalidInput, NotFound
+from memgraph.model.access import ANY, Narrowing, Permission, Principal
+from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.enums import Sensitivity
+from memgraph.policy.scope import ScopeFacts, Viewer, visible
+from memgraph.service.access.gate import Gate
+from memgraph.service.access.keys import KeyStore
+
+SEES_ALL = Viewer(
+    clearance=Sensitivity.RESTRICTED,
+    project_ids=frozenset({"p1", "p2"}),
+    session_ids=frozenset({"s1", "s2"}),
+)
+PLACES = [("global", None), ("project", "p1"), ("project", "p2"), ("session", "s1")]
+Place = dict[str, Any]
+NUMBERS = count()
+Way = Callable[[Orchestrator, Place, str], object]
+
+
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    root: Path = tmp_path_factory.mktemp("confined") / "root"
+    config = {"memory.storage.synchronous": "NORMAL"}
+    with MemoryService(
+        root, clock=FixedClock(), environ={}, background=False, config=config
+    ) as service:
+        service.create("orc-1")
+        gate = Gate(service, KeyStore(service.root, service.clock))
+        gate.__dict__["refusals"] = Unlimited()
+        yield gate
+
+
+class Unlimited:
+    """No limit: the property is asked for more than a key would be."""
+
+    def add(self, actor: str, now: int) -> None:
+        pass
+
+    def check(self, actor: str, now: int) -> None:
+        pass
+
+
+def principal(**fields: Any) -> Principal:
+    given = {
+        "key_id": "0123456789ab",
+        "name": "a test",
+        "orchestrators": ("orc-1",),
+        "permissions": frozenset(Permission),
+    }
+    return Principal(**{**given, **fields})
+
+
+def everything(gate: Gate) -> list[tuple[Any, ...]]:
+    """What is stored: who may see each memory, its text and its status."""
+    columns = "memory_id, content, scope, scope_id, sensitivity, agent_id, status"
+    with gate.service.opened("orc-1") as opened, opened.database.read() as connection:
+        rows = connection.exec_driver_sql(f"SELECT {columns} FROM memories ORDER BY pk").all()
+    return [tuple(each) for each in rows]
+
+
+def batch(stored: list[Any]) -> object:
+    [outcome] = stored
+    if outcome.code is not None:
+        assert outcome.memory_id is None
+        raise AccessDenied(outcome.message or "")
+    return outcome.memory_id
+
+
+def said(place: Place) -> dict[str, Any]:
+    return {**place, "session_id": f"talk {next(NUMBERS)}", "source_role": "user"}
+
+
+def correct(orc: Orchestrator, place: Place, text: str) -> object:
+    """Of a memory that any handle of the test sees: it moves, or changes who may see it."""
+    host = orc._service.orchestrator(orc.name)
+    old = host.remember(f"{text} of old", sensitivity="Public")
+    return orc.correct(old, text, reason="a test", **place)
+
+
+WAYS: dict[str, Way] = {
+    "remember": lambda orc, place, text: orc.remember(text, **place),
+    "remember_many": lambda orc, place, text: batch(
+        orc.remember_many([{"content": text, **place}])
+    ),
+    "save_episode": lambda orc, place, text: orc.save_episode(text, **said(place)),
+    "save_episodes": lambda orc, place, text: batch(
+        orc.save_episodes([{"content": text, **said(place)}])
+    ),
+    "publish a person's": lambda orc, place, text: orc.publish(
+        UserTurn(content=text, **said(place))
+    ),
+    "publish an agent's": lambda orc, place, text: orc.publish(
+        AgentTurn(content=text, **said(place))
+    ),
+    "correct": correct,
+}
+principals = st.builds(
+    principal,
+    clearance=st.sampled_from(Sensitivity),
+    project_ids=st.sampled_from([(), ("p1",), ("p1", "p2"), (ANY,)]),
+    session_ids=st.sampled_from([(), ("s1",), (ANY,)]),
+    agent_id=st.sampled_from([None, "x"]),
+)
+narrowings = st.builds(
+    Narrowing,
+    project_ids=st.sampled_from([None, (), ("p1",)]),
+    session_ids=st.sampled_from([None, ()]),
+    clearance=st.sampled_from([None, Sensitivity.PUBLIC]),
+)
+places = st.builds(
+    lambda place, level, agent: {
+        "scope": place[0],
+        "scope_id": place[1],
+        "sensitivity": level.value,
+        "agent_id": agent,
+    },
+    st.sampled_from(PLACES),
+    st.sampled_from(Sensitivity),
+    st.sampled_from([None, "x", "y"]),
+)
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(WAYS)), principals, narrowings, places)
+def test_what_is_stored_is_what_the_key_sees_itself(
+    gate: Gate, way: str, one: Principal, narrowing: Narrowing, place: Place
+) -> None:
+    try:
+        handle = gate.enter(one, "orc-1", Permission.WRITE, narrowing)
+    except AccessDenied:
+        return
+    text = f"Text {next(NUMBERS)}"
+    allowed = visible(handle.viewer, ScopeFacts(**place)).allowed
+    try:
+        stored: object = WAYS[way](handle, place, text)
+    except AccessDenied:
+        stored = None
+    assert (stored is not None) is allowed
+    [*found] = [each for each in everything(gate) if each[1] == text]
+    assert [each[2:6] for each in found] == [tuple(place.values())] * allowed
+
+
+def handle_of(gate: Gate, narrowing: Narrowing | None = None, **fields: Any) -> Orchestrator:
+    return gate.enter(principal(**fields), "orc-1", Permission.WRITE, narrowing)
+
+
+def yes(_question: str) -> bool:
+    return True
+
+
+CONFIRM: ConfirmationCallback = yes
+
+
+@pytest.fixture
+def hidden(gate: Gate) -> dict[str, str]:
+    """Memories of each kind of place that a key with nothing but p1 does not see."""
+    host = gate.service.orchestrator("orc-1", viewer=SEES_ALL)
+    return {
+        "restricted": host.remember("The vault opens at six.", sensitivity="Restricted"),
+        "project": host.remember("Blue is the colour.", scope="project", scope_id="p2"),
+        "session": host.remember("They want tea.", scope="session", scope_id="s2"),
+    }
+
+
+CHANGES: list[Callable[[Orchestrator, str, str], object]] = [
+    lambda orc, seen, other: orc.relate(seen, "RelatedTo", other),
+    lambda orc, seen, other: orc.relate(other, "Updates", seen),
+    lambda orc, seen, other: orc.relate(seen, "Updates", other),
+    lambda orc, seen, other: orc.correct(other, "otherwise", reason="a test"),
+    lambda orc, seen, other: orc.confirm(other),
+    lambda orc, seen, other: orc.retract(other, reason="a test"),
+    lambda orc, seen, other: orc.restore(other, reason="a test"),
+    lambda orc, seen, other: orc.promote(other, "global", confirmation_callback=CONFIRM),
+    lambda orc, seen, other: orc.promote(other, "project", "p1"),
+    lambda orc, seen, other: orc.remember("from it", derived_from=[other]),
+    lambda orc, seen, other: orc.propose_correction(other, "otherwise"),
+    lambda orc, seen, other: orc.confirm_proposed(other),
+]
+
+
+@pytest.mark.parametrize("change", range(len(CHANGES)))
+def test_what_the_key_does_not_see_it_does_not_change(
+    gate: Gate, hidden: dict[str, str], change: int
+) -> None:
+    orc = handle_of(gate, project_ids=("p1",))
+    seen = orc.remember(f"Something seen {change}.")
+    absent = "fact_00000000000000000000000000"
+    before = everything(gate)
+    answers = set()
+    for other in (*hidden.values(), absent):
+        with pytest.raises(NotFound) as raised:
+            CHANGES[change](orc, seen, other)
+        answers.add(json.dumps(raised.value.as_dict()).replace(other, "ID"))
+    assert len(answers) == 1
+    assert everything(gate) == before
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        lambda orc: orc.task("s2"),
+        lambda orc: orc.project("p2"),
+        lambda orc: orc.propose_fact("Tea is hot.", scope="project", scope_id="p2"),
+        lambda orc: orc.propose_fact("Tea is cold.", scope="session", scope_id="s2"),
+    ],
+)
+def test_a_place_that_is_not_granted_is_not_opened(
+    gate: Gate, opening: Callable[[Orchestrator], object]
+) -> None:
+    before = everything(gate)
+    with pytest.raises(AccessDenied):
+        opening(handle_of(gate, project_ids=("p1",)))
+    assert everything(gate) == before
+
+
+def test_a_task_is_promoted_to_a_project_that_is_granted_alone(gate: Gate) -> None:
+    orc = handle_of(gate, project_ids=("p1",), session_ids=("s1",))
+    noted = orc.remember("The oven is slow.", scope="session", scope_id="s1")
+    before = everything(gate)
+    with pytest.raises(AccessDenied):
+        orc.promote(noted, "project", "p2")
+    assert everything(gate) == before
+    promoted = orc.promote(noted, "project", "p1")
+    assert promoted is not None
+    assert orc.get(promoted).scope_id == "p1"
+
+
+@pytest.mark.parametrize("clearance", list(Sensitivity))
+def test_what_a_store_or_a_model_keeps_is_seen_by_the_key(
+    gate: Gate, clearance: Sensitivity
+) -> None:
+    """Both choose a sensitivity of their own."""
+    orc = handle_of(gate, project_ids=("p1",), clearance=clearance, agent_id="x")
+    number = list(Sensitivity).index(clearance)
+    orc.project("p1").add_decision(f"Bread number {number} rises in the warm.")
+    proposed = orc.propose_fact(
+        f"The shop number {number} sells bread.", scope="project", scope_id="p1"
+    )
+    for each in orc.list_memories(limit=1000):
+        facts = ScopeFacts(each.scope, each.scope_id, each.sensitivity, each.agent_id)
+        assert visible(orc.viewer, facts).allowed
+    assert orc.get(proposed.memory_id).scope_id == "p1"
+
+
+def test_a_conversation_of_which_it_sees_nothing_takes_no_turn(gate: Gate) -> None:
+    host = gate.service.orchestrator("orc-1", viewer=SEES_ALL)
+    for text in ("Hello.", "Goodbye."):
+        host.save_episode(text, session_id="closed", source_role="user", sensitivity="Restricted")
+    orc = handle_of(gate)
+    before = everything(gate)
+    with pytest.raises(AccessDenied):
+        orc.save_episode("Me too.", session_id="closed", source_role="user")
+    [outcome] = orc.save_episodes(
+        [{"content": "Me too.", "session_id": "closed", "source_role": "user"}]
+    )
+    assert outcome.code == "access.denied"
+    assert everything(gate) == before
+    # One that it begins itself is its own, and those that others begin openly.
+    own = orc.save_episode("Anybody here?", session_id="open", source_role="user")
+    host.save_episode("Yes.", session_id="open", source_role="user")
+    orc.save_episode("Good.", session_id="open", source_role="user")
+    assert orc.get(own).sequence == 0
+
+
+def test_a_narrowed_request_writes_no_wider_than_it_sees(gate: Gate) -> None:
+    fields: dict[str, Any] = {"project_ids": (ANY,), "clearance": Sensitivity.RESTRICTED}
+    narrow = handle_of(gate, Narrowing(project_ids=("p1",), clearance=Sensitivity.PUBLIC), **fields)
+    narrow.remember("Open to all.", sensitivity="Public")
+    for place in (
+        {"scope": "project", "scope_id": "p2", "sensitivity": "Public"},
+        {"sensitivity": "Internal"},
+    ):
+        with pytest.raises(AccessDenied):
+            narrow.remember("Not so.", **place)
+
+
+def test_the_rule_binds_keys_and_not_the_host(gate: Gate) -> None:
+    host = gate.service.orchestrator("orc-1")
+    for scope, level in product(("project", "session"), ("Public", "Restricted")):
+        host.remember("Kept away.", scope=scope, scope_id="far", sensitivity=level)
+    assert not host.viewer.confined
+
+
+def test_an_invalid_scope_is_wrong_before_it_is_denied(gate: Gate) -> None:
+    orc = handle_of(gate)
+    for place in ({"scope": "project"}, {"scope": "universe"}, {"scope_id": "p1"}):
+        with pytest.raises(InvalidInput):
+            orc.remember("Nowhere.", **place)
