@@ -9,14 +9,15 @@ from typing import Any, Self, TypedDict, Unpack
 
 import httpx
 
-from memgraph.client.calls import Call, Repeat, as_object, body, segment, typed
+from memgraph.client.calls import Call, Repeat, body, segment, value_of
 from memgraph.client.exchange import Rules
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
 from memgraph.client.sending import AwaitedSender, BlockingSender, Server, server_of
 from memgraph.client.words import Awaiting, Blocking, word
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import Sensitivity
-from memgraph.model.values import Value, validated
+from memgraph.model.remote import Health, OrchestratorList
+from memgraph.model.values import validated
 
 TIMEOUT_S = 35.0
 """A little longer than a server takes by default before it says itself that it took too long."""
@@ -32,21 +33,13 @@ class Options(TypedDict, total=False):
     clearance: Sensitivity | str
 
 
-class _Listed(Value):
-    name: str
-
-
-class _Names(Value):
-    items: tuple[_Listed, ...]
-
-
 class ServerWords:
     """What is asked of the server itself."""
 
     @word
     def orchestrators(self) -> Call[list[str]]:
         """The names of the orchestrators that the key may ask for, sorted."""
-        read = typed(_Names)
+        read = value_of(OrchestratorList)
         return Call(
             "GET", "/v1/orchestrators", lambda answer: [each.name for each in read(answer).items]
         )
@@ -71,7 +64,7 @@ class ServerWords:
     def health(self, name: str) -> Call[dict[str, Any]]:
         """Whether an orchestrator's memory works; see ``MemoryService.health``."""
         path = f"/v1/orchestrators/{segment(name, field='orchestrator')}"
-        return Call("GET", path, as_object)
+        return Call("GET", path, _health)
 
 
 class Client(ServerWords, Blocking):
@@ -181,6 +174,12 @@ class AsyncClient(ServerWords, Awaiting):
 
     def __repr__(self) -> str:
         return _shown(self, self._server)
+
+
+def _health(answer: bytes) -> dict[str, Any]:
+    told = value_of(Health)(answer)
+    kept = {"degraded"} if told.status == "ready" else {"code", "message", "details"}
+    return told.model_dump(mode="json", include={"orchestrator", "status", *kept})
 
 
 def _shown(client: Client | AsyncClient, server: Server) -> str:

@@ -202,7 +202,7 @@ def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
     assert type(fading) is FadingReport
     assert [each.memory.memory_id for each in fading.items] == [memory_id]
     assert way.visible_counts()["type"] == {"Preference": 1}
-    assert way.stats()["memories"] == 1
+    assert way.stats()["memories"]["kind"] == {"fact": 1}
 
 
 def test_entities_are_listed_merged_and_split(way: Any) -> None:

@@ -49,6 +49,7 @@ def make_command(function: Function, name: str) -> TyperCommand:
         context: typer.Context = values["context"]
         given = invocation(context)
         given.command = _path(context)
+        given.require_place()
         report = function(*args, **values)
         return 0 if report is None else given.answer(report)
 
@@ -164,6 +165,35 @@ def _common(
         list[str] | None,
         typer.Option(metavar="ID", help="Show memories of this session too; repeatable."),
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Ask this server instead of a root. [MEMGRAPH_SERVER]",
+            show_default=False,
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SECRET",
+            help="For the server; others on this machine may see it here. [MEMGRAPH_KEY]",
+            show_default=False,
+        ),
+    ] = None,
+    key_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A file that holds the key.", show_default=False),
+    ] = None,
+    ca_file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Authorities to believe, PEM. [the usual ones]", show_default=False
+        ),
+    ] = None,
+    plain_http: Annotated[
+        bool, typer.Option("--plain-http", help="Send the key unencrypted to another machine.")
+    ] = False,
 ) -> None:
     """Only its parameters are used."""
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import typer
 
@@ -16,6 +16,7 @@ from memgraph.surfaces.cli.screen import Screen, note, stages
 from memgraph.surfaces.cli.text import json_line
 
 if TYPE_CHECKING:
+    from memgraph.client import Client
     from memgraph.policy.scope import Viewer
     from memgraph.service.memory_service import MemoryService
     from memgraph.service.orchestrator import Orchestrator
@@ -52,7 +53,10 @@ class Answer(Protocol):
 
 @dataclass(slots=True)
 class Invocation:
-    """The common options of one command line; those after the command win."""
+    """The common options of one command line; those after the command win.
+
+    ``agent``: of a command that has such an option, for a server.
+    """
 
     as_json: bool = False
     root: str | None = None
@@ -60,6 +64,12 @@ class Invocation:
     clearance: Sensitivity | None = None
     project: list[str] = field(default_factory=list)
     session: list[str] = field(default_factory=list)
+    server: str | None = None
+    key: str | None = field(default=None, repr=False)
+    key_file: str | None = None
+    ca_file: str | None = None
+    plain_http: bool = False
+    agent: str | None = None
     command: str = ""
 
     def set(self, name: str, value: Any) -> None:
@@ -77,18 +87,53 @@ class Invocation:
             session_ids=frozenset(self.session),
         )
 
+    @property
+    def server_url(self) -> str | None:
+        """The server that is meant; None: a root of this machine. Raises BadParameter."""
+        from memgraph.surfaces.cli.remote import address
+
+        return address(self)
+
+    def require_place(self) -> None:
+        """Raises LocalOnly: a server is meant, and the command is about a root of this machine."""
+        from memgraph.surfaces.cli.remote import REMOTE, local_only
+
+        if self.command not in REMOTE and self.server_url is not None:
+            raise local_only(self.command)
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """The client of the server that is meant, for the time of the command."""
+        from memgraph.surfaces.cli.remote import client
+
+        with client(self, self.server_url or "") as made:
+            yield made
+
     @contextmanager
     def service(self) -> Iterator[MemoryService]:
         """The service for the time of the command; it embeds only when it is told to."""
         # The service costs most of a command's start, and --help has to do without.
         from memgraph.service.memory_service import MemoryService
+        from memgraph.surfaces.cli.remote import local_only
 
+        if self.server_url is not None:
+            raise local_only(self.command)
         with MemoryService(self.root, background=False) as service:
             yield service
 
     @contextmanager
     def orchestrator(self, name: str) -> Iterator[Orchestrator]:
-        """The orchestrator that a command names, as the common options let it be seen."""
+        """The orchestrator that a command names, as the common options let it be seen.
+
+        On a server it has the words that servers know; any other raises LocalOnly.
+        """
+        if self.server_url is not None:
+            from memgraph.surfaces.cli.remote import handle
+
+            with self.client() as client:
+                # Whatever a command asks of it and a server knows not, it refuses by itself.
+                yield cast("Orchestrator", handle(self, client, name))
+            return
         with self.service() as service:
             yield self.handle(service, name)
 
@@ -99,6 +144,8 @@ class Invocation:
 
     def after_writing(self, orchestrator: Orchestrator) -> dict[str, Any]:
         """Embed what was written, where that is quick; gives what to tell of it."""
+        if self.server_url is not None:
+            return {"by": "server"}
         from memgraph.surfaces.cli.embedding import embed_if_quick
 
         return embed_if_quick(orchestrator, quiet=self.as_json)

@@ -14,7 +14,7 @@ from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
-    from memgraph.model.context import ContextPackage, LeftOut, Task
+    from memgraph.model.context import ContextPackage, ContextRequest, LeftOut, Task
     from memgraph.surfaces.cli.invocation import Invocation
 
 MAX_STDIN_CHARS = 2_000_001
@@ -83,6 +83,8 @@ def context(
     )
     given = invocation(context)
     task = _task(given, task_id)
+    if given.server_url is not None:
+        return _told_of(_built_remotely(given, orchestrator, task, request, agent_id), explain)
     actor = given.actor or "orchestrator"
     profile = validated(AgentProfile, {"name": actor, "agent_id": agent_id})
     with given.service() as service:
@@ -96,6 +98,24 @@ def context(
         # A person waits for the tokenizer; a turn would not.
         assembler.load_tokenizer(model)
         package = assembler.build_context(task, request)
+    return _told_of(package, explain)
+
+
+def _built_remotely(
+    given: Invocation,
+    orchestrator: str,
+    task: Task | None,
+    request: ContextRequest,
+    agent_id: str | None,
+) -> ContextPackage:
+    given.agent = agent_id
+    if task is not None:
+        given.session.append(task.task_id)
+    with given.orchestrator(orchestrator) as handle:
+        return handle.build_context(task, request)
+
+
+def _told_of(package: ContextPackage, explain: bool) -> Report:
     empty = _why_empty(package)
 
     def show(screen: Screen) -> None:

@@ -127,6 +127,8 @@ def run(
     session_id = _session(given, job)
     if dry_run and job not in (Job.CONSOLIDATION, Job.CONSOLIDATE):
         raise InvalidInput("--dry-run is for a consolidation", field="dry_run")
+    if given.server_url is not None:
+        return _ran_remotely(given, job, orchestrator, session_id, now, dry_run=dry_run)
     with _term_is_interrupt(), _service(given, now) as service:
         handle = given.handle(service, orchestrator)
         with stages(job.value) as told:
@@ -139,6 +141,29 @@ def run(
                 runs = [handle.run(name.value, session_id=session_id, progress=told)]
         embedding = given.after_writing(handle)
     return _ran(runs, embedding)
+
+
+def _ran_remotely(
+    given: Invocation,
+    job: Job,
+    orchestrator: str,
+    session_id: str | None,
+    now: str | None,
+    *,
+    dry_run: bool,
+) -> Report:
+    """The run of a server, which goes on there if this command is interrupted."""
+    with given.orchestrator(orchestrator) as handle:
+        if dry_run:
+            if now is not None:
+                raise InvalidInput("on a server a dry run is of now", field="now")
+            return _rehearsed(handle.consolidate(session_id, dry_run=True))
+        if job is Job.CONSOLIDATE and session_id is None:
+            runs = handle.maintain(now=now)
+        else:
+            name = Job.CONSOLIDATION if job is Job.CONSOLIDATE else job
+            runs = [handle.run(name.value, session_id=session_id, now=now)]
+        return _ran(runs, given.after_writing(handle))
 
 
 @contextmanager

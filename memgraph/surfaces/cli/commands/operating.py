@@ -85,8 +85,11 @@ def backup(
             accept_findings=accept_findings,
             progress=lambda done, total: told("pages", done, total),
         )
-    line = f"wrote {made.memories} memories, {made.bytes} bytes to {made.path}"
-    return Report(made.as_dict(), lambda screen: screen.line(line))
+    data = made.as_dict()
+    # A server checks what it sends, and tells no number.
+    many = f"{data['memories']} memories, " if "memories" in data else ""
+    line = f"wrote {many}{made.bytes} bytes to {made.path}"
+    return Report(data, lambda screen: screen.line(line))
 
 
 def restore(

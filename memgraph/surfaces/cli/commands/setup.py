@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from memgraph.errors import MemgraphError, MemoryDisabled
+from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
 from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 SomeOrchestrator = Annotated[
@@ -30,7 +30,10 @@ def init(
     """
     from memgraph.paths import OrchestratorPaths
 
-    with invocation(context).service() as service:
+    given = invocation(context)
+    if given.server_url is not None:
+        return _made_remotely(given, orchestrator, exist_ok=exist_ok)
+    with given.service() as service:
         paths = OrchestratorPaths(service.root, orchestrator)
         created = not (exist_ok and paths.memory.exists())
         if created:
@@ -55,14 +58,7 @@ def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Rep
 
     One that is damaged is disabled and named; the others go on. Ends with 1 when one is disabled.
     """
-    given = invocation(context)
-    with given.service() as service:
-        names = service.orchestrators() if orchestrator is None else [orchestrator]
-        found = []
-        for name in names:
-            # A name that is none, or that nothing has, is an error and not a bad state.
-            service.orchestrator(name)
-            found.append(service.health(name))
+    found = _health(invocation(context), orchestrator)
     disabled = [each for each in found if each["status"] != "ready"]
 
     def show(screen: Screen) -> None:
@@ -129,6 +125,35 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
 
     refusal = type(wrong[0][1])(wrong[0][1].message) if wrong else None
     return Report({"checked": checked, "problems": problems}, show, refusal)
+
+
+def _made_remotely(given: Invocation, name: str, *, exist_ok: bool) -> Report:
+    created = True
+    with given.client() as client:
+        try:
+            client.create(name)
+        except OrchestratorExists:
+            if not exist_ok:
+                raise
+            created = False
+    # Its folders are the server's own business.
+    data = {"orchestrator": name, "created": created, "memory": None, "ingest": None}
+    told = f"{'made' if created else 'there is already'} {name}"
+    return Report(data, lambda screen: screen.line(told))
+
+
+def _health(given: Invocation, orchestrator: str | None) -> list[dict[str, Any]]:
+    if given.server_url is not None:
+        with given.client() as client:
+            names = client.orchestrators() if orchestrator is None else [orchestrator]
+            return [client.health(name) for name in names]
+    found = []
+    with given.service() as service:
+        for name in service.orchestrators() if orchestrator is None else [orchestrator]:
+            # A name that is none, or that nothing has, is an error and not a bad state.
+            service.orchestrator(name)
+            found.append(service.health(name))
+    return found
 
 
 def _what(state: dict[str, Any]) -> str:

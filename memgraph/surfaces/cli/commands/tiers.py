@@ -14,8 +14,7 @@ from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from memgraph.model.context import Tier
-    from memgraph.service.context.database_backend import HeldItem
+    from memgraph.model.context import ContextItem, Tier
     from memgraph.service.orchestrator import Orchestrator
 
 ITEM_COLUMNS = ("id", "item", "kind", "importance", "date", "text")
@@ -74,24 +73,34 @@ def tier(
     The newest items first. Name one of the three: --project ID is here the project that is listed.
     The id is the memory's, which promote, show and trace take; item is its owner's name for it.
     """
-    from memgraph.service.context.database_backend import DatabaseBackend
-
     given = invocation(context)
     which, scope_id = _named(given, task_id, everywhere=everywhere)
     if task_id is not None:
         given.session.append(task_id)
     with given.orchestrator(orchestrator) as handle:
-        backend = DatabaseBackend(handle, which, scope_id)
-        found = backend.query_held({}, limit=limit)
-        count = backend.count()
-    items = [{"memory_id": each.memory_id, **as_json(each.item)} for each in found]
+        count, found = _held(given, handle, which, scope_id, limit)
+    items = [{**as_json(item), "memory_id": memory_id} for memory_id, item in found]
     data = {"tier": which.value, "scope_id": scope_id, "count": count, "items": items}
 
     def show(screen: Screen) -> None:
         screen.heading(f"{which.value} {scope_id or ''}".strip() + f": {count} items")
-        screen.table(ITEM_COLUMNS, [_row(each) for each in found])
+        screen.table(ITEM_COLUMNS, [_row(*each) for each in found])
 
     return Report(data, show)
+
+
+def _held(
+    given: Invocation, handle: Orchestrator, which: Tier, scope_id: str | None, limit: int
+) -> tuple[int, list[tuple[str, ContextItem]]]:
+    """How many items there are, and the newest of them with the memories that they are."""
+    if given.server_url is not None:
+        page = handle.tier(which, scope_id, limit=limit)
+        return page.count, [(each.memory_id, each) for each in page.items]
+    from memgraph.service.context.database_backend import DatabaseBackend
+
+    backend = DatabaseBackend(handle, which, scope_id)
+    held = backend.query_held({}, limit=limit)
+    return backend.count(), [(each.memory_id, each.item) for each in held]
 
 
 def _promoted(
@@ -134,13 +143,12 @@ def _named(given: Invocation, task_id: str | None, *, everywhere: bool) -> tuple
     return (Tier.GLOBAL, None) if everywhere else named[0]
 
 
-def _row(held: HeldItem) -> tuple[str, ...]:
-    item = held.item
-    name = "" if item.context_item_id == held.memory_id else item.context_item_id
+def _row(memory_id: str, item: ContextItem) -> tuple[str, ...]:
+    name = "" if item.context_item_id == memory_id else item.context_item_id
     importance = "" if item.importance is None else f"{item.importance:g}"
     text = next((each for each in item.payload.values() if isinstance(each, str)), "")
     date = item.timestamp[:10]
-    return (held.memory_id, name, item.kind, importance, date, short(text or str(item.payload)))
+    return (memory_id, name, item.kind, importance, date, short(text or str(item.payload)))
 
 
 COMMANDS: dict[str, Any] = {

@@ -1,0 +1,206 @@
+"""Commands on a server instead of a root of this machine: ``memgraph --server URL``."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from memgraph.errors import InvalidInput, MemgraphError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from memgraph.client import Client, RemoteOrchestrator
+    from memgraph.client.copies import BackedUp, Exported
+    from memgraph.surfaces.cli.invocation import Invocation
+
+SERVER_VARIABLE: Final = "MEMGRAPH_SERVER"
+KEY_VARIABLE: Final = "MEMGRAPH_KEY"
+MAX_KEY_CHARS: Final = 1_000
+
+REMOTE: Final = frozenset(
+    {
+        "init",
+        "remember",
+        "say",
+        "sessions",
+        "relate",
+        "recall",
+        "context",
+        "subgraph",
+        "bulletin",
+        "contradictions",
+        "resolve",
+        "trace",
+        "correct",
+        "confirm",
+        "retract",
+        "promote",
+        "tier",
+        "receipt list",
+        "receipt show",
+        "fading",
+        "reflection",
+        "list",
+        "show",
+        "entities list",
+        "entities merge",
+        "entities split",
+        "entity",
+        "stats",
+        "verify",
+        "jobs",
+        "run",
+        "export",
+        "backup",
+        "health",
+    }
+)
+"""The commands that a server can be asked for; all others are about a root of this machine."""
+
+
+class LocalOnly(MemgraphError):
+    """It is about a root of this machine, and a server was named."""
+
+    code = "cli.local_only"
+
+
+def local_only(command: str) -> LocalOnly:
+    """The error of a command, or an option of it, that no server does."""
+    return LocalOnly(
+        f"memgraph {command} works on a root of this machine, not on a server: leave --server and"
+        f" {SERVER_VARIABLE} out, or name a --root"
+    )
+
+
+def address(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The server that a command line is about; None: a root of this machine.
+
+    Raises:
+        BadParameter: it names both.
+    """
+    if given.server is not None and given.root is not None:
+        raise typer.BadParameter("name a --server or a --root, not both")
+    if given.server is not None or given.root is not None:
+        return given.server
+    return environ.get(SERVER_VARIABLE) or None
+
+
+@contextmanager
+def client(given: Invocation, url: str) -> Iterator[Client]:
+    """A client of the server for the time of a command.
+
+    Raises:
+        ExtraMissing: httpx is not installed. InvalidInput: no address, or no key.
+    """
+    if given.actor is not None:
+        raise typer.BadParameter("on a server the journal names the key: leave --actor out")
+    from memgraph.client import Client
+
+    key = _key(given)
+    with Client(
+        url, key=key, verify=_authorities(given.ca_file), plain_http=given.plain_http
+    ) as made:
+        yield made
+
+
+def handle(given: Invocation, asked: Client, name: str) -> RemoteHandle:
+    """The orchestrator that a command names, as the common options narrow what the key sees."""
+    narrowing: dict[str, Any] = {
+        "project_ids": tuple(given.project) or None,
+        "session_ids": tuple(given.session) or None,
+        "agent_id": given.agent,
+        "clearance": given.clearance,
+    }
+    return RemoteHandle(asked.orchestrator(name, **narrowing), given.command)
+
+
+class RemoteHandle:
+    """A handle on a server, with the words as commands say them; others are local only."""
+
+    def __init__(self, remote: RemoteOrchestrator, command: str) -> None:
+        self.remote = remote
+        self.name = remote.name
+        self._command = command
+
+    def __getattr__(self, word: str) -> Any:
+        if word.startswith("_") or not hasattr(self.remote, word):
+            raise local_only(self._command)
+        return getattr(self.remote, word)
+
+    # What a server does tells nothing of how far it is.
+    def verify(self, _progress: Any = None) -> Any:
+        return self.remote.verify()
+
+    def run(self, job: str, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
+        return self.remote.run(job, **fields)
+
+    def maintain(self, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
+        return self.remote.maintain(**fields)
+
+    def consolidate(
+        self,
+        session_id: str | None = None,
+        *,
+        dry_run: bool,
+        progress: Any = None,  # noqa: ARG002
+    ) -> Any:
+        return self.remote.consolidate(session_id, dry_run=dry_run)
+
+    def export(self, target: Path, *, progress: Any = None, **fields: Any) -> Exported:  # noqa: ARG002
+        return self.remote.export(target, **fields)
+
+    def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
+        """The lines, once all of them have come and were checked."""
+        with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
+            whole = Path(folder) / "export.jsonl"
+            self.remote.export(whole, with_vectors=with_vectors)
+            with whole.open("rb") as file:
+                yield from file
+
+    def backup(
+        self,
+        target: Path,
+        *,
+        force: bool,
+        accept_findings: bool,
+        progress: Any = None,  # noqa: ARG002
+    ) -> BackedUp:
+        if accept_findings:
+            raise local_only(f"{self._command} --accept-findings")
+        return self.remote.backup(target, force=force)
+
+
+def _key(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The secret: of the option, else the file, else the variable; never told in an error."""
+    if given.key is not None and given.key_file is not None:
+        raise typer.BadParameter("name a --key or a --key-file, not both")
+    if given.key_file is None:
+        return given.key or environ.get(KEY_VARIABLE) or None
+    try:
+        with Path(given.key_file).open(encoding="ascii") as file:
+            text = file.read(MAX_KEY_CHARS + 1)
+    except UnicodeDecodeError:
+        text = ""
+    secret = text.strip()
+    if not secret or len(text) > MAX_KEY_CHARS:
+        raise InvalidInput("the file of --key-file holds one key and no more", field="key_file")
+    return secret
+
+
+def _authorities(ca_file: str | None) -> ssl.SSLContext | bool:
+    """Whose certificates are believed. Raises InvalidInput: the file holds none."""
+    if ca_file is None:
+        return True
+    import ssl
+
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except ssl.SSLError:
+        raise InvalidInput(f"no certificates are in {ca_file}", field="ca_file") from None

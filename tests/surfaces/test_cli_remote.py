@@ -1,0 +1,158 @@
+"""``memgraph --server``: every command on a real server, or a plain no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from serving_worlds import Served, serving
+from test_cli_commands import examples
+
+from memgraph.surfaces.cli.reference import command_paths
+from memgraph.surfaces.cli.remote import REMOTE
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+else:
+    CommandLine = object
+
+MakeContradiction = Callable[[], tuple[str, str, str]]
+# What no server tells of: how it embeds, and what of a copy only its maker knows.
+OF_THE_SERVER = {"backup": {"orchestrator", "path", "bytes", "sha256"}}
+
+
+@pytest.fixture
+def served(cli: CommandLine) -> Iterator[Served]:
+    """A server over the root of the command line."""
+    with serving(cli.root) as made:
+        yield made
+
+
+@pytest.fixture
+def remote(cli: CommandLine, served: Served, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """The command line, told of the server by the environment."""
+    monkeypatch.setenv("MEMGRAPH_SERVER", served.url)
+    monkeypatch.setenv("MEMGRAPH_KEY", served.key())
+    return cli
+
+
+def test_every_command_works_on_a_server_or_says_that_it_does_not(
+    cli: CommandLine,
+    contradiction: MakeContradiction,
+    served: Served,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = examples(cli, contradiction, tmp_path)
+    assert set(command_paths()) >= REMOTE
+    options = ("--server", served.url, "--key", served.key(), "--json")
+    for command, arguments in given.items():
+        ran = cli(*arguments, *options)
+        if command not in REMOTE:
+            assert ran.error["code"] == "cli.local_only", command
+            continue
+        assert (ran.code, ran.err) == (0, ""), command
+        data = ran.data
+        if command == "context":
+            continue
+        assert data.get("embedding", {"by": "server"}) == {"by": "server"}, command
+
+
+def test_a_server_and_the_root_beside_it_tell_the_same(
+    remote: CommandLine, contradiction: MakeContradiction
+) -> None:
+    one, _, edge = contradiction()
+    root = ("--root", str(remote.root))
+    for arguments in (
+        ["show", "orc-1", one],
+        ["list", "orc-1", "--all"],
+        ["contradictions", "orc-1"],
+        ["trace", "orc-1", one],
+        ["entities", "orc-1"],
+        ["tier", "orc-1", "--global"],
+        ["health"],
+        ["verify", "orc-1"],
+        ["subgraph", "orc-1", one],
+        ["bulletin", "orc-1"],
+    ):
+        here, there = remote.json(*arguments, *root), remote.json(*arguments)
+        if arguments[0] == "contradictions":
+            assert [each["edge"]["edge_id"] for each in there["items"]] == [edge]
+            continue
+        assert there == here, arguments
+    assert remote("recall", "orc-1", "shop").out == remote("recall", "orc-1", "shop", *root).out
+
+
+def test_a_root_named_beats_the_server_of_the_environment(remote: CommandLine) -> None:
+    assert remote.error("db", "status", "orc-1")["code"] == "cli.local_only"
+    assert remote.json("db", "status", "orc-1", "--root", str(remote.root))["orchestrator"]
+    both = remote("stats", "orc-1", "--root", str(remote.root), "--server", "http://127.0.0.1:9")
+    assert (both.code, both.err.split(":")[0]) == (2, "error[cli.usage]")
+
+
+def test_the_key_is_read_from_a_file_and_shown_nowhere(
+    cli: CommandLine, served: Served, tmp_path: Path
+) -> None:
+    secret = served.key()
+    (tmp_path / "key").write_text(secret + "\n", encoding="ascii")
+    there = ("--server", served.url)
+    stored = cli.json("remember", "orc-1", "By a file.", *there, "--key-file", f"{tmp_path}/key")
+    assert cli.json("show", "orc-1", stored["memory_id"])["memories"][0]["content"] == "By a file."
+    for key in ("wrong", secret[:-1], secret + "x"):
+        refused = cli("stats", "orc-1", *there, "--key", key, "--json")
+        assert refused.error["code"] == "access.unauthenticated"
+        assert key not in refused.err
+    for text in ("", "two words", "x" * 2_000, "schlüssel", "a\nb"):
+        (tmp_path / "bad").write_text(text, encoding="utf-8")
+        refused = cli("stats", "orc-1", *there, "--key-file", f"{tmp_path}/bad", "--json")
+        assert refused.error["code"] == "input.invalid"
+        assert not text.strip() or text not in refused.err
+    both = ("--key", secret, "--key-file", f"{tmp_path}/key")
+    assert cli("stats", "orc-1", *there, *both).code == 2
+
+
+def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> None:
+    for arguments, code in (
+        (["show", "orc-1", "fact_none"], "memory.not_found"),
+        (["show", "orc-9", "fact_none"], "orchestrator.missing"),
+        (["init", "orc-1"], "orchestrator.exists"),
+        (["remember", "orc-1", "x", "--importance", "101"], "input.invalid"),
+        (["sessions", "orc-1", "--retry"], "cli.local_only"),
+        (["verify", "orc-1", "--accept-journal", "why"], "cli.local_only"),
+        (["stats", "orc-1", "--actor", "ada"], "cli.usage"),
+        (["stats", "orc-1", "--server", "memory.example"], "input.invalid"),
+        (["stats", "orc-1", "--server", "http://memory.example"], "input.invalid"),
+    ):
+        assert remote.error(*arguments)["code"] == code, arguments
+    assert remote.json("init", "orc-1", "--exist-ok")["created"] is False
+
+
+def test_nobody_at_the_address_is_told_so(cli: CommandLine) -> None:
+    with serving(cli.root) as gone:
+        url = gone.url
+    ran = cli("stats", "orc-1", "--server", url, "--key", "mgk_k")
+    assert (ran.code, ran.err) == (
+        1,
+        "error[remote.unavailable]: the server cannot be reached: ConnectError\n",
+    )
+
+
+def test_the_options_narrow_what_the_key_sees(remote: CommandLine) -> None:
+    root = ("--root", str(remote.root))
+    inside = remote.json(
+        "remember", "orc-1", "Atlas has a plan.", "--scope", "project", "--scope-id", "atlas", *root
+    )["memory_id"]
+    assert remote.error("show", "orc-1", inside)["code"] == "memory.not_found"
+    assert remote.json("show", "orc-1", inside, "--project", "atlas")["memories"]
+    assert remote.error("context", "orc-1", "plan", "--project", "atlas")["code"] == "cli.usage"
+    told = remote.json("context", "orc-1", "plan", "--task", "t1", "--project", "atlas")
+    assert [each["memory_id"] for each in told["items"]] == [inside]
+
+
+def test_an_export_comes_whole_to_standard_output(remote: CommandLine) -> None:
+    remote.remember("Exported.")
+    lines = remote("export", "orc-1").out.splitlines()
+    assert ('"record":"header"' in lines[0], '"record":"end"' in lines[-1]) == (True, True)
+    assert any("Exported." in each for each in lines)
