@@ -18,7 +18,7 @@ from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
 from memgraph.surfaces.http.limits import Limits
 from memgraph.surfaces.http.once import Once, Replay, on_replay, on_taken
-from memgraph.surfaces.http.problems import on_http_error, on_invalid, on_memgraph_error
+from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
 from memgraph.surfaces.http.routes import (
     contexts,
     conversations,
@@ -79,6 +79,7 @@ def create_app(gate: Gate) -> FastAPI:
         HTTPException: on_http_error,
         Replay: on_replay,
         ClaimTaken: on_taken,
+        Exception: on_bug,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)

@@ -25,6 +25,7 @@ from memgraph.surfaces.guarding import (
     header,
     refuse,
 )
+from memgraph.surfaces.http.problems import BUG
 from memgraph.surfaces.http.scopes import BEGAN, ENTERED, REQUEST_ID
 from memgraph.surfaces.recording import NO_ROUTE, route_of
 
@@ -109,6 +110,3 @@ class Envelope:
             places = traceback.extract_tb(error.__traceback__)
             at = [f"{each.filename.rpartition('/')[2]}:{each.lineno}" for each in places[-5:]]
             log.failure("request.bug", error, request_id=request_id, at=at)
-
-
-BUG: Final = "something went wrong inside; the server's log says where"

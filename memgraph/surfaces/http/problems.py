@@ -21,6 +21,7 @@ from memgraph.surfaces.guarding import PROBLEM, problem_body
 from memgraph.surfaces.http.scopes import BEGAN, ENTERED
 
 MOST_PROBLEMS: Final = 20
+BUG: Final = "something went wrong inside; the server's log says where"
 
 _NAME: Final = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
 _SAID: Final = {
@@ -129,6 +130,11 @@ async def on_http_error(_request: Request, error: Exception) -> Response:
     answer = problem(errors.RequestRefused(text), error.status_code)
     answer.headers.update(error.headers or {})
     return answer
+
+
+async def on_bug(_request: Request, _error: Exception) -> Response:
+    """The handler of everything else; what went wrong is nobody's business outside."""
+    return problem(errors.MemgraphError(BUG))
 
 
 def _told(part: object) -> str:

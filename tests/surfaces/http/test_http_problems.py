@@ -1,0 +1,114 @@
+"""Errors over HTTP: every one a problem with a stable code, none with what was sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from serving_worlds import Served
+
+from memgraph import errors
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.http.problems import STATUS, Problem, status_of
+
+BASE = "/v1/orchestrators/orc-1"
+CANARY = "zq7canary"
+
+
+def kinds(root: type[errors.MemgraphError]) -> list[type[errors.MemgraphError]]:
+    return [root, *(each for kind in root.__subclasses__() for each in kinds(kind))]
+
+
+@pytest.mark.parametrize("kind", kinds(errors.MemgraphError), ids=lambda kind: kind.code)
+def test_every_error_has_a_status(kind: type[errors.MemgraphError]) -> None:
+    status = status_of(kind("told"))
+    assert 400 <= status <= 599
+    # Only what is nobody's doing, and what never leaves a server, is said to be a bug.
+    server = (errors.MemgraphError, errors.JobFailed, errors.ToolRefused, errors.BenchFailed)
+    bug = kind in server or issubclass(kind, errors.RemoteError)
+    assert (status == 500) is bug
+
+
+def test_the_most_special_class_decides() -> None:
+    assert STATUS[errors.StorageError] == status_of(errors.DatabaseCorrupt("x")) == 503
+    assert status_of(errors.DatabaseFull("x")) == 507
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "status"),
+    [
+        ("POST", "/memories", {"json": {"content": [CANARY]}}, 422),
+        ("POST", "/memories", {"json": {"content": "x", f"{CANARY} as a name": 1}}, 422),
+        ("POST", "/memories", {"json": {"content": "x", "importance": CANARY}}, 422),
+        ("POST", "/memories", {"json": {"content": "x", "event_time": CANARY}}, 422),
+        ("POST", "/memories", {"json": {"content": "x", "attributes": {CANARY: "\ud800"}}}, 422),
+        ("POST", "/memories", {"json": {"content": f"{CANARY}\x00"}}, 422),
+        ("POST", "/memories", {"json": [CANARY]}, 422),
+        ("POST", "/memories", {"json": CANARY}, 422),
+        ("POST", "/memories", {"content": f'{{"content": "{CANARY}'.encode()}, 422),
+        ("POST", "/memories", {"content": CANARY.encode() + b"\xff\xfe"}, 400),
+        ("POST", "/memories", {"content": b"[" * 100_000}, 400),
+        ("POST", "/memories", {"content": b""}, 422),
+        ("GET", "/memories", {"params": {"limit": CANARY}}, 422),
+        ("GET", "/memories", {"params": {"type": CANARY}}, 422),
+        ("GET", "/memories", {"params": {"clearance": CANARY}}, 422),
+        ("GET", "/memories", {"params": {"cursor": f"{CANARY}\x00"}}, 422),
+        ("GET", "/contradictions", {"params": {"as_of": CANARY}}, 422),
+        ("GET", f"/nothing/{CANARY}", {}, 404),
+        ("PATCH", "/memories", {"content": CANARY.encode()}, 405),
+    ],
+)
+def test_what_was_sent_is_not_repeated(
+    client: httpx.Client, method: str, path: str, sent: dict[str, Any], status: int
+) -> None:
+    answer = client.request(
+        method, BASE + path, headers={"content-type": "application/json"}, **_encoded(sent)
+    )
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert Problem.model_validate_json(answer.content).status == status
+    assert CANARY not in answer.text + str(answer.headers)
+
+
+def _encoded(sent: dict[str, Any]) -> dict[str, Any]:
+    """httpx encodes no lone surrogates; a hostile client does."""
+    import json
+
+    return {"content": json.dumps(sent["json"]).encode()} if "json" in sent else sent
+
+
+def test_a_bug_is_told_by_its_class_alone(
+    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError(CANARY)
+
+    monkeypatch.setattr(Orchestrator, "get", broken)
+    answer = client.get(f"{BASE}/memories/x")
+    assert (answer.status_code, answer.json()["code"]) == (500, "memgraph.error")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["x-request-id"]
+    assert CANARY not in answer.text
+
+
+def test_nobody_is_told_how_to_show_a_key(served: Served) -> None:
+    with served.client("mgk_nothing") as nobody:
+        answer = nobody.get(f"{BASE}/memories")
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_the_document_tells_of_every_problem(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            if not path.startswith("/v1/"):
+                continue
+            answers = operation["responses"]
+            assert {"401", "403", "404", "422", "429", "503"} <= set(answers), (method, path)
+            assert list(answers["422"]["content"]) == ["application/problem+json"]
+            assert operation["security"] == [{"key": []}]
+    assert set(document["components"]["schemas"]["Problem"]["properties"]) == set(
+        Problem.model_fields
+    )
+    assert "HTTPValidationError" not in str(document)
