@@ -52,6 +52,7 @@ class PrometheusMeters:
             buckets=SECONDS,
             registry=self._registry,
         )
+        self._in_hand = self._gauge("http_requests_in_hand", "Requests that are not answered yet.")
         self._degraded = self._counter("degraded_recalls", "Recalls that lacked a part.", "code")
         self._denied = self._counter("denials", "Refusals, each one journalled.", "field")
         self._jobs = self._counter("jobs", "Runs of jobs that ended.", "job", "state")
@@ -86,9 +87,11 @@ class PrometheusMeters:
         """The time of one request; what is put into the answer is known at its end."""
         answered = Answered()
         began = time.perf_counter()
+        self._in_hand.inc()
         try:
             yield answered
         finally:
+            self._in_hand.dec()
             known = method if method in METHODS else "other"
             self._requests.labels(known, answered.route, str(answered.status)).observe(
                 time.perf_counter() - began

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import threading
+from typing import Final, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -17,6 +18,8 @@ from memgraph.service.readiness import Readiness
 from memgraph.surfaces.http.answering import JSON, answered
 from memgraph.surfaces.http.document import problem_answers
 from memgraph.surfaces.http.entering import Asking, gate_of, principal_of
+
+_MAKING: Final = threading.Lock()
 
 router = APIRouter(tags=["running"])
 
@@ -46,7 +49,7 @@ def ready(request: Request) -> Response:
     Who may run all orchestrators gets told how each of them stands; anybody else a word alone. A
     damaged orchestrator does not make the service unusable.
     """
-    readiness: Readiness = request.app.state.readiness
+    readiness = _readiness(request)
     if _runs_all(request):
         found = readiness.look()
     else:
@@ -68,8 +71,18 @@ def metrics(request: Request, principal: Asking) -> Response:
     meters = gate_of(request).service.meters
     if not isinstance(meters, Exposing):
         raise NotFound("this process keeps no figures")
-    body, media_type = meters.exposition(request.app.state.readiness.look())
+    body, media_type = meters.exposition(_readiness(request).look())
     return Response(body, media_type=media_type)
+
+
+def _readiness(request: Request) -> Readiness:
+    """The server's; made when it is first asked for."""
+    state = request.app.state
+    with _MAKING:
+        if not hasattr(state, "readiness"):
+            state.readiness = Readiness(gate_of(request).service)
+    readiness: Readiness = state.readiness
+    return readiness
 
 
 def _runs_all(request: Request) -> bool:
