@@ -190,6 +190,13 @@ def open_parent(zone: Path, path: str) -> Iterator[tuple[int, str]]:
         yield descriptor, name
 
 
+def claimed_paths(zone: Path) -> set[str]:
+    """Where the files of all claims lay when they were dropped."""
+    if not (zone / CLAIMS).is_dir():
+        return set()
+    return {state["path"] for state in _states(zone, but="")}
+
+
 @contextmanager
 def zone_lock(zone: Path) -> Iterator[None]:
     """One at a time among all workers of a drop zone; for moments, not for work."""

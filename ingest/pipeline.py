@@ -6,9 +6,9 @@ may be killed at any point: the next run adopts its claim and ends what was begu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ingest.claims import Claim, adopt, claim, open_parent
 from ingest.convert import shortened, to_document, to_memories
@@ -27,6 +27,7 @@ from ingest.safe_files import (
     open_directory,
     read_safely,
 )
+from ingest.senders import done_with, sender_of, sent_as
 from memgraph.clock import SystemClock
 from memgraph.config import Settings
 from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryDisabled
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 # A file that kills its reader this often is set aside instead of stopping every run.
 MAX_ATTEMPTS = 20
 _MEGABYTE = 1_000_000
+_T = TypeVar("_T")
 _COUNTS = (
     "memories",
     "edges",
@@ -74,6 +76,8 @@ class DocumentStore(Protocol):
 
     def log_event(self, event: str, **fields: Any) -> None: ...
 
+    def on_behalf(self, sender: Mapping[str, Any]) -> DocumentStore: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -93,6 +97,7 @@ class IngestPipeline:
         now_ms: the clock of manifests, milliseconds since 1970.
         progress: called in this thread, around every file.
         settle_seconds: how long a file must have been at rest where the system has no leases.
+        stop: asked before each file; what is left is for the next run.
     """
 
     def __init__(
@@ -102,11 +107,13 @@ class IngestPipeline:
         now_ms: Callable[[], int] | None = None,
         progress: Callable[[Progress], None] | None = None,
         settle_seconds: float = 1.0,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store = store
         self._now_ms = now_ms or SystemClock().now_ms
         self._progress = progress
         self._settle_seconds = settle_seconds
+        self._stop = stop
         self._extractor = Extractor(store.propose)
         self._emptied: set[str] = set()
         self.zone = store.paths.ingest
@@ -127,12 +134,12 @@ class IngestPipeline:
         self._emptied = set()
         self._extractor = Extractor(self._store.propose)
         entries = list(discover(self.zone))
-        for left in adopt(self.zone):
+        for left in self._until_stopped(adopt(self.zone)):
             self._tell(results, len(entries), display_path(left.path))
             results.append(self._finish_claim(left, max_bytes))
             self._tell(results, len(entries), results[-1].path, results[-1])
         known = len(results)
-        for entry in entries:
+        for entry in self._until_stopped(entries):
             self._tell(results, known + len(entries), entry.shown)
             result = self._take(entry, max_bytes)
             if result is not None:
@@ -140,6 +147,12 @@ class IngestPipeline:
                 self._tell(results, known + len(entries), entry.shown, result)
         remove_emptied(self.zone, self._emptied)
         return IngestReport(tuple(results))
+
+    def _until_stopped(self, given: Iterable[_T]) -> Iterator[_T]:
+        for each in given:
+            yield each
+            if self._stop():
+                return
 
     def _tell(
         self, results: Sequence[FileResult], total: int, path: str, result: FileResult | None = None
@@ -227,9 +240,16 @@ class _Work:
                     max_bytes=max_bytes,
                     settle_seconds=settle_seconds,
                 )
+            self._within_bounds(content.sha256)
             return self._ingest(content)
         except IngestRejected as error:
             return self._reject(error, content)
+
+    def _within_bounds(self, sha256: str) -> None:
+        """What somebody sent is stored as if the sender stored it."""
+        sender = sender_of(self.claim.zone, sha256)
+        if sender is not None:
+            self.store = self.store.on_behalf(sender)
 
     def _ingest(self, content: FileContent) -> FileResult:
         before = self.store.ingested(content.sha256)
@@ -300,9 +320,15 @@ class _Work:
             "message": error.message,
             "details": {name: each for name, each in error.details.items() if name != "reason"},
         }
-        if content is not None:
-            self.store.ingest_rejected(content.sha256, path=shortened(self.shown), manifest=known)
-        return self._close("rejected", content, known, reason=reason, message=error.message)
+        # What could not be read has no digest, but if it was sent it had one then.
+        sha256 = content.sha256 if content else sent_as(self.claim.zone, self.claim.path)
+        if sha256 is not None:
+            self._within_bounds(sha256)
+            self.store.ingest_rejected(sha256, path=shortened(self.shown), manifest=known)
+        closed = self._close("rejected", content, known, reason=reason, message=error.message)
+        if sha256 is not None:
+            done_with(self.claim.zone, sha256)
+        return closed
 
     def _close(
         self,
@@ -331,6 +357,8 @@ class _Work:
             partial=known.get("partial", False),
         )
         self.claim.finish()
+        if content is not None:
+            done_with(self.claim.zone, content.sha256)
         return result
 
     def _head(self, content: FileContent | None) -> dict[str, Any]:

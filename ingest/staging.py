@@ -93,7 +93,7 @@ def _copy_open(source: BinaryIO, relative: Path, zone: Path) -> Path:
         with fresh.open("xb") as file:
             shutil.copyfileobj(source, file)
         with zone_lock(zone):
-            target = _free(zone, relative)
+            target = free_name(zone, relative)
             (zone / target).parent.mkdir(parents=True, exist_ok=True)
             fresh.rename(zone / target)
     finally:
@@ -101,7 +101,8 @@ def _copy_open(source: BinaryIO, relative: Path, zone: Path) -> Path:
     return target
 
 
-def _free(zone: Path, relative: Path) -> Path:
+def free_name(zone: Path, relative: Path) -> Path:
+    """The name, numbered if it is taken; under the lock of the drop zone."""
     # At the top of the drop zone these names belong to the pipeline.
     if len(relative.parts) > 1 and relative.parts[0] in ("processed", "rejected"):
         relative = Path(f"{relative.parts[0]}-1", *relative.parts[1:])

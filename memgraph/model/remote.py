@@ -10,7 +10,7 @@ from memgraph.model.consolidation import SessionReport
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo
-from memgraph.model.enums import IngestStatus, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import JobPlan, JobRun
 from memgraph.model.values import Memory, Millis, Outcome, Value
 
@@ -190,12 +190,12 @@ class Uploaded(Value):
     Attributes:
         sha256: of its bytes; under it the status is found.
         name: under which it lies in the drop zone, relative to it.
-        known: what became of the same content before; None: it is new.
+        known: the same content was taken before, or waits; None: it is new.
     """
 
     sha256: str
     name: str
-    known: IngestStatus | None = None
+    known: Literal["waiting", "processed"] | None = None
 
 
 class IngestedFile(Value):

@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
+from memgraph.errors import MemgraphError
 from memgraph.model.enums import IngestStatus, MemoryType
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
     from memgraph.model.ingest import Document, DocumentOutcome
+    from memgraph.model.remote import IngestedFile, IngestPage
     from memgraph.service.extraction import Proposals
+    from memgraph.service.manifests import FileReader
+    from memgraph.service.orchestrator import Orchestrator
 
 
 class IngestingHandle(Handle):
@@ -36,29 +40,95 @@ class IngestingHandle(Handle):
             return known(opened, sha256)
 
     def manifest(self, sha256: str) -> dict[str, Any]:
-        """What became of a dropped content: its ``status`` and ``manifest``.
+        """What became of a dropped content: its ``status`` and ``manifest``; see ``ingest_file``.
+
+        Raises:
+            NotFound: it was not dropped here, or is hidden from this handle.
+        """
+        found = self.ingest_file(sha256)
+        return {"status": found.status, "manifest": found.manifest}
+
+    def ingest_file(self, sha256: str, *, everything: bool | None = None) -> IngestedFile:
+        """What became of a dropped or sent content, as far as this handle may know it.
+
+        It is there for who sees every memory that came of it, and for who sent it; one of which
+        nothing came for its sender and for who sees everything.
 
         Args:
             sha256: of the content, 64 hexadecimal digits.
+            everything: whether nothing in the orchestrator is hidden from the holder of this
+                handle; None: of a host's own handle that, of a confined one not.
 
         Raises:
-            NotFound: it was not dropped here, or it became a memory that this handle may not see.
+            NotFound: it was not dropped here, or is hidden from this handle.
         """
-        from memgraph.service.ingesting import manifest_seen
+        from memgraph.model.remote import IngestedFile
+        from memgraph.service.intake import uploads
+        from memgraph.service.manifests import no_file, seen_file
+
+        reader = self._file_reader(everything)
+        with self._service.opened(self.name) as opened:
+            found = seen_file(opened, sha256, reader)
+        if found is not None:
+            return found
+        sender = uploads().waiting(self.paths.ingest, sha256) if _is_digest(sha256) else None
+        if sender is None or not (reader.everything or sender["actor"] == self.actor):
+            raise no_file(sha256)
+        return IngestedFile(sha256=sha256, status="waiting", at=None, manifest=None)
+
+    def ingest_files(
+        self, *, limit: int = 50, after: str | None = None, everything: bool | None = None
+    ) -> IngestPage:
+        """Dropped and sent files that were worked off, the latest first; see ``ingest_file``.
+
+        Args:
+            limit: 1..1,000.
+            after: ``next_cursor`` of the page before.
+
+        Raises:
+            InvalidInput: a limit out of range. NotFound: no file ``after``.
+        """
+        from memgraph.service.manifests import seen_files
 
         with self._service.opened(self.name) as opened:
-            status, told = manifest_seen(opened, sha256, self._view)
-        return {"status": status.value, "manifest": told}
+            return seen_files(opened, self._file_reader(everything), limit=limit, after=after)
+
+    def _file_reader(self, everything: bool | None) -> FileReader:
+        from memgraph.service.manifests import FileReader
+
+        sees_all = not self.viewer.confined if everything is None else everything
+        return FileReader(self._view, self.actor, sees_all)
 
     def ingest_document(self, document: Document) -> DocumentOutcome:
-        """Store a parsed file as a whole; a content that was stored before writes nothing."""
+        """Store a parsed file as a whole; a content that was stored before writes nothing.
+
+        A confined viewer stores only what it would see, and joins only what it sees: the rest of
+        the file is rejected item by item.
+        """
         from memgraph.service.ingesting import store_document
 
+        refused: list[MemgraphError] = []
         with self._service.opened(self.name) as opened:
-            outcome = store_document(opened, document, self.actor)
+            view = self._view if self.viewer.confined else None
+            outcome = store_document(opened, document, self.actor, view, refused.append)
             if outcome.outcome == "stored":
                 self._embed_soon(opened)
-            return outcome
+        self._tell_rejected(refused)
+        return outcome
+
+    def on_behalf(self, sender: Mapping[str, Any]) -> Orchestrator:
+        """A handle for what somebody else sent: its actor, and its bounds.
+
+        Args:
+            sender: what ``sender`` of the other's handle gave, from JSON.
+
+        Raises:
+            InvalidInput: it is not such a one.
+        """
+        from memgraph.service.intake import viewer_of_sender
+
+        viewer, actor = viewer_of_sender(sender)
+        return self._service.orchestrator(self.name, viewer=viewer, actor=actor)
 
     def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None:
         """Note that a content was refused, and why; it may be taken later."""
@@ -102,3 +172,7 @@ class IngestingHandle(Handle):
         """A line in the orchestrator's ``memory.log``."""
         with self._service.opened(self.name) as opened:
             opened.log.info(event, **fields)
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
-from memgraph.errors import NotFound
+from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.ingest import Document, DocumentOutcome, Link
 from memgraph.model.values import EdgeInput, Outcome
@@ -22,6 +23,9 @@ from memgraph.storage.visibility import View
 # ``attributes.role`` of what a record's decision says beyond its main memory.
 DETAIL_ROLE = "decision_detail"
 
+BY = "by"
+"""Of a manifest: who had it stored, as the journal names them."""
+
 
 def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
     """What became of a content that was dropped before: its status and manifest."""
@@ -29,24 +33,18 @@ def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | 
         return ingest_files.status_of(connection, sha256)
 
 
-def manifest_seen(opened: Opened, sha256: str, view: View) -> tuple[IngestStatus, dict[str, Any]]:
-    """``known``, for a reader: a manifest names memories and tells how many there are.
-
-    Raises:
-        NotFound: there is none, or one of its memories is hidden from the reader.
-    """
-    with opened.database.read() as connection:
-        found = ingest_files.status_of(connection, sha256)
-        items = {} if found is None else found[1].get("items", {})
-        made = {each["memory_id"] for each in items.get("memories", ()) if each.get("memory_id")}
-        seen = memories.existing_ids(connection, sorted(made), view)
-    if found is None or made - seen:
-        raise NotFound("no dropped file of this content", sha256=sha256[:64])
-    return found
-
-
-def store_document(opened: Opened, document: Document, actor: str) -> DocumentOutcome:
+def store_document(
+    opened: Opened,
+    document: Document,
+    actor: str,
+    view: View | None = None,
+    refused: Callable[[MemgraphError], None] = lambda _error: None,
+) -> DocumentOutcome:
     """Store a parsed file. A content that was stored before writes nothing.
+
+    Args:
+        view: what the writer sees, and therefore may join; None: everything.
+        refused: told of each item that was rejected.
 
     Raises:
         StorageError: nothing of it was written.
@@ -57,15 +55,17 @@ def store_document(opened: Opened, document: Document, actor: str) -> DocumentOu
     prepared = [opened.writer.prepare(each) for each in document.memories]
     # The classifier is a model: it looks before the transaction, its word is written inside.
     relations = find_relations(opened, document.memories if document.relate else ())
+    if view is not None:
+        relations = _seen_relations(opened, relations, view)
     with opened.transaction(actor) as transaction:
         connection = transaction.connection
         previous = ingest_files.status_of(connection, document.sha256)
         if previous is not None and previous[0] is IngestStatus.PROCESSED:
             return DocumentOutcome(outcome="duplicate", manifest=previous[1])
         written = opened.writer.store(
-            connection, prepared, document.edges, at=transaction.at, actor=actor
+            connection, prepared, document.edges, at=transaction.at, actor=actor, view=view
         )
-        linked, waiting = _link(opened, transaction, document, written)
+        linked, waiting = _link(opened, transaction, document, written, view)
         related = _relate(opened, transaction, relations, written)
         outcome = DocumentOutcome(
             outcome="stored",
@@ -76,7 +76,8 @@ def store_document(opened: Opened, document: Document, actor: str) -> DocumentOu
             links_waiting=waiting,
             relations=related,
         )
-        manifest = {**document.manifest, **_counts(outcome), **_items(outcome)}
+        told = {**_counts(outcome), **_items(outcome), BY: actor}
+        manifest = {**document.manifest, **told}
         ingest_files.record(
             connection,
             document.sha256,
@@ -87,6 +88,8 @@ def store_document(opened: Opened, document: Document, actor: str) -> DocumentOu
         )
         transaction.tell(written.entries)
         transaction.tell([Entry("ingest", None, {"sha256": document.sha256, **_counts(outcome)})])
+    for error in written.errors:
+        refused(error)
     return outcome.model_copy(update={"manifest": manifest})
 
 
@@ -103,14 +106,18 @@ def record_rejection(
             sha256,
             path=path,
             status=IngestStatus.REJECTED,
-            manifest=manifest,
+            manifest={**manifest, BY: actor},
             at=transaction.at,
         )
         transaction.tell([Entry("ingest_rejected", None, {"sha256": sha256})])
 
 
 def _link(
-    opened: Opened, transaction: Transaction, document: Document, written: Written
+    opened: Opened,
+    transaction: Transaction,
+    document: Document,
+    written: Written,
+    view: View | None,
 ) -> tuple[list[Outcome], int]:
     """Join the file with those it names and those that waited for it.
 
@@ -122,7 +129,7 @@ def _link(
     main = written.ids_by_key.get((document.main or "").removeprefix("#"))
     if main is not None:
         ingest_files.add_keys(connection, main, document.document_keys)
-        for row in ingest_files.take_waiting(connection, document.document_keys):
+        for row in _taken(connection, document.document_keys, view):
             edges += _edge(row.memory_id, main, row)
     for link in document.links:
         local = written.ids_by_key.get(link.local.removeprefix("#"))
@@ -134,12 +141,38 @@ def _link(
         else:
             waiting += 1
             _wait(connection, local, link)
-    joined = opened.writer.store(connection, [], edges, at=transaction.at, actor=transaction.actor)
+    joined = opened.writer.store(
+        connection, [], edges, at=transaction.at, actor=transaction.actor, view=view
+    )
     transaction.tell(joined.entries)
     for edge, outcome in zip(edges, joined.edges, strict=True):
         if edge.edge_type is EdgeType.UPDATES and not edge.partial and outcome.outcome == "stored":
             _replace_details(transaction, edge.from_id, edge.to_id)
     return joined.edges, waiting
+
+
+def _taken(connection: sa.Connection, keys: Sequence[str], view: View | None) -> list[sa.Row[Any]]:
+    """The links that waited for one of these names, and that the writer may make."""
+    rows = ingest_files.take_waiting(connection, keys)
+    if view is None:
+        return rows
+    seen = memories.existing_ids(connection, sorted({row.memory_id for row in rows}), view)
+    for row in rows:
+        if row.memory_id not in seen:
+            # It waits on: whoever sees both sides may make it.
+            ingest_files.wait_for(
+                connection, {name: each for name, each in row._mapping.items() if name != "link_id"}
+            )
+    return [row for row in rows if row.memory_id in seen]
+
+
+def _seen_relations(opened: Opened, relations: Relations, view: View) -> Relations:
+    """The relations to stored memories that the writer sees."""
+    ends = {end for each in relations.edges for end in (each.from_id, each.to_id) if end[0] != "#"}
+    with opened.database.read() as connection:
+        hidden = ends - memories.existing_ids(connection, sorted(ends), view)
+    kept = tuple(each for each in relations.edges if not {each.from_id, each.to_id} & hidden)
+    return replace(relations, edges=kept)
 
 
 def _replace_details(transaction: Transaction, new_id: str, old_id: str) -> None:

@@ -28,6 +28,7 @@ from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
+from memgraph.service.intake import Intake
 from memgraph.service.life.events import Subscribers
 from memgraph.service.meters import SILENT, Meters
 from memgraph.service.naming import find_names
@@ -97,6 +98,7 @@ class MemoryService:
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = Counters()
         self.copies = Copies(self.root)
+        self.intake = Intake(self)
         self._vector_cache: VectorCache | None = None
         self._vector_cache_lock = threading.Lock()
 
@@ -261,6 +263,7 @@ class MemoryService:
 
         Calls that are at work in other threads come to their end and close what they use.
         """
+        self.intake.stop()
         self._pool.close()
 
     def __enter__(self) -> MemoryService:

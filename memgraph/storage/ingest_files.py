@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +12,13 @@ import sqlalchemy as sa
 from memgraph.model.enums import IngestStatus
 from memgraph.storage import tables
 from memgraph.storage.encoding import json_text
+
+_FILE = (
+    tables.files.c.sha256,
+    tables.files.c.status,
+    tables.files.c.manifest,
+    tables.files.c.recorded_at,
+)
 
 
 def status_of(connection: sa.Connection, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
@@ -20,6 +28,36 @@ def status_of(connection: sa.Connection, sha256: str) -> tuple[IngestStatus, dic
     )
     row = connection.execute(statement).first()
     return (row.status, json.loads(row.manifest)) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A content that was taken or refused, and its place among all, by when that was."""
+
+    sha256: str
+    status: IngestStatus
+    manifest: dict[str, Any]
+    recorded_at: int
+
+    @property
+    def place(self) -> tuple[int, str]:
+        return self.recorded_at, self.sha256
+
+
+def row_of(connection: sa.Connection, sha256: str) -> FileRow | None:
+    """What became of one content; None: it was never dropped."""
+    found = connection.execute(sa.select(*_FILE).where(tables.files.c.sha256 == sha256)).first()
+    return None if found is None else _file(found)
+
+
+def before(connection: sa.Connection, place: tuple[int, str] | None, limit: int) -> list[FileRow]:
+    """Contents before a place, the latest first; None: from the latest on."""
+    order = sa.tuple_(tables.files.c.recorded_at, tables.files.c.sha256)
+    statement = sa.select(*_FILE).limit(limit)
+    statement = statement.order_by(tables.files.c.recorded_at.desc(), tables.files.c.sha256.desc())
+    if place is not None:
+        statement = statement.where(order < place)
+    return [_file(row) for row in connection.execute(statement)]
 
 
 def record(
@@ -97,3 +135,7 @@ def counts(connection: sa.Connection) -> dict[str, int]:
     found = {status.value: count for status, count in connection.execute(statement)}
     waiting = connection.execute(sa.select(sa.func.count()).select_from(tables.pending_links))
     return {**dict(sorted(found.items())), "links_waiting": int(waiting.scalar_one())}
+
+
+def _file(row: sa.Row[Any, Any, Any, Any]) -> FileRow:
+    return FileRow(row.sha256, IngestStatus(row.status), json.loads(row.manifest), row.recorded_at)

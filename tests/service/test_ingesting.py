@@ -69,7 +69,8 @@ def test_a_loose_key_counts_only_if_one_file_has_it(orc: Orchestrator) -> None:
 
 def test_a_refused_content_may_be_taken_later(orc: Orchestrator) -> None:
     orc.ingest_rejected("a" * 64, path="/drop/a.md", manifest={"reason": "too_large"})
-    assert orc.ingested("a" * 64) == (IngestStatus.REJECTED, {"reason": "too_large"})
+    told = {"reason": "too_large", "by": "user"}
+    assert orc.ingested("a" * 64) == (IngestStatus.REJECTED, told)
     assert orc.ingest_document(document("a", "Fine now.")).outcome == "stored"
     orc.ingest_rejected("a" * 64, path="/drop/a.md", manifest={"reason": "late"})
     found = orc.ingested("a" * 64)

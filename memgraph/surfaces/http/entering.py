@@ -14,7 +14,7 @@ from memgraph.model.values import validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http.once import take_turn
-from memgraph.surfaces.http.scopes import AUTHENTICATED, ENTERED
+from memgraph.surfaces.http.scopes import AUTHENTICATED, ENTERED, UNTIMED
 
 SCHEME = "bearer "
 WRITING = (Permission.WRITE, Permission.ADMIN)
@@ -33,6 +33,11 @@ def principal_of(request: Request) -> Principal:
     principal = gate_of(request).authenticate(secret)
     request.scope[AUTHENTICATED] = True
     return principal
+
+
+async def untimed(request: Request) -> None:
+    """The dependency of a route whose answer may take longer than others."""
+    request.scope.get(UNTIMED, lambda: None)()
 
 
 Asking = Annotated[Principal, Depends(principal_of)]

@@ -27,7 +27,7 @@ from memgraph.errors import (
 )
 from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send, header, refuse
 from memgraph.surfaces.http.rates import MOST_KNOWN, Rates
-from memgraph.surfaces.http.scopes import AUTHENTICATED
+from memgraph.surfaces.http.scopes import AUTHENTICATED, UNTIMED
 
 ALIVE: Final = "/healthz"
 """Answered however busy the server is."""
@@ -110,6 +110,7 @@ class Limits:
     async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = _Reply(send, self._settings.request_timeout_s, self._leave)
         self._working += 1
+        scope[UNTIMED] = reply.untimed
         try:
             await self._app(scope, receive, reply.send)
         finally:
@@ -142,6 +143,10 @@ class _Reply:
                 # It lasts, and mostly waits.
                 self._leave_once()
         await self._send(message)
+
+    def untimed(self) -> None:
+        """It may take as long as it takes; to be called in the event loop."""
+        self._timer.cancel()
 
     def end(self) -> None:
         """The application has come to its end."""

@@ -11,13 +11,15 @@ from fastapi import APIRouter, Depends, Query, Request
 from memgraph.errors import AccessDenied
 from memgraph.policy.access import sees_everything
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.http.entering import Admin, Asking, gate_of
+from memgraph.surfaces.http.entering import Admin, Asking, gate_of, untimed
 from memgraph.surfaces.http.sending import SentFile
 
 NDJSON = "application/x-ndjson"
 SQLITE = "application/vnd.sqlite3"
 
-router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["copies"])
+router = APIRouter(
+    prefix="/v1/orchestrators/{orchestrator}", tags=["copies"], dependencies=[Depends(untimed)]
+)
 
 
 def whole(orc: Admin, asking: Asking) -> Orchestrator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.consolidation import SessionReport
@@ -15,7 +15,9 @@ from memgraph.policy.access import sees_everything
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http.answering import answered
-from memgraph.surfaces.http.entering import Admin, Asking, Auditor, Reader, gate_of
+from memgraph.surfaces.http.entering import Admin, Asking, Auditor, Reader, gate_of, untimed
+
+UNTIMED = [Depends(untimed)]
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["operating"])
 
@@ -57,7 +59,9 @@ def jobs(orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
     return answered(JobBoard(plans=tuple(plans), runs=tuple(runs)))
 
 
-@router.post("/jobs/{job}/run", operation_id="run_job", response_model=JobEnded)
+@router.post(
+    "/jobs/{job}/run", operation_id="run_job", response_model=JobEnded, dependencies=UNTIMED
+)
 def run(request: Request, orc: Admin, asking: Asking, job: Runnable, body: RunWanted) -> Response:
     """Run a job now, whatever its schedule says; one that fails says so in its run.
 
@@ -74,7 +78,7 @@ def run(request: Request, orc: Admin, asking: Asking, job: Runnable, body: RunWa
     return answered(JobEnded(runs=(ran,)))
 
 
-@router.post("/verify", operation_id="verify", response_model=AuditReport)
+@router.post("/verify", operation_id="verify", response_model=AuditReport, dependencies=UNTIMED)
 def verify(orc: Auditor) -> Response:
     """Audit the database and its journal; nothing is changed."""
     return answered(AuditReport.model_validate(orc.verify().as_dict()))

@@ -1,0 +1,76 @@
+"""Who sent a file: what becomes of it is stored within the sender's bounds, whoever takes it.
+
+::
+
+    ingest/.uploads/<sha256>.json     from before the file has its name until it is done with
+
+A file that was dropped by hand has no sender, and no bounds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ingest.claims import claimed_paths, write_durably
+
+UPLOADS: Final = ".uploads"
+
+
+def note_sender(zone: Path, sha256: str, *, path: str, sender: Mapping[str, Any]) -> None:
+    """Write down who sends a content that will lie at ``path``, relative to the drop zone."""
+    write_durably(_note_of(zone, sha256), {"path": path, "sender": dict(sender)})
+
+
+def sender_of(zone: Path, sha256: str) -> Mapping[str, Any] | None:
+    """Who sent a content; None: it was dropped by hand."""
+    note = _read(_note_of(zone, sha256))
+    return None if note is None else note["sender"]
+
+
+def waiting(zone: Path, sha256: str) -> Mapping[str, Any] | None:
+    """Who sent a content whose file is dropped or claimed; None: no file of it waits."""
+    note = _read(_note_of(zone, sha256))
+    if note is None:
+        return None
+    # A sender who was killed in between left a note without its file.
+    there = os.path.lexists(zone / note["path"]) or note["path"] in claimed_paths(zone)
+    sender: Mapping[str, Any] = note["sender"]
+    return sender if there else None
+
+
+def some_wait(zone: Path) -> bool:
+    """Whether a file that was sent waits."""
+    return any(waiting(zone, each.stem) is not None for each in _notes(zone))
+
+
+def done_with(zone: Path, sha256: str) -> None:
+    """Forget the sender of a content that became what it becomes."""
+    _note_of(zone, sha256).unlink(missing_ok=True)
+
+
+def sent_as(zone: Path, path: str) -> str | None:
+    """The digest of what was sent as ``path``; None: nothing was."""
+    for each in _notes(zone):
+        note = _read(each)
+        if note is not None and note["path"] == path:
+            return each.stem
+    return None
+
+
+def _note_of(zone: Path, sha256: str) -> Path:
+    return zone / UPLOADS / f"{sha256}.json"
+
+
+def _notes(zone: Path) -> list[Path]:
+    return sorted((zone / UPLOADS).glob("[0-9a-f]*.json"))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(path.read_text(encoding="ascii")))
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,117 @@
+"""Files that somebody sends: written beside the drop zone, then dropped under their name."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ingest.claims import MAX_NAME_BYTES, zone_lock
+from ingest.discover import is_hidden_or_temporary
+from ingest.leftovers import INCOMING
+from ingest.parse import SUPPORTED_TYPES
+from ingest.pipeline import IngestPipeline
+from ingest.senders import note_sender, some_wait, waiting
+from ingest.staging import free_name
+from memgraph.errors import InvalidInput, RequestTooLarge
+from memgraph.model.enums import IngestStatus
+from memgraph.model.remote import Uploaded
+from memgraph.service.orchestrator import Orchestrator
+
+_MEGABYTE: Final = 1_000_000
+
+
+class Draft:
+    """A file that arrives. ``discard`` it in the end, whatever became of it.
+
+    Args:
+        handle: the sender's.
+        name: what it is to be called in the drop zone.
+        sender: see ``Uploads``.
+
+    Raises:
+        InvalidInput: no name for a file that is taken.
+    """
+
+    def __init__(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> None:
+        check_name(name)
+        self._handle, self._name, self._sender = handle, name, dict(sender)
+        self._zone = handle.paths.ingest
+        self._limit = handle.settings.memory.ingest.max_file_size_mb * _MEGABYTE
+        self._size, self._digest = 0, hashlib.sha256()
+        self._zone.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._path = self._zone / f"{INCOMING}{secrets.token_hex(8)}"
+        self._file = self._path.open("xb")
+
+    def write(self, data: bytes) -> None:
+        """Add to it. Raises RequestTooLarge: it is larger than a file may be."""
+        self._size += len(data)
+        if self._size > self._limit:
+            raise RequestTooLarge(f"a file has {self._limit} bytes at most", limit=self._limit)
+        self._digest.update(data)
+        self._file.write(data)
+
+    def place(self) -> Uploaded:
+        """Drop it; a content that was taken before, or waits, is told so and dropped no more."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        sha256 = self._digest.hexdigest()
+        before = self._handle.ingested(sha256)
+        if before is not None and before[0] is IngestStatus.PROCESSED:
+            return Uploaded(sha256=sha256, name=self._name, known="processed")
+        with zone_lock(self._zone):
+            if waiting(self._zone, sha256) is not None:
+                return Uploaded(sha256=sha256, name=self._name, known="waiting")
+            target = str(free_name(self._zone, Path(self._name)))
+            # First: a file without a sender would be stored without bounds.
+            note_sender(self._zone, sha256, path=target, sender=self._sender)
+            self._path.rename(self._zone / target)
+        return Uploaded(sha256=sha256, name=target)
+
+    def discard(self) -> None:
+        """Close it, and remove what was not dropped."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+class Uploads:
+    """What a server does with sent files; memgraph finds ``uploads`` by its entry point.
+
+    A sender is what ``Orchestrator.on_behalf`` makes a handle of; it is kept as JSON.
+    """
+
+    def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> Draft:
+        """A file that begins to arrive; see ``Draft``."""
+        return Draft(handle, name, sender)
+
+    def waiting(self, zone: Path, sha256: str) -> Mapping[str, Any] | None:
+        """The sender of a file that waits; None: none of this content does."""
+        return waiting(zone, sha256)
+
+    def some_wait(self, zone: Path) -> bool:
+        """Whether any sent file waits."""
+        return some_wait(zone)
+
+    def run(self, handle: Orchestrator, stop: Callable[[], bool]) -> None:
+        """Work off the drop zone; raises as ``IngestPipeline.run``."""
+        IngestPipeline(handle, stop=stop).run()
+
+
+uploads: Final = Uploads()
+
+
+def check_name(name: str) -> None:
+    """See that a file of this name is taken, and lies where it is meant to.
+
+    Raises:
+        InvalidInput: it has a folder, is hidden or temporary, is of another type, or too long.
+    """
+    plain = name.isprintable() and not set(name) & {"/", "\\"} and name == name.strip()
+    if not plain or is_hidden_or_temporary(name) or len(os.fsencode(name)) > MAX_NAME_BYTES:
+        raise InvalidInput("name: a plain file name, not hidden, without a folder", field="name")
+    if not name.casefold().endswith(SUPPORTED_TYPES):
+        raise InvalidInput(f"name: ends in {', '.join(SUPPORTED_TYPES)}", field="name")

@@ -1,0 +1,132 @@
+"""Dropped and sent files, for one reader.
+
+A manifest names memories and counts them, so a file is there for whoever sees every memory that
+came of it, and for whoever sent it. One of which nothing came (it was rejected, or held nothing) is
+there for its sender, and for whoever nothing is hidden from; the former learn of memories only
+those that they see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.enums import IngestStatus
+from memgraph.model.remote import MAX_BATCH, IngestedFile, IngestPage
+from memgraph.service.ingesting import BY
+from memgraph.service.opened import Opened
+from memgraph.storage import ingest_files, memories
+from memgraph.storage.visibility import View
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from memgraph.storage.ingest_files import FileRow
+
+TOLD: Final = (
+    "version",
+    "path",
+    "size",
+    "format",
+    "title",
+    "started_at",
+    "memories",
+    "edges",
+    "partial",
+    "rejected_items",
+    "findings",
+    "finding_counts",
+    "reason",
+    "message",
+    "details",
+    "items",
+)
+"""What of a manifest is told: not where files lie, nor what others that are hidden have to do with
+it (links and relations)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """Who looks at files.
+
+    Attributes:
+        actor: files that it sent are there for it.
+        everything: whether nothing in the orchestrator is hidden from it.
+    """
+
+    view: View
+    actor: str
+    everything: bool
+
+
+def seen_file(opened: Opened, sha256: str, reader: FileReader) -> IngestedFile | None:
+    """What became of one content; None: it was not dropped, or is hidden."""
+    with opened.database.read() as connection:
+        row = ingest_files.row_of(connection, sha256)
+        return None if row is None else _seen(connection, row, reader)
+
+
+def seen_files(
+    opened: Opened, reader: FileReader, *, limit: int, after: str | None = None
+) -> IngestPage:
+    """Files, the latest first.
+
+    Args:
+        after: the digest of the last one of the page before.
+
+    Raises:
+        InvalidInput: a limit outside 1..1000. NotFound: no file ``after``.
+    """
+    if not 1 <= limit <= MAX_BATCH:
+        raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
+    found: list[IngestedFile] = []
+    with opened.database.read() as connection:
+        place = None
+        if after is not None:
+            row = ingest_files.row_of(connection, after)
+            if row is None or _seen(connection, row, reader) is None:
+                raise no_file(after)
+            place = row.place
+        while len(found) <= limit:
+            page = ingest_files.before(connection, place, MAX_BATCH)
+            told = (_seen(connection, each, reader) for each in page)
+            found.extend(each for each in told if each is not None)
+            if len(page) < MAX_BATCH:
+                break
+            place = page[-1].place
+    following = found[limit - 1].sha256 if len(found) > limit else None
+    return IngestPage(items=tuple(found[:limit]), next_cursor=following)
+
+
+def no_file(sha256: str) -> NotFound:
+    """The error of a file that is not there, or not for this reader."""
+    return NotFound("no dropped file of this content", sha256=sha256[:64])
+
+
+def _seen(connection: sa.Connection, row: FileRow, reader: FileReader) -> IngestedFile | None:
+    made = _memory_ids(row.manifest)
+    seen = memories.existing_ids(connection, sorted(made), reader.view)
+    whole = made == seen and bool(made)
+    if not (whole or row.manifest.get(BY) == reader.actor or (not made and reader.everything)):
+        return None
+    told: dict[str, Any] = {name: row.manifest[name] for name in TOLD if name in row.manifest}
+    return IngestedFile(
+        sha256=row.sha256,
+        status="processed" if row.status is IngestStatus.PROCESSED else "rejected",
+        at=row.recorded_at,
+        manifest=told if made == seen else _without_hidden(told, seen),
+    )
+
+
+def _memory_ids(manifest: Mapping[str, Any]) -> set[str]:
+    items: Sequence[Mapping[str, Any]] = manifest.get("items", {}).get("memories", ())
+    return {each["memory_id"] for each in items if each.get("memory_id")}
+
+
+def _without_hidden(told: dict[str, Any], seen: set[str]) -> dict[str, Any]:
+    """A sender may see less by now: what is hidden is neither named nor counted."""
+    items = [each for each in told["items"]["memories"] if each.get("memory_id") in seen]
+    counts = {name: told[name] for name in told if name not in ("memories", "edges", "items")}
+    return counts | {"items": {"memories": items}}

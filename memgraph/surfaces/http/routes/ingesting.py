@@ -1,0 +1,104 @@
+"""Files that are turned into memories: sent, and looked after."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Final
+
+from anyio import CancelScope
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from memgraph.errors import RequestTimeout
+from memgraph.model.remote import IngestedFile, IngestPage, Limit, Uploaded
+from memgraph.model.values import Name
+from memgraph.policy.access import sees_everything
+from memgraph.service.intake import Draft, draft
+from memgraph.surfaces.http.answering import answered
+from memgraph.surfaces.http.entering import Asking, Reader, Writer, gate_of
+
+PIECE: Final = 1 << 18
+"""So much of a file is written at a time, bytes."""
+_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": "The file as it is: UTF-8 text, Markdown or JSON.",
+        "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/ingest/files", tags=["ingest"])
+
+
+@router.put(
+    "/{name}",
+    operation_id="upload_file",
+    status_code=202,
+    response_model=Uploaded,
+    openapi_extra=_BODY,
+)
+async def upload(
+    request: Request,
+    orc: Writer,
+    name: Annotated[Name, Path(description="A file name: .txt, .md or .json.")],
+) -> Response:
+    """Take a file; it is worked off in the background, within the bounds of the key that sent it.
+
+    The same content is taken once, for ever: `known` says so.
+    """
+    service = gate_of(request).service
+    settings = await run_sync(service.settings)
+    arriving = await run_sync(draft, orc, name)
+    try:
+        await _arrived(request, arriving, settings.memory.server.request_timeout_s)
+        uploaded = await run_sync(arriving.place)
+    finally:
+        with CancelScope(shield=True):
+            await run_sync(arriving.discard)
+    if uploaded.known is None:
+        service.intake.wake(orc.name)
+    return answered(uploaded, status=202)
+
+
+@router.get("", operation_id="list_files", response_model=IngestPage)
+def listed(
+    orc: Reader,
+    asking: Asking,
+    limit: Annotated[Limit, Query()] = 50,
+    cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
+) -> Response:
+    """Files that were worked off, the latest first, as far as the asker may know of them."""
+    everything = sees_everything(asking)
+    return answered(orc.ingest_files(limit=limit, after=cursor, everything=everything))
+
+
+@router.get("/{sha256}", operation_id="get_file", response_model=IngestedFile)
+def get(
+    orc: Reader,
+    asking: Asking,
+    sha256: Annotated[Name, Path(description="Of its content, 64 hexadecimal digits.")],
+) -> Response:
+    """What became of a file: whoever sees all that came of it may know, and who sent it."""
+    return answered(orc.ingest_file(sha256, everything=sees_everything(asking)))
+
+
+async def _arrived(request: Request, arriving: Draft, timeout_s: float) -> None:
+    """Write the whole body; raises RequestTimeout: it took longer than seconds."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            async for piece in _pieces(request):
+                await run_sync(arriving.write, piece)
+    except TimeoutError:
+        raise RequestTimeout("the file did not arrive in time", limit_s=timeout_s) from None
+
+
+async def _pieces(request: Request) -> AsyncIterator[bytes]:
+    """The body in pieces that are worth a thread."""
+    held = bytearray()
+    async for chunk in request.stream():
+        held += chunk
+        if len(held) >= PIECE:
+            yield bytes(held)
+            held.clear()
+    yield bytes(held)
