@@ -44,7 +44,7 @@ def list_contradictions(
 
     Raises:
         InvalidInput: ``limit`` or ``state`` is not one of the above.
-        NotFound: ``after`` is not a contradiction, or is no longer of this state.
+        NotFound: ``after`` is no contradiction that the viewer sees, or no longer of this state.
         StorageError: the database cannot be read.
     """
     if not 1 <= limit <= MAX_PAGE:
@@ -56,7 +56,7 @@ def list_contradictions(
     with database.read() as connection:
         position = None
         if after is not None:
-            times = graph_queries.contradiction_times(connection, after)
+            times = graph_queries.contradiction_times(connection, after, view)
             time = None if times is None else times[1 if resolved else 0]
             if time is None:
                 raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])

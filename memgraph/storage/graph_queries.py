@@ -233,13 +233,18 @@ def _resolution_state(view: View, resolved: bool) -> str:
     return "(e.resolved_at IS NULL OR e.resolved_at > :view_as_of)"
 
 
-def contradiction_times(connection: sa.Connection, edge_id: str) -> tuple[int, int | None] | None:
-    """(created_at, resolved_at) of a Contradicts edge; None when there is none of that id."""
+def contradiction_times(
+    connection: sa.Connection, edge_id: str, view: View
+) -> tuple[int, int | None] | None:
+    """(created_at, resolved_at) of a Contradicts edge; None: there is none with both ends seen."""
     found = _rows(
         connection,
-        "SELECT created_at, resolved_at FROM memory_edges"
-        " WHERE edge_id = ? AND edge_type = 'Contradicts'",
-        (edge_id,),
+        "SELECT e.created_at, e.resolved_at FROM memory_edges e"
+        " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
+        " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
+        " WHERE e.edge_id = :edge_id AND e.edge_type = 'Contradicts'"
+        f" AND {view.where('a')} AND {view.where('b')}",
+        view.params | {"edge_id": edge_id},
     )
     return (found[0][0], found[0][1]) if found else None
 
