@@ -13,6 +13,8 @@ from memgraph.errors import AccessDenied, InvalidInput
 ROOT_VARIABLE = "MEMGRAPH_ROOT"
 GLOBAL_CONFIG_NAME = "memgraph.toml"
 KEYS_NAME = "keys.json"
+MEMORY_NAME = "memory"
+DATABASE_NAME = "memory.db"
 MAX_NAME_CHARS = 64
 SOURCE_FIELD = "source_path"
 
@@ -104,11 +106,11 @@ class OrchestratorPaths:
 
     @property
     def memory(self) -> Path:
-        return self.directory / "memory"
+        return self.directory / MEMORY_NAME
 
     @property
     def database(self) -> Path:
-        return self.memory / "memory.db"
+        return self.memory / DATABASE_NAME
 
     @property
     def config_file(self) -> Path:
@@ -172,8 +174,8 @@ def canonical_source(
     """The real path of a source file, when this orchestrator may read it.
 
     Allowed is what lies in its own drop zone, or in an allowed root and outside of the runtime
-    root (where the other orchestrators live). Links are resolved first, on both sides. The answer
-    holds for the moment: open the file without following links.
+    root and of every folder of an orchestrator, wherever a link brought it. Links are resolved
+    first, on both sides. The answer holds for the moment: open the file without following links.
 
     Raises:
         AccessDenied: anything else, whether it exists or not, and whatever cannot be resolved.
@@ -182,7 +184,7 @@ def canonical_source(
     if real.is_relative_to(_real(own.ingest)):
         return real
     inside = any(real.is_relative_to(_real(root)) for root in allowed_roots)
-    if not inside or real.is_relative_to(_real(own.root)):
+    if not inside or real.is_relative_to(_real(own.root)) or _of_an_orchestrator(real):
         raise AccessDenied(
             "this source lies outside of the folders that may be read", field=SOURCE_FIELD
         )
@@ -198,6 +200,12 @@ def _real(path: str | os.PathLike[str]) -> Path:
         return Path(os.path.realpath(text))
     except (OSError, ValueError) as error:
         raise AccessDenied("this path cannot be resolved", field=SOURCE_FIELD) from error
+
+
+def _of_an_orchestrator(path: Path) -> bool:
+    """Whether a path without links lies in an orchestrator's folder, under whatever root."""
+    folders = (path, *path.parents)
+    return any(os.path.lexists(each / MEMORY_NAME / DATABASE_NAME) for each in folders)
 
 
 def _is_orchestrator(root: Path, name: str) -> bool:
