@@ -50,9 +50,7 @@ class McpApp:
     def __init__(self, gate: Gate, settings: ServerSettings) -> None:
         silence_sdk()
         self._gate = gate
-        server = make_server(
-            _door_of, threads=settings.threads, timeout_s=settings.request_timeout_s
-        )
+        server = make_server(_door_of, timeout_s=settings.request_timeout_s)
         self._manager = StreamableHTTPSessionManager(
             server,
             json_response=True,

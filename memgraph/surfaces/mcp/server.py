@@ -35,14 +35,14 @@ INSTRUCTIONS: Final = (
 _log = logging.getLogger(__name__)
 
 
-def make_server(door_of: DoorOf, *, threads: int, timeout_s: float) -> Server[Any]:
+def make_server(door_of: DoorOf, *, timeout_s: float, threads: int | None = None) -> Server[Any]:
     """A server whose messages are answered through the doors that ``door_of`` finds.
 
     Args:
-        threads: messages that are worked on at the same time.
+        threads: messages that are worked on at the same time; None: as many as the process allows.
         timeout_s: after so many seconds the asker is told that there is no answer.
     """
-    asked = _Asked(door_of, threads, timeout_s)
+    asked = _Asked(door_of, timeout_s, threads)
     server: Server[Any] = Server(
         "memgraph",
         title="memgraph",
@@ -72,9 +72,9 @@ def silence_sdk() -> None:
 class _Asked:
     """The handlers. The library waits for disks, so each of its calls has a thread."""
 
-    def __init__(self, door_of: DoorOf, threads: int, timeout_s: float) -> None:
+    def __init__(self, door_of: DoorOf, timeout_s: float, threads: int | None) -> None:
         self._door_of = door_of
-        self._limiter = anyio.CapacityLimiter(threads)
+        self._limiter = None if threads is None else anyio.CapacityLimiter(threads)
         self._timeout_s = timeout_s
 
     async def list_tools(

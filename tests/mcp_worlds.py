@@ -1,0 +1,130 @@
+"""Agents for tests: the SDK's own client, over every transport, for tests that do not await."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx2
+import mcp_types as types
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from starlette.types import ASGIApp
+
+from memgraph.service.access.gate import Gate
+
+Mode = Literal["auto", "legacy"]
+MODES: tuple[Mode, ...] = ("auto", "legacy")
+"""The protocol of 2026, a message by itself, and the one of 2025, which begins with a handshake."""
+HEADERS = {
+    "accept": "application/json, text/event-stream",
+    "content-type": "application/json",
+}
+
+
+def whole_app(gate: Gate) -> ASGIApp:
+    """HTTP and MCP under one address, as `memgraph serve` has them."""
+    from memgraph.surfaces.serving import application
+
+    return application(gate, gate.service.settings().memory.server)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A connected client."""
+
+    portal: BlockingPortal
+    client: Client
+
+    def do(self, name: str, *args: Any, **named: Any) -> Any:
+        """A method of the SDK's client, waited for."""
+        return self.portal.call(partial(getattr(self.client, name), *args, **named))
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """What a tool answers; it must not be an error, and its text must say the same."""
+        told: types.CallToolResult = self.do("call_tool", tool, arguments)
+        assert not told.is_error, told.content
+        answer: dict[str, Any] = told.structured_content
+        [block] = told.content
+        assert isinstance(block, types.TextContent)
+        assert block.text == answer.get("text") or json.loads(block.text) == answer
+        return answer
+
+    def refused(self, tool: str, **arguments: Any) -> str:
+        """The code of the error that a tool answers with."""
+        told: types.CallToolResult = self.do("call_tool", tool, arguments)
+        assert told.is_error
+        assert told.structured_content is None
+        [block] = told.content
+        assert isinstance(block, types.TextContent)
+        error = json.loads(block.text)["error"]
+        assert set(error) == {"code", "message"}
+        code: str = error["code"]
+        return code
+
+    def failed(self, name: str, *args: Any) -> str:
+        """The code of the library with which anything but a tool fails."""
+        try:
+            self.do(name, *args)
+        except MCPError as error:
+            code: str = error.data["code"]
+            return code
+        raise AssertionError(f"{name} did not fail")
+
+    def read(self, uri: str) -> str:
+        """The text of a resource."""
+        [contents] = self.do("read_resource", uri).contents
+        assert contents.uri == uri
+        text: str = contents.text
+        return text
+
+
+@contextmanager
+def remote_agent(url: str, secret: str | None, mode: Mode = "auto") -> Iterator[Agent]:
+    """An agent that speaks to ``url`` (``…/mcp/orc-1``) and shows a key, or none."""
+
+    @asynccontextmanager
+    async def connected() -> AsyncIterator[Client]:
+        shown = {} if secret is None else {"authorization": f"Bearer {secret}"}
+        async with (
+            httpx2.AsyncClient(headers=shown, trust_env=False) as http,
+            Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            yield client
+
+    with _agent(connected) as made:
+        yield made
+
+
+@contextmanager
+def local_agent(root: Path, *options: str, mode: Mode = "auto") -> Iterator[Agent]:
+    """An agent that starts `memgraph mcp` for orc-1 and speaks to it over its pipes."""
+    command = str(Path(sys.executable).with_name("memgraph"))
+    arguments = ["mcp", "--orchestrator", "orc-1", "--root", str(root), *options]
+    started = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
+    with _agent(lambda: Client(started, mode=mode)) as made:
+        yield made
+
+
+@contextmanager
+def _agent(connect: Callable[[], AbstractAsyncContextManager[Client]]) -> Iterator[Agent]:
+    failure = None
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(portal.call(connect)) as client,
+    ):
+        try:
+            yield Agent(portal, client)
+        except BaseException as error:  # noqa: BLE001 - raised below, out of the SDK's task groups
+            failure = error
+    if failure is not None:
+        raise failure

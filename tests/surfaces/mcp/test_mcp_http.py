@@ -1,0 +1,254 @@
+"""MCP over HTTP: each request shows its key, and nothing else opens anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from mcp_worlds import HEADERS, MODES, Mode, remote_agent, whole_app
+from serving_worlds import Served, serving
+
+from memgraph.errors import StorageError
+from memgraph.model.access import Permission
+from memgraph.service.memory_service import MemoryService
+
+PATH = "/mcp/orc-1"
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    config = {"memory": {"server": {"max_body_bytes": 20_000}}}
+    with serving(
+        tmp_path_factory.mktemp("mcp") / "root", app_of=whole_app, config=config
+    ) as running:
+        running.orchestrator("orc-1").remember("The vault is behind the oak panel.")
+        running.orchestrator("orc-2").remember("Kxsecret lies elsewhere.")
+        yield running
+
+
+def message(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def post(
+    served: Served,
+    secret: str | None,
+    body: Any = None,
+    *,
+    path: str = PATH,
+    **headers: str,
+) -> httpx.Response:
+    """One message of 2025 without a handshake; by default a listing of the tools."""
+    body = message("tools/list") if body is None else body
+    shown = {each.replace("_", "-"): value for each, value in headers.items()}
+    with served.client(secret) as client:
+        return client.post(path, json=body, headers={**HEADERS, **shown})
+
+
+def denials(service: MemoryService, name: str, actor: str) -> list[dict[str, Any]]:
+    """What the journal of an orchestrator says was denied to somebody."""
+    lines = [json.loads(each) for each in service.orchestrator(name).export_lines()]
+    return [each for each in lines if each.get("action") == "deny" and each.get("actor") == actor]
+
+
+def actor_of(secret: str) -> str:
+    return f"key:{secret.split('_')[1]}"
+
+
+@pytest.mark.parametrize("secret", [None, "garbage", "mgk_000000000000_" + "x" * 43])
+def test_nobody_without_a_key_is_answered(served: Served, secret: str | None) -> None:
+    for method, params in {
+        "initialize": INITIALIZE,
+        "tools/list": {},
+        "tools/call": {"name": "recall", "arguments": {"query": "vault"}},
+        "ping": {},
+        "nonsense": {},
+    }.items():
+        told = post(served, secret, message(method, **params))
+        assert (told.status_code, told.headers["www-authenticate"]) == (401, "Bearer")
+        assert told.json()["error"]["data"]["code"] == "access.unauthenticated"
+
+
+def test_a_key_is_shown_as_a_bearer_token_and_nowhere_else(served: Served) -> None:
+    secret = served.key()
+    assert post(served, None, authorization=f"Basic {secret}").status_code == 401
+    assert post(served, None, authorization=secret).status_code == 401
+    assert post(served, None, path=f"{PATH}?key={secret}").status_code == 401
+    assert post(served, None, cookie=f"authorization={secret}").status_code == 401
+    assert post(served, None, authorization=f"bearer {secret}").status_code == 200
+
+
+def test_a_key_that_was_revoked_or_rotated_opens_nothing_from_then_on(served: Served) -> None:
+    secret = served.key()
+    assert post(served, secret).status_code == 200
+    rotated = served.keys.rotate(secret.split("_")[1])
+    assert post(served, secret).status_code == 401
+    assert post(served, rotated.secret).status_code == 200
+    served.keys.revoke(rotated.key.key_id)
+    assert post(served, rotated.secret).status_code == 401
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_connection_ends_with_its_key(served: Served, mode: Mode) -> None:
+    secret = served.key()
+    with remote_agent(f"{served.url}{PATH}", secret, mode) as agent:
+        assert agent.call("recall", query="vault")["memories"]
+        served.keys.revoke(secret.split("_")[1])
+        assert agent.failed("call_tool", "recall", {"query": "vault"}) == "access.unauthenticated"
+        assert agent.failed("read_resource", "memgraph://bulletin") == "access.unauthenticated"
+
+
+def test_there_is_no_session_to_take_over(served: Served) -> None:
+    begun = post(served, served.key(), message("initialize", **INITIALIZE))
+    assert begun.status_code == 200
+    assert "mcp-session-id" not in begun.headers
+    other = served.key(orchestrators=["orc-2"])
+    told = post(served, other, mcp_session_id="0123456789abcdef")
+    assert told.status_code == 404
+    assert post(served, None, mcp_session_id="0123456789abcdef").status_code == 401
+
+
+def test_an_orchestrator_of_others_answers_like_one_that_is_not_there(served: Served) -> None:
+    secret = served.key(orchestrators=["orc-1"])
+    before = len(denials(served.service, "orc-2", actor_of(secret)))
+    others = post(served, secret, path="/mcp/orc-2")
+    absent = post(served, secret, path="/mcp/orc-9")
+    badly = post(served, secret, path="/mcp/..%2Forc-2")
+    none = post(served, secret, path="/mcp/")
+    assert {each.status_code for each in (others, absent, badly, none)} == {404}
+    assert len({each.content for each in (others, absent, badly, none)}) == 1
+    assert others.json()["error"]["data"]["code"] == "orchestrator.missing"
+    assert len(denials(served.service, "orc-2", actor_of(secret))) == before + 1
+
+
+def test_each_refusal_is_in_the_journal_before_its_answer(served: Served) -> None:
+    secret = served.key(permissions=[Permission.READ], project_ids=["web"])
+    who = actor_of(secret)
+    with remote_agent(f"{served.url}{PATH}", secret) as agent:
+        assert denials(served.service, "orc-1", who) == []
+        expected = 0
+        for tool, arguments, code in (
+            ("remember", {"content": "x"}, "access.denied"),
+            ("trace", {"memory_id": "fact_00000000000000000000000000"}, "memory.not_found"),
+            ("entity_info", {"name": "Nobody"}, "memory.not_found"),
+        ):
+            assert agent.refused(tool, **arguments) == code
+            expected += 1
+            assert len(denials(served.service, "orc-1", who)) == expected, tool
+        missing = "memgraph://memory/fact_00000000000000000000000000"
+        assert agent.failed("read_resource", missing) == "memory.not_found"
+        assert len(denials(served.service, "orc-1", who)) == expected + 1
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("project=web", 200),
+        ("project=web&project=other", 403),
+        ("clearance=Restricted", 403),
+        ("clearance=Secret", 400),
+        ("clearance=Public&clearance=Internal", 400),
+        ("projects=web", 400),
+        ("scope=planet", 400),
+        ("key=mgk_something", 400),
+    ],
+)
+def test_the_query_narrows_and_never_widens(served: Served, query: str, status: int) -> None:
+    secret = served.key(project_ids=["web"], clearance="Internal")
+    assert post(served, secret, path=f"{PATH}?{query}").status_code == status
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "HEAD"])
+def test_messages_are_posted(served: Served, method: str) -> None:
+    with served.client(served.key()) as client:
+        told = client.request(method, PATH, headers=HEADERS)
+        assert (told.status_code, told.headers["allow"]) == (405, "POST")
+    with served.client() as client:
+        assert client.request(method, PATH, headers=HEADERS).status_code == 401
+
+
+def test_a_page_that_may_not_ask_is_refused(served: Served) -> None:
+    secret = served.key()
+    assert post(served, secret, origin="https://evil.example").status_code == 403
+    assert post(served, secret, host="evil.example").status_code == 421
+    assert post(served, secret, host="localhost").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b'{"jsonrpc": "2.0", "id": 1}',
+        b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}',
+        b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}',
+        b"[" * 5_000,
+        b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]',
+    ],
+)
+@pytest.mark.parametrize("version", [None, "2026-07-28", "1999-01-01"])
+def test_what_is_no_message_is_refused_in_peace(
+    served: Served, body: bytes, version: str | None
+) -> None:
+    given = {} if version is None else {"mcp-protocol-version": version}
+    with served.client(served.key()) as client:
+        told = client.post(PATH, content=body, headers={**HEADERS, **given})
+        # One without an id that counts is a note that nobody answers.
+        assert told.status_code == 202 or 400 <= told.status_code < 500
+        assert client.post(PATH, json=message("ping"), headers=HEADERS).status_code == 200
+
+
+def test_a_message_that_is_too_large_is_refused(served: Served) -> None:
+    told = post(served, served.key(), message("tools/call", name="x" * 20_000))
+    assert told.status_code == 413
+
+
+def test_an_error_that_nobody_foresaw_tells_nothing(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_args: object, **_named: object) -> None:
+        raise RuntimeError("Kxsecret of somebody else")
+
+    monkeypatch.setattr("memgraph.service.orchestrator.Orchestrator.visible_counts", fail)
+    for version in ("2025-11-25", "2026-07-28"):
+        mode: Mode = "legacy" if version < "2026" else "auto"
+        with remote_agent(f"{served.url}{PATH}", served.key(), mode) as agent:
+            with pytest.raises(Exception, match="the server failed") as told:
+                agent.do("call_tool", "stats", {})
+            assert "Kxsecret" not in str(told.value)
+    assert "Kxsecret" not in caplog.text
+
+
+def test_a_damaged_store_is_told_by_its_code(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object, **_named: object) -> None:
+        raise StorageError("the database cannot be read")
+
+    with remote_agent(f"{served.url}{PATH}", served.key()) as agent:
+        monkeypatch.setattr("memgraph.service.orchestrator.Orchestrator.visible_counts", fail)
+        assert agent.refused("stats") == "storage.error"
+
+
+def test_without_keys_everything_is_open_where_that_was_asked_for(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    root = tmp_path_factory.mktemp("keyless") / "root"
+    with serving(root, keyless=True, app_of=whole_app) as running:
+        orc = running.orchestrator("orc-1")
+        with remote_agent(f"{running.url}{PATH}", None) as agent:
+            stored = agent.call("remember", content="Owls hunt at night.")["memory_id"]
+        assert orc.trace(stored).journal[0].actor == "local"
+        assert post(running, "garbage").status_code == 401

@@ -1,0 +1,106 @@
+"""MCP over standard input and output: the protocol, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_worlds import local_agent
+
+from memgraph import MemoryService
+
+COMMAND = str(Path(sys.executable).with_name("memgraph"))
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("The vault is behind the oak panel.", sensitivity="Confidential")
+        orc.remember("The shop sells bread.")
+    return root
+
+
+def spoken(root: Path, *lines: bytes, answers: int = 0) -> tuple[int, list[Any], bytes]:
+    """Exit code, standard output and error of a server that hears no more after so many answers.
+
+    Of a command with --json: its own answer would be there, too.
+    """
+    arguments = [COMMAND, "mcp", "--orchestrator", "orc-1", "--root", str(root), "--json"]
+    with subprocess.Popen(
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b"".join(each + b"\n" for each in lines))
+        server.stdin.flush()
+        told = [server.stdout.readline() for _ in range(answers)]
+        rest, err = server.communicate(timeout=60)
+    return server.returncode, [json.loads(each) for each in [*told, *rest.splitlines()]], err
+
+
+def line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode()
+
+
+def test_standard_output_carries_the_protocol_alone(root: Path) -> None:
+    call = {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": "recall", "arguments": {"query": "bread"}},
+    }
+    lines = [b"not json", line(HELLO), line(READY), b"[]", b"\xff", line(call)]
+    code, told, err = spoken(root, *lines, answers=2)
+    assert code == 0
+    assert [(each["jsonrpc"], each["id"]) for each in told] == [("2.0", 1), ("2.0", 2)]
+    assert "bread" in told[1]["result"]["content"][0]["text"]
+    assert b"bread" not in err
+
+
+def test_it_ends_with_its_input(root: Path) -> None:
+    assert spoken(root) == (0, [], b"")
+    assert spoken(root, line(HELLO), answers=1)[0] == 0
+
+
+def test_one_that_cannot_be_opened_is_told_on_standard_error(root: Path) -> None:
+    ran = subprocess.run(
+        [COMMAND, "mcp", "--orchestrator", "orc-9", "--root", str(root), "--json"],
+        input=b"",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (1, b"")
+    assert json.loads(ran.stderr)["error"]["code"] == "orchestrator.missing"
+
+
+def test_the_options_say_what_the_agent_sees_and_who_it_is(root: Path) -> None:
+    options = ("--project", "web", "--session", "s1", "--scope", "project", "--actor", "desk")
+    with local_agent(root, *options) as agent:
+        assert len(agent.call("recall", query="vault or bread")["memories"]) == 1
+        stored = agent.call("remember", content="Owls hunt at night.")["memory_id"]
+    with local_agent(root, "--clearance", "Confidential") as agent:
+        assert len(agent.call("recall", query="vault or bread")["memories"]) == 2
+        assert agent.refused("trace", memory_id=stored) == "memory.not_found"
+    with MemoryService(root, environ={}, background=False) as service:
+        from memgraph import Viewer
+
+        seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"web"})))
+        assert seeing.trace(stored).journal[0].actor == "desk"

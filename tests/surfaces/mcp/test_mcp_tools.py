@@ -1,0 +1,283 @@
+"""What the tools, resources and prompts answer, to the SDK's own client over every transport."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp_worlds import MODES, Agent, Mode, local_agent, remote_agent, whole_app
+from serving_worlds import Served, serving
+
+from memgraph import CapturedBy, MemoryService, __version__
+from memgraph.model.access import Permission
+from memgraph.surfaces.mcp import prompts, resources
+from memgraph.surfaces.mcp.tools import TOOLS
+
+READING = {"recall", "context", "contradictions", "trace", "entity_info", "stats"}
+WRITING = {"remember", "correct", "confirm", "relate"}
+Connect = Callable[[Mode], AbstractContextManager[Agent]]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("mcp") / "root", app_of=whole_app) as running:
+        yield running
+
+
+@pytest.fixture
+def fresh(served: Served, request: pytest.FixtureRequest) -> str:
+    """An orchestrator of this test alone."""
+    name = "t-" + hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]
+    served.orchestrator(name)
+    return name
+
+
+@pytest.fixture
+def agent(served: Served, fresh: str) -> Iterator[Agent]:
+    with remote_agent(f"{served.url}/mcp/{fresh}", served.key()) as made:
+        yield made
+
+
+@pytest.fixture(params=["http", "stdio"])
+def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connect]:
+    """Connects an agent to an orchestrator called orc-1 of the test alone."""
+    root = tmp_path / "root"
+    if request.param == "stdio":
+        with MemoryService(root, environ={}) as service:
+            service.orchestrator("orc-1", create=True)
+        yield lambda mode: local_agent(root, mode=mode)
+        return
+    with serving(root, app_of=whole_app) as running:
+        running.orchestrator("orc-1")
+        yield lambda mode: remote_agent(f"{running.url}/mcp/orc-1", running.key(), mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_agent_remembers_recalls_mends_and_asks_why(connect: Connect, mode: Mode) -> None:
+    with connect(mode) as agent:
+        info = agent.client.server_info
+        assert info is not None
+        assert (info.name, info.version) == ("memgraph", __version__)
+        old = agent.call("remember", content="Ada keeps her bees in York.")
+        assert old["outcome"] == "stored"
+        again = agent.call("remember", content="Ada keeps her bees in York.")
+        assert again == {"outcome": "duplicate", "memory_id": old["memory_id"]}
+        new = agent.call(
+            "correct", memory_id=old["memory_id"], new_content="Ada keeps her bees in Leeds."
+        )
+        assert new["replaced"] == old["memory_id"]
+        [found] = agent.call("recall", query="Where are the bees?")["memories"]
+        assert (found["memory_id"], found["source"]) == (new["memory_id"], "manual")
+        traced = agent.call("trace", memory_id=new["memory_id"])
+        assert traced["memory"]["status"] == "active"
+        assert [(each["role"], each["memory_id"]) for each in traced["linked"]] == [
+            ("replaced", old["memory_id"])
+        ]
+        assert agent.call("stats")["memories"]["status"] == {"active": 1, "superseded": 1}
+        assert "Leeds" in agent.read("memgraph://bulletin")
+        told = json.loads(agent.read(f"memgraph://memory/{new['memory_id']}"))
+        assert (told["content"], told["source"]) == ("Ada keeps her bees in Leeds.", "manual")
+        block, message = agent.do(
+            "get_prompt", "context", {"message": "Where are the bees?"}
+        ).messages
+        assert message.content.text == "Where are the bees?"
+        assert "Leeds" in block.content.text
+
+
+def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) -> None:
+    listed = {each.name: each for each in agent.do("list_tools").tools}
+    assert set(listed) == set(TOOLS) == READING | WRITING
+    for name, tool in listed.items():
+        for schema in (tool.input_schema, tool.output_schema):
+            jsonschema.Draft202012Validator.check_schema(schema)
+            assert schema["additionalProperties"] is False
+        may = tool.annotations
+        assert may.read_only_hint is (name in READING)
+        assert may.destructive_hint is (name in {"correct", "relate"})
+        assert may.idempotent_hint is (name != "correct")
+        assert may.open_world_hint is False
+    assert [each.uri for each in agent.do("list_resources").resources] == ["memgraph://bulletin"]
+    templates = agent.do("list_resource_templates").resource_templates
+    assert {each.uri_template for each in templates} == {
+        "memgraph://memory/{memory_id}",
+        "memgraph://manifest/{sha256}",
+    }
+    [prompt] = agent.do("list_prompts").prompts
+    assert (prompt.name, [each.required for each in prompt.arguments]) == ("context", [True])
+
+
+@pytest.mark.parametrize("permission", Permission)
+def test_a_key_is_shown_what_it_may_use(served: Served, fresh: str, permission: Permission) -> None:
+    secret = served.key(permissions=[permission])
+    with remote_agent(f"{served.url}/mcp/{fresh}", secret) as agent:
+        tools = {each.name for each in agent.do("list_tools").tools}
+        reads = permission is Permission.READ
+        assert tools == {Permission.READ: READING, Permission.WRITE: WRITING}.get(permission, set())
+        assert bool(agent.do("list_resources").resources) is reads
+        assert bool(agent.do("list_resource_templates").resource_templates) is reads
+        assert bool(agent.do("list_prompts").prompts) is reads
+        for name in set(TOOLS) - tools:
+            assert agent.refused(name) == "access.denied"
+        if not reads:
+            assert agent.failed("read_resource", "memgraph://bulletin") == "access.denied"
+            assert agent.failed("get_prompt", "context", {"message": "x"}) == "access.denied"
+    assert (resources.PERMISSION, prompts.PERMISSION) == (Permission.READ, Permission.READ)
+
+
+def test_both_sides_of_a_contradiction_are_told_with_their_sources(
+    served: Served, fresh: str, agent: Agent
+) -> None:
+    first = agent.call("remember", content="The office opens at nine.")["memory_id"]
+    second = agent.call("remember", content="Zebras are kept behind the shed.")["memory_id"]
+    joined = agent.call(
+        "relate", from_id=second, edge_type="Contradicts", to_id=first, reason="They said so."
+    )
+    again = agent.call("relate", from_id=second, edge_type="Contradicts", to_id=first)
+    assert again == {"outcome": "duplicate", "edge_id": joined["edge_id"]}
+    [told] = agent.call("contradictions")["contradictions"]
+    assert told["edge_id"] == joined["edge_id"]
+    assert [each["memory_id"] for each in told["sides"]] == [first, second]
+    assert {each["source"] for each in told["sides"]} == {"manual"}
+    assert agent.call("trace", memory_id=first)["contradicted_by"] == [second]
+    served.orchestrator(fresh).resolve(joined["edge_id"], winner=first, reason="Asked.")
+    assert agent.call("contradictions")["contradictions"] == []
+    assert len(agent.call("contradictions", resolved=True)["contradictions"]) == 1
+
+
+def test_contradictions_come_in_pages(served: Served, fresh: str, agent: Agent) -> None:
+    orc = served.orchestrator(fresh)
+    made = set()
+    for number in range(5):
+        pair = [orc.remember(f"Shelf {number} is {colour}.") for colour in ("red", "blue")]
+        made.add(orc.relate(pair[0], "Contradicts", pair[1]))
+    told: list[str] = []
+    after: dict[str, Any] = {}
+    while not told or after["after"] is not None:
+        page = agent.call("contradictions", limit=2, **after)
+        told += [each["edge_id"] for each in page["contradictions"]]
+        after = {"after": page["next_after"]}
+    assert (len(told), set(told)) == (5, made)
+
+
+def test_an_entity_is_told_with_the_memories_that_name_it(agent: Agent) -> None:
+    stored = agent.call("remember", content="Ada Okafor bakes with Nora Quill.")["memory_id"]
+    told = agent.call("entity_info", name="Ada Okafor")
+    assert [each["memory_id"] for each in told["memories"]] == [stored]
+    assert told["named_beside"] == ["Nora Quill"]
+
+
+def test_what_an_agent_writes_is_a_machines_word(served: Served, fresh: str, agent: Agent) -> None:
+    stored = agent.call("remember", content="The gate code is 4711.", confidence=1.0)["memory_id"]
+    found = served.orchestrator(fresh).trace(stored)
+    assert found.source.captured_by is CapturedBy.EXTRACTOR
+    assert found.memory.confidence == 0.9
+    assert found.journal[0].actor.startswith("key:")
+    assert agent.refused("confirm", memory_id=stored) == "access.denied"
+
+
+def test_what_a_person_told_is_not_replaced_by_an_agent(
+    served: Served, fresh: str, agent: Agent
+) -> None:
+    orc = served.orchestrator(fresh)
+    told = orc.remember("The rent is 900.", type="Identity")
+    stored = agent.call("remember", content="The sea is calm in May.")["memory_id"]
+    asked = {"memory_id": told, "new_content": "The rent is 1."}
+    assert agent.refused("correct", **asked) == "access.denied"
+    replaced = {"from_id": stored, "edge_type": "Updates", "to_id": told}
+    assert agent.refused("relate", **replaced) == "access.denied"
+    assert orc.get(told).status.value == "active"
+
+
+def test_a_long_answer_is_cut_and_says_so(served: Served, fresh: str, agent: Agent) -> None:
+    orc = served.orchestrator(fresh)
+    orc.remember_many({"content": f"Bread number {n}: {'flour ' * 200}"} for n in range(40))
+    told = agent.call("recall", query="bread", limit=50)
+    assert told["left_out"] > 0
+    assert max(len(each["text"]) for each in told["memories"]) == 500
+    assert len(json.dumps(told)) < 9_000
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("recall", {}),
+        ("recall", {"query": "x", "limit": 0}),
+        ("recall", {"query": "x", "limit": "5"}),
+        ("recall", {"query": "x", "clearance": "Restricted"}),
+        ("recall", {"query": "x", "project_ids": ["web"]}),
+        ("recall", {"query": "\u0000"}),
+        ("remember", {"content": " "}),
+        ("remember", {"content": "x" * 1_001}),
+        ("remember", {"content": "x", "scope": "project", "scope_id": "web"}),
+        ("remember", {"content": "x", "sensitivity": "Public"}),
+        ("relate", {"from_id": "a", "edge_type": "Hates", "to_id": "b"}),
+        ("relate", {"from_id": "a", "edge_type": "PartOf", "to_id": "a"}),
+        ("contradictions", {"limit": 51}),
+        ("context", {"message": "x" * 2_001}),
+        ("stats", {"everything": True}),
+        ("entity_info", {"name": ["Ada"]}),
+    ],
+)
+def test_arguments_that_a_tool_does_not_take_are_refused(
+    agent: Agent, tool: str, arguments: dict[str, Any]
+) -> None:
+    assert agent.refused(tool, **arguments) == "input.invalid"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "memgraph://memory/fact_00000000000000000000000000",
+        "memgraph://memory/",
+        "memgraph://memory/../bulletin",
+        "memgraph://memory/a/b",
+        "memgraph://bulletin/x",
+        "memgraph://manifest/" + "0" * 64,
+        "memgraph://nothing",
+        "memgraph:bulletin",
+        "bulletin",
+        "file:///etc/passwd",
+        "",
+    ],
+)
+def test_an_address_that_leads_nowhere_is_not_found(agent: Agent, uri: str) -> None:
+    assert agent.failed("read_resource", uri) == "memory.not_found"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("other", {"message": "x"}), ("context", {}), ("context", {"message": "x", "limit": "5"})],
+)
+def test_a_prompt_is_refused_that_nobody_knows(
+    agent: Agent, name: str, arguments: dict[str, str]
+) -> None:
+    assert agent.failed("get_prompt", name, arguments) == "input.invalid"
+
+
+@contextmanager
+def narrowed(served: Served, fresh: str, query: str) -> Iterator[Agent]:
+    with remote_agent(f"{served.url}/mcp/{fresh}?{query}", served.key()) as made:
+        yield made
+
+
+def test_the_address_narrows_and_says_where_facts_are_kept(served: Served, fresh: str) -> None:
+    orc = served.orchestrator(fresh)
+    with narrowed(served, fresh, "project=web") as agent:
+        stored = agent.call("remember", content="The web shop is blue.")["memory_id"]
+    with narrowed(served, fresh, "project=web&session=s1") as agent:
+        assert agent.refused("remember", content="Cats sleep all day.") == "input.invalid"
+        assert len(agent.call("recall", query="web shop")["memories"]) == 1
+    with narrowed(served, fresh, "project=web&session=s1&scope=session") as agent:
+        kept = agent.call("remember", content="Cats sleep all day.")["memory_id"]
+    with narrowed(served, fresh, "project=other") as agent:
+        assert agent.call("recall", query="web shop")["memories"] == []
+        assert agent.refused("trace", memory_id=stored) == "memory.not_found"
+        assert agent.failed("read_resource", f"memgraph://memory/{kept}") == "memory.not_found"
+    with pytest.raises(Exception, match="no memory"):
+        orc.get(stored)
