@@ -6,6 +6,7 @@ may be killed at any point: the next run adopts its claim and ends what was begu
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -261,7 +262,7 @@ class _Work:
         memories, broken = to_memories(
             parsed,
             sha256=content.sha256,
-            source_path=display_path(str(self.claim.stored_file)),
+            source_path=display_path(os.path.realpath(self.claim.stored_file)),
         )
         findings = (*parsed.findings, *broken)
         if parsed.candidates and not memories:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied
@@ -194,3 +195,20 @@ def test_each_orchestrator_has_its_own_list(
         assert service.orchestrator("orc-1").remember("x", **from_file(path))
         with pytest.raises(AccessDenied):
             service.orchestrator("orc-2").remember("x", **from_file(path))
+
+
+def test_a_dropped_file_is_a_source_by_its_real_path_too(tmp_path: Path, clock: FixedClock) -> None:
+    """As somebody would name it who saw the file where it lies."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "data").symlink_to(tmp_path / "disk")
+    with MemoryService(tmp_path / "data", clock=clock, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        (orc.paths.ingest / "notes.md").write_text("# Notes\n\nWe bake at night.\n", "utf-8")
+        IngestPipeline(orc).run()
+        dropped = orc.list_memories()
+        kept = str(orc.paths.processed / "notes.md")
+        named = orc.remember("It says so.", **from_file(kept))
+        ids = [*(each.memory_id for each in dropped), named]
+        paths = {source_of(service, each) for each in ids}
+    assert dropped
+    assert paths == {str(tmp_path / "disk" / "orc-1" / "memory" / "ingest/processed/notes.md")}
