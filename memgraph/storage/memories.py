@@ -289,7 +289,9 @@ def select(connection: sa.Connection, view: View, chosen: Filter, *, limit: int)
         terms.append("m.session_id = :session_id")
         values["session_id"] = chosen.session_id
     if chosen.before is not None:
-        terms.append("m.pk < (SELECT pk FROM memories WHERE memory_id = :before)")
+        # One that is hidden is none, lest the page should tell of it; one of another status is.
+        seen = View(view.viewer).where("b")
+        terms.append(f"m.pk < (SELECT b.pk FROM memories b WHERE b.memory_id = :before AND {seen})")
         values["before"] = chosen.before
     statement = sa.text(
         f"SELECT {view.memory_columns('m')} FROM memories m"
