@@ -14,6 +14,7 @@ from canaries import PROJECTS, QUERY, TASKS, World
 from served_worlds import ABSENT, Ask
 
 from memgraph import Viewer
+from memgraph.clock import iso
 
 HERE = "/v1/orchestrators/{orchestrator}"
 TELLS = "keeps the launch plan and tells nobody."
@@ -33,6 +34,15 @@ class View:
     def own(self) -> list[str]:
         """Ids of memories that the asker may see."""
         return [each.memory_id for each in self.world.seen(self.viewer)]
+
+    @property
+    def own_of_a_task(self) -> list[str]:
+        """Those of them that are facts of a task, which may be promoted."""
+        return [
+            each.memory_id
+            for each in self.world.seen(self.viewer)
+            if each.facts.scope == "session" and each.memory_id.startswith("fact_")
+        ][-3:]
 
     @property
     def hidden(self) -> list[str]:
@@ -158,7 +168,8 @@ def restore(view: View) -> Iterator[Ask]:
 def promote(view: View) -> Iterator[Ask]:
     for to, scope_id in (("global", None), ("project", PROJECTS[1])):
         body = {"to": to, "scope_id": scope_id, "confirmed": True, **WHY}
-        yield from _changes(view, "promote", body, own=5)
+        for one in [*view.own_of_a_task[:1], *view.hidden]:
+            yield _post(f"/memories/{one}/promote", body)
 
 
 # --- the graph
@@ -183,7 +194,7 @@ def subgraph(view: View) -> Iterator[Ask]:
 def contradictions(view: View) -> Iterator[Ask]:
     for resolved in (False, True):
         yield _get("/contradictions", resolved=resolved, limit=500)
-        yield _get("/contradictions", resolved=resolved, limit=500, as_of=view.world.at)
+        yield _get("/contradictions", resolved=resolved, limit=500, as_of=iso(view.world.at))
     for edge, _, _ in view.hidden_edges[:2]:
         yield _get("/contradictions", cursor=edge)
 

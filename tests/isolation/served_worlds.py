@@ -26,7 +26,7 @@ from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.surfaces.http import streaming
-from memgraph.surfaces.http.app import create_app
+from memgraph.surfaces.serving import application
 
 ONE, TWO = "one", "two"
 ALL = tuple(Permission)
@@ -239,7 +239,9 @@ def served(made: Built, root: Path) -> Iterator[Served]:
         patch.object(streaming, "TICK_S", 0.001),
         working(root, clock=FixedClock(SOON + 500), config=config) as service,
     ):
-        app = create_app(Gate(service, KeyStore(root, service.clock)))
+        app = application(
+            Gate(service, KeyStore(root, service.clock)), service.settings().memory.server
+        )
         app.state.ending = OneLook()
         with (
             TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client,

@@ -1,0 +1,135 @@
+"""What is hidden is answered as what is not there: in status, headers and every byte of the body.
+
+Each request of the walks that names something hidden is sent a second time with a name of the same
+shape that nothing has. Their answers differ in that name alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import service_walks  # noqa: F401  # adds its walks
+from canaries import World
+from route_walks import WALKS, View
+from served_worlds import SEEING, Ask, Built, Served, build, served
+from test_routes_walked import in_order
+
+ID = re.compile(r"\b([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}\b")
+SKIPPED_HEADERS = {"date", "x-request-id", "content-length"}
+OTHER_KIND = {"fact": "ep", "ep": "ref", "ref": "fact"}
+ASKERS = ("no scope", "public", "a task", "an agent")
+BY_MEANING = {"query", "prompt"}
+"""Texts that are compared with those of memories: another text is another question."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory.mktemp("absent") / "root")
+
+
+@pytest.fixture
+def server(made: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(made, tmp_path_factory.mktemp("absent") / "copy") as running:
+        yield running
+
+
+def twins(server: Served, who: str) -> dict[str, str]:
+    """For each name that is hidden from somebody one that nothing has."""
+    hidden: set[str] = {*server.made["contradictions"], server.made["receipt"]}
+    hidden |= {server.made["far_receipt"], server.made["file"], server.made["far_file"]}
+    viewer = SEEING[who].viewer
+    for world in (server.world, server.other):
+        hidden |= world.forbidden(viewer) if world is server.world else _all(world)
+    seen = {each.memory_id for each in server.world.seen(viewer)}
+    hidden |= {
+        edge
+        for world in (server.world, server.other)
+        for edge, one, other in world.edges
+        if not {one, other} <= seen
+    }
+    found = {each: _twin(each, number) for number, each in enumerate(sorted(hidden))}
+    assert len(set(found.values())) == len(found)
+    return found
+
+
+def _all(world: World) -> set[str]:
+    return {word for each in world.canaries for word in (*each.words, each.memory_id)}
+
+
+def _twin(name: str, number: int) -> str:
+    if name.startswith("Kx"):
+        letters = "".join(chr(97 + int(digit)) for digit in f"{number:04}")
+        return f"Kxz{letters}"[: len(name)].ljust(len(name), "z")
+    prefix, _, rest = name.partition("_")
+    if prefix in OTHER_KIND:
+        # The same time: a memory of that time is another one.
+        return f"{OTHER_KIND[prefix]}_{rest}"
+    if "_" in name:
+        return f"{name.partition('_')[0]}_{number:026}"
+    return f"{number:0{len(name)}x}"
+
+
+def exchanged(ask: Ask, names: Mapping[str, str]) -> Ask:
+    """The same request about what is not there."""
+    told = json.dumps([ask.path, ask.params, ask.body])
+    for hidden in _named(told, names):
+        told = told.replace(hidden, names[hidden])
+    path, params, body = json.loads(told)
+    return replace(ask, path=path, params=params, body=body)
+
+
+def _named(told: str, names: Mapping[str, str]) -> list[str]:
+    words = set(re.findall(r"Kx[a-z]+|[a-z]+_[0-9A-Z]{26}|\b[0-9a-f]{64}\b", told))
+    return sorted(words & names.keys())
+
+
+def normal(server: Served, who: str, ask: Ask, names: Mapping[str, str]) -> tuple[Any, ...]:
+    """What an answer tells, without the names that the asker gave and what is new every time."""
+    answer = server.ask(who, ask)
+    body = answer.text
+    for hidden, absent in names.items():
+        if hidden in body or absent in body:
+            body = body.replace(hidden, "(name)").replace(absent, "(name)")
+    if ask.method != "GET":
+        body = ID.sub(r"\1", body)
+    headers = {k: v for k, v in answer.headers.items() if k not in SKIPPED_HEADERS | {"etag"}}
+    return answer.status_code, headers, body
+
+
+def _by_meaning(ask: Ask) -> bool:
+    return isinstance(ask.body, dict) and bool(BY_MEANING & ask.body.keys())
+
+
+@pytest.mark.parametrize("who", ASKERS)
+def test_hidden_and_absent_are_answered_alike(server: Served, who: str) -> None:
+    names = twins(server, who)
+    view = View(server.world, server.other, SEEING[who].viewer, server.made)
+    compared: set[tuple[str, str]] = set()
+    for route in in_order(server):
+        for ask in WALKS[route](view):
+            absent = exchanged(ask, names)
+            if absent == ask or _by_meaning(ask):
+                continue
+            compared.add(route)
+            hidden_told, absent_told = (normal(server, who, each, names) for each in (ask, absent))
+            assert hidden_told == absent_told, (ask, absent)
+    assert len(compared) >= 20
+
+
+@pytest.mark.parametrize("who", ASKERS)
+def test_refusals_of_the_two_are_journalled_alike(server: Served, who: str) -> None:
+    names = twins(server, who)
+    view = View(server.world, server.other, SEEING[who].viewer, server.made)
+    for one in view.hidden:
+        ask = Ask("GET", f"/v1/orchestrators/{{orchestrator}}/memories/{one}")
+        entries = []
+        for each in (ask, exchanged(ask, names)):
+            server.ask(who, each)
+            entries.append([(name, told["field"]) for name, _, told in server.denied()])
+        assert entries[0] == entries[1]
+        assert len(entries[0]) == 1
