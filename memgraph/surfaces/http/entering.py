@@ -14,7 +14,7 @@ from memgraph.model.values import validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http.once import take_turn
-from memgraph.surfaces.http.scopes import AUTHENTICATED, ENTERED, UNTIMED
+from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED, UNTIMED
 
 SCHEME = "bearer "
 WRITING = (Permission.WRITE, Permission.ADMIN)

@@ -26,8 +26,8 @@ from memgraph.surfaces.guarding import (
     refuse,
 )
 from memgraph.surfaces.http.problems import BUG
-from memgraph.surfaces.http.scopes import BEGAN, ENTERED, REQUEST_ID
 from memgraph.surfaces.recording import NO_ROUTE, route_of
+from memgraph.surfaces.scopes import BEGAN, ENTERED, REQUEST_ID
 
 SECURITY: Final[Headers] = [
     (b"x-content-type-options", b"nosniff"),

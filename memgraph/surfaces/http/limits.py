@@ -27,7 +27,7 @@ from memgraph.errors import (
 )
 from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send, header, refuse
 from memgraph.surfaces.http.rates import MOST_KNOWN, Rates
-from memgraph.surfaces.http.scopes import AUTHENTICATED, UNTIMED
+from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED
 
 ALIVE: Final = "/healthz"
 """Answered however busy the server is."""

@@ -19,7 +19,7 @@ from memgraph.service.idempotency import Claim, ClaimTaken, Kept, claim_for_this
 from memgraph.service.memory_service import MemoryService
 from memgraph.surfaces.guarding import PROBLEM, ASGIApp, Message, Receive, Scope, Send, header
 from memgraph.surfaces.http.problems import problem
-from memgraph.surfaces.http.scopes import TURN
+from memgraph.surfaces.scopes import TURN
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"

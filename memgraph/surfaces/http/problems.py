@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from memgraph import errors
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.guarding import PROBLEM, problem_body
-from memgraph.surfaces.http.scopes import BEGAN, ENTERED
+from memgraph.surfaces.scopes import BEGAN, ENTERED
 
 MOST_PROBLEMS: Final = 20
 BUG: Final = "something went wrong inside; the server's log says where"

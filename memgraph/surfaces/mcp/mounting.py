@@ -37,6 +37,7 @@ from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.mcp.doors import Door, KeyDoor
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
+from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED
 
 SCHEME: Final = "bearer "
 _DOOR: Final = "memgraph.door"
@@ -69,10 +70,9 @@ class McpApp:
         request = Request(scope, receive)
         try:
             door = _door(self._gate, request)
-            # Whom the server's log names, and what for, once it was let in.
-            request.state.actor = door.principal.actor
+            scope[AUTHENTICATED] = True
             await run_sync(door.knock)
-            request.state.orchestrator = door.orchestrator
+            scope[ENTERED] = (door.principal, door.orchestrator)
         except MemgraphError as error:
             # An orchestrator of others is as quick to tell as one that is not there.
             await anyio.sleep(self._gate.pause_s(error, anyio.current_time() - arrived))
