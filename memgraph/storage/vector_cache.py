@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -87,6 +87,7 @@ class HeldVectors:
         """Keep nothing any more."""
         self._state = _NOTHING
         self._index: tuple[str, IndexCopy] | None = None
+        self._met: Met | None = None
 
     def index(self, version: str, size: int, read: Callable[[], IndexCopy]) -> IndexCopy | None:
         """The index of a version, read where another one is kept; None: too large to keep.
@@ -101,7 +102,7 @@ class HeldVectors:
             return None
         found = read()
         self._index = (version, found)
-        if not self._cache.make_room(self, found.size + self._state.rows.nbytes):
+        if not self._cache.make_room(self, self._size):
             self.clear()
         return found
 
@@ -138,6 +139,93 @@ class HeldVectors:
         state = self._state
         places = None if state.generation != generation else state.places(pks)
         return None if places is None else state.rows[places]
+
+    def met(self, generation: str, dimensions: int) -> Met:
+        """The vectors that recalls have asked for one by one, as far as there is room for them."""
+        known = self._met
+        if known is None or (known.generation, known.dimensions) != (generation, dimensions):
+            beside = 0 if self._index is None else self._index[1].size
+            rows = (self._cache.max_bytes - beside) // (dimensions * _FLOAT_BYTES)
+            known = self._met = Met(generation, dimensions, max(rows, 0))
+        if not self._cache.make_room(self, self._size):
+            self.clear()
+        return known
+
+    @property
+    def _size(self) -> int:
+        index, met = self._index, self._met
+        return (
+            self._state.rows.nbytes
+            + (0 if index is None else index[1].size)
+            + (0 if met is None else met.size)
+        )
+
+
+class Met:
+    """Vectors of one generation by key, filled as they are asked for; the oldest give way.
+
+    Safe from several threads.
+
+    Args:
+        most: how many are kept.
+    """
+
+    def __init__(self, generation: str, dimensions: int, most: int) -> None:
+        self.generation = generation
+        self.dimensions = dimensions
+        self._most = most
+        self._lock = threading.Lock()
+        # Nothing of it takes memory before it is written to.
+        self._rows = np.empty((most, dimensions), np.float32)
+        self._places: dict[int, int] = {}
+        self._pks = np.zeros(most, np.int64)
+        self._added = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes in use."""
+        return min(self._added, self._most) * (self.dimensions * _FLOAT_BYTES)
+
+    def of(self, pks: Sequence[int], fetch: Fetch) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """A row for each of ``pks``, and which of them have a vector; the others' rows are 0."""
+        with self._lock:
+            places = np.fromiter(
+                (self._places.get(pk, -1) for pk in pks), dtype=np.intp, count=len(pks)
+            )
+            # ``take`` copies: what gives way later changes nothing here.
+            found = (
+                self._rows.take(places, axis=0, mode="clip") if self._added else _zeros(self, pks)
+            )
+        there = places >= 0
+        lacking = np.flatnonzero(~there)
+        if len(lacking):
+            found[lacking] = 0.0
+            wanted = sorted({pks[at] for at in lacking.tolist()})
+            fetched = dict(fetch(wanted))
+            for at in lacking.tolist():
+                vector = fetched.get(pks[at])
+                if vector is not None:
+                    found[at] = np.frombuffer(vector, "<f4")
+                    there[at] = True
+            self._add(fetched)
+        return found, there
+
+    def _add(self, fetched: Mapping[int, bytes]) -> None:
+        with self._lock:
+            for pk, vector in fetched.items():
+                if pk in self._places or not self._most:
+                    continue
+                place = self._added % self._most
+                if self._added >= self._most:
+                    del self._places[int(self._pks[place])]
+                self._rows[place] = np.frombuffer(vector, "<f4")
+                self._pks[place] = pk
+                self._places[pk] = place
+                self._added += 1
+
+
+def _zeros(met: Met, pks: Sequence[int]) -> NDArray[np.float32]:
+    return np.zeros((len(pks), met.dimensions), np.float32)
 
 
 @dataclass(frozen=True, slots=True)

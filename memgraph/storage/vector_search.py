@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import sqlalchemy as sa
 
-from memgraph.storage.vector_cache import HeldVectors, IndexCopy
+from memgraph.storage.vector_cache import HeldVectors, IndexCopy, Met
 from memgraph.storage.vector_chunks import Run, room, runs, whole
 from memgraph.storage.vectors import index_bits
 
@@ -37,6 +37,8 @@ COMPARED_EXACTLY = 20_480
 _BATCH = 5_000
 _FLOAT_BYTES = 4
 _PART = 65_536
+# Of those that one search reads where nothing is kept.
+KEPT_BY_ONE = 4_096
 _FEW = 16
 # Shape (8, 256): +1 or -1 for each bit of each byte.
 _SIGNS = (
@@ -67,7 +69,7 @@ class Vectors:
         self._generation = found.get("vector_generation", "0")
         self._version = found.get("vector_index_version", "0")
         self._held = held
-        self._read: dict[int, bytes | None] = {}
+        self._met: Met | None = None
         self._seen: dict[tuple[int, ...], NDArray[np.intp]] = {}
 
     def nearest(
@@ -135,9 +137,11 @@ class Vectors:
 
     def compared(self, pks: Sequence[int], query: NDArray[np.float32]) -> list[int]:
         """Those of ``pks`` that have a vector, by cosine, equal ones by key."""
-        self._fetch(pks)
-        keys = np.array([pk for pk in pks if self._read[pk] is not None], dtype=np.int64)
-        scores = np.vecdot(self._joined(keys.tolist()), query)
+        rows, there = self._rows(pks)
+        keys = np.array(pks, dtype=np.int64)
+        if not there.all():
+            rows, keys = rows[there], keys[there]
+        scores = np.vecdot(rows, query)
         found: list[int] = keys[np.lexsort((keys, -scores))].tolist()
         return found
 
@@ -147,19 +151,20 @@ class Vectors:
             known = self._held.of(self._generation, pks)
             if known is not None:
                 return known
-        self._fetch(pks)
-        return self._joined(pks)
+        return self._rows(pks)[0]
 
-    def _joined(self, pks: Sequence[int]) -> NDArray[np.float32]:
-        none = bytes(self._dimensions * _FLOAT_BYTES)
-        joined = b"".join([self._read[pk] or none for pk in pks])
-        return np.frombuffer(joined, dtype="<f4").reshape(len(pks), self._dimensions)
-
-    def _fetch(self, pks: Sequence[int]) -> None:
-        lacking = sorted({pk for pk in pks if pk not in self._read})
-        found = canonical(self._connection, lacking, self._dimensions)
-        self._read.update(dict.fromkeys(lacking))
-        self._read.update(found)
+    def _rows(self, pks: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """The canonical vectors of ``pks``, and which of them there are; the others are zeros."""
+        if self._met is None:
+            # What one recall reads it reads once, whether anything is kept for the next or not.
+            self._met = (
+                Met(self._generation, self._dimensions, KEPT_BY_ONE)
+                if self._held is None
+                else self._held.met(self._generation, self._dimensions)
+            )
+        return self._met.of(
+            pks, lambda lacking: canonical(self._connection, lacking, self._dimensions)
+        )
 
     def _kept_index(self, size: int) -> IndexCopy | None:
         if self._held is None:
