@@ -17,6 +17,7 @@ from pydantic import (
     PlainSerializer,
     StringConstraints,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 
@@ -75,6 +76,10 @@ def _to_ms(value: Any) -> Any:
         raise ValueError(str(error)) from error
 
 
+_TIME: dict[str, Any] = {
+    "anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer"}],
+}
+
 Text = Annotated[str, AfterValidator(_storable)]
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS), AfterValidator(_storable)
@@ -84,6 +89,8 @@ Millis = Annotated[
     int,
     BeforeValidator(_to_ms),
     PlainSerializer(iso, return_type=str, when_used="json"),
+    WithJsonSchema(_TIME, mode="validation"),
+    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
 ]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Attributes = Annotated[dict[str, Any], AfterValidator(_storable_json)]

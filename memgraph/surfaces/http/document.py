@@ -8,10 +8,14 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi import APIRouter
+from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from memgraph import __version__
+from memgraph.model.access import Permission
+from memgraph.service.idempotency import MAX_KEY_CHARS
 from memgraph.surfaces.guarding import PROBLEM
 from memgraph.surfaces.http.problems import Problem
 
@@ -28,7 +32,16 @@ NOT_MODIFIED: Final[dict[int | str, dict[str, Any]]] = {
 }
 """For ``responses=`` of a route that answers with ``tagged``."""
 
-_METHODS: Final = ("get", "put", "post", "delete", "patch")
+PERMISSION: Final = "x-permission"
+"""Names in the document what an operation takes: a permission, or ``any`` key."""
+
+_ONCE: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same request with the same key is done once, and answered alike for 24 h.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS, "pattern": "^[!-~]+$"},
+}
 _SCHEMAS: Final = "#/components/schemas/"
 
 
@@ -42,6 +55,8 @@ def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
 
     Making it builds the models of all bodies and answers: a first request does not wait for them.
     """
+    every = [route for router in routers for route in router.routes]
+    routes = [route for route in every if isinstance(route, APIRoute)]
     with warnings.catch_warnings():
         # FastAPI gives its names of bodies to pydantic, which builds our models at their first
         # use, which is here, and would tell of names that are of no use to it.
@@ -50,7 +65,7 @@ def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
             title="memgraph",
             version=__version__,
             description=DESCRIPTION,
-            routes=[route for router in routers for route in router.routes],
+            routes=routes,
         )
     schemas = made.setdefault("components", {}).setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
@@ -59,15 +74,26 @@ def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
     made["components"]["securitySchemes"] = {
         "key": {"type": "http", "scheme": "bearer", "description": "memgraph key create"}
     }
-    for path, operations in made["paths"].items():
-        for method in _METHODS:
-            if path.startswith("/v1/") and method in operations:
-                _complete(operations[method], method)
+    for route in routes:
+        for method in route.methods or ():
+            if route.path_format.startswith("/v1/") and route.include_in_schema:
+                operation = made["paths"][route.path_format][method.lower()]
+                _complete(operation, method.lower(), permission_of(route.dependant))
     return made
 
 
-def _complete(operation: dict[str, Any], method: str) -> None:
+def permission_of(dependant: Dependant) -> Permission | None:
+    """What the handle of a route takes; None: any key, or none."""
+    found = getattr(dependant.call, "permission", None)
+    inner = (permission_of(each) for each in dependant.dependencies)
+    return next((each for each in (found, *inner) if each is not None), None)
+
+
+def _complete(operation: dict[str, Any], method: str, permission: Permission | None) -> None:
     operation["security"] = [{"key": []}]
+    operation[PERMISSION] = "any" if permission is None else permission.value
+    if method == "post" and permission in (Permission.WRITE, Permission.ADMIN):
+        operation.setdefault("parameters", []).append(_ONCE)
     further = () if method == "get" else WHEN_WRITING
     told: Mapping[str, Any] = operation["responses"]
     own = {k: v for k, v in told.items() if not (k == "422" and _is_fastapis(v))}

@@ -1,0 +1,136 @@
+"""The reference of the HTTP API as Markdown: ``python -m memgraph.surfaces.http.reference``.
+
+docs/http.md holds it; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from memgraph.surfaces.http.app import openapi
+from memgraph.surfaces.http.document import ALWAYS, PERMISSION, WHEN_WRITING
+
+PREFIX: Final = "/v1/orchestrators/{orchestrator}"
+# Told once, above all of them.
+_COMMON: Final = frozenset(
+    {"orchestrator", "project", "session", "agent", "clearance", "Idempotency-Key"}
+)
+_EVERYWHERE: Final = frozenset(str(each) for each in (*ALWAYS, *WHEN_WRITING))
+_JSON: Final = "application/json"
+
+
+def reference() -> str:
+    """Every operation with all that it takes, by kind of thing; then every value."""
+    document = openapi()
+    sections: dict[str, list[str]] = {}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            tag = operation.get("tags", ["other"])[0]
+            lines = _operation(method.upper(), path, operation)
+            sections.setdefault(tag, []).extend(lines)
+    schemas = document["components"]["schemas"]
+    sections["values"] = [line for name in sorted(schemas) for line in _value(name, schemas[name])]
+    parts = [f"## {tag.capitalize()}\n\n" + "\n".join(lines) for tag, lines in sections.items()]
+    return "\n".join(parts)
+
+
+def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator[str]:
+    yield f"### {method} {path.replace(PREFIX, '…')}\n"
+    yield _told(operation.get("description", operation["summary"])) + "\n"
+    permission = operation.get(PERMISSION)
+    if permission is not None:
+        yield f"Takes: {'any key' if permission == 'any' else f'the permission `{permission}`'}.\n"
+    parameters = [each for each in operation.get("parameters", ()) if each["name"] not in _COMMON]
+    if parameters:
+        yield "| parameter | in | type | |\n|---|---|---|---|"
+        yield from (_parameter(each) for each in parameters)
+        yield ""
+    yield from _body(operation.get("requestBody", {}).get("content", {}))
+    yield f"Answers: {', '.join(_answers(operation['responses']))}.\n"
+
+
+def _told(text: str) -> str:
+    return " ".join(text.split()).replace("``", "`")
+
+
+def _parameter(given: Mapping[str, Any]) -> str:
+    needed = "" if given.get("required") else _default(given["schema"])
+    told = "; ".join(each for each in (given.get("description", "").rstrip("."), needed) if each)
+    return f"| `{given['name']}` | {given['in']} | {_type(given['schema'])} | {told} |"
+
+
+def _default(schema: Mapping[str, Any]) -> str:
+    default = schema.get("default")
+    return "" if default in (None, "", [], {}) else f"by default `{json.dumps(default)}`"
+
+
+def _body(content: Mapping[str, Any]) -> Iterator[str]:
+    for media_type, given in content.items():
+        kind = _type(given.get("schema", {}))
+        yield f"Body: {kind if media_type == _JSON else f'`{media_type}`'}.\n"
+        for example in given.get("examples", {}).values():
+            yield f"```json\n{json.dumps(example['value'], indent=2, ensure_ascii=False)}\n```\n"
+
+
+def _value(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    yield f"### {name}\n"
+    told = schema.get("description", "").partition("\n\n")[0]
+    if told:
+        yield _told(told) + "\n"
+    if "enum" in schema:
+        yield _type(schema) + "\n"
+        return
+    required = schema.get("required", ())
+    for field, given in schema.get("properties", {}).items():
+        needed = "required" if field in required else _default(given)
+        yield f"- `{field}`: {_type(given)}{f'; {needed}' if needed else ''}"
+    yield ""
+
+
+def _answers(responses: Mapping[str, Any]) -> Iterator[str]:
+    for status, given in responses.items():
+        if status in _EVERYWHERE:
+            continue
+        kinds = [
+            _type(each["schema"]) if media_type == _JSON else f"`{media_type}`"
+            for media_type, each in given.get("content", {}).items()
+        ]
+        yield f"{status} {' or '.join(kinds)}".strip()
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """A type in a few words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "enum" in schema or "const" in schema:
+        return " or ".join(f"`{each}`" for each in schema.get("enum", [schema.get("const")]))
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return " or ".join(dict.fromkeys(_type(each) for each in schema[several]))
+    if schema.get("type") == "array":
+        most = schema.get("maxItems")
+        bound = "" if most is None else f", {most:,} at most"
+        return f"list of {_type(schema.get('items', {}))}{bound}"
+    inner = schema.get("additionalProperties")
+    if isinstance(inner, dict) and inner:
+        return f"object of {_type(inner)}"
+    if schema.get("format") == "date-time":
+        return "ISO 8601 time"
+    return str(schema.get("type", "anything")) + _bounds(schema)
+
+
+def _bounds(schema: Mapping[str, Any]) -> str:
+    if "maxLength" in schema:
+        return f" of {schema.get('minLength', 0):,} to {schema['maxLength']:,} characters"
+    low, high = (schema.get(each) for each in ("minimum", "maximum"))
+    if high is None:
+        return "" if low is None else f", from {low:,g}"
+    return f", {low or 0:,.16g} to {high:,.16g}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

@@ -1,0 +1,76 @@
+"""docs/http.md and the OpenAPI document tell of what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastapi.routing import APIRoute
+
+from memgraph.model.access import Permission
+from memgraph.model.values import Value
+from memgraph.surfaces.http.app import ROUTERS, openapi
+from memgraph.surfaces.http.document import PERMISSION
+from memgraph.surfaces.http.reference import reference
+from memgraph.surfaces.http.routes import graph, memories, recalling
+
+DOCS = (Path(__file__).resolve().parents[3] / "docs" / "http.md").read_text(encoding="utf-8")
+REFERENCE = "for `/v1/orchestrators/{orchestrator}`.\n\n"
+
+
+def operations() -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (method, path, operation)
+        for path, operations in openapi()["paths"].items()
+        for method, operation in operations.items()
+    ]
+
+
+def test_the_docs_hold_the_reference_as_it_is_generated() -> None:
+    assert DOCS.endswith(REFERENCE + reference()), (
+        "python -m memgraph.surfaces.http.reference prints what docs/http.md has to end with"
+    )
+
+
+def test_every_route_is_in_the_document() -> None:
+    routes = {
+        (method.lower(), route.path_format)
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, APIRoute) and route.include_in_schema
+        for method in route.methods or ()
+    }
+    assert routes == {(method, path) for method, path, _ in operations()}
+
+
+def test_operations_have_names_of_their_own() -> None:
+    names = [operation["operationId"] for *_, operation in operations()]
+    assert len(set(names)) == len(names)
+
+
+def test_operations_on_an_orchestrator_tell_what_they_take() -> None:
+    for method, path, operation in operations():
+        if not path.startswith("/v1/orchestrators/{orchestrator}"):
+            continue
+        assert operation[PERMISSION] in set(Permission), path
+        names = {each["name"] for each in operation["parameters"]}
+        assert {"project", "session", "agent", "clearance"} <= names, path
+        writes = method == "post" and operation[PERMISSION] in ("write", "admin")
+        assert ("Idempotency-Key" in names) is writes, path
+
+
+def test_examples_are_valid() -> None:
+    bodies = {
+        each.__name__: each
+        for module in (graph, memories, recalling)
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, Value)
+    }
+    checked = 0
+    for *_, operation in operations():
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+            for example in content.get("examples", {}).values():
+                bodies[name].model_validate(example["value"])
+                checked += 1
+    assert checked >= 10
