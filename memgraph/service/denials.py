@@ -171,6 +171,7 @@ def tell_denial(
     """
     told = Denial(field, asked, code or AccessDenied.code).told
     opened.log.warning(AccessDenied.code, actor=actor, **told)
+    opened.meters.denied(field)
     try:
         opened.denials.add(actor, told, opened.clock.now_ms())
     except MemgraphError as error:
@@ -185,6 +186,8 @@ def tell_each(opened: Opened, denials: Sequence[Denial], *, actor: str) -> None:
     told = [each.told for each in denials]
     for each in told:
         opened.log.warning(AccessDenied.code, actor=actor, **each)
+    for denial in denials:
+        opened.meters.denied(denial.field)
     try:
         opened.denials.add_at_once(actor, told, opened.clock.now_ms())
     except MemgraphError as error:

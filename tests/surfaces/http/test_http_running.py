@@ -1,0 +1,177 @@
+"""What those see who look after the process: health, readiness, figures."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from serving_worlds import Served, serving
+
+from memgraph.errors import DatabaseCorrupt
+from memgraph.model.access import Permission
+from memgraph.service import readiness
+from memgraph.storage import provisioning
+from memgraph.surfaces.metrics import PrometheusMeters
+
+NAMES = ("orc-1", "orc-2", "orc-3")
+SECRET_TEXT = "The heron sleeps at Quillfen."
+
+
+@pytest.fixture(scope="module")
+def looked_after(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    root = tmp_path_factory.mktemp("running") / "root"
+    with serving(root, meters=PrometheusMeters()) as made:
+        for name in NAMES:
+            made.orchestrator(name).remember(SECRET_TEXT)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def admin(looked_after: Served) -> Iterator[httpx.Client]:
+    with looked_after.client(looked_after.key()) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _always_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "REST_S", 0.0)
+
+
+def standings(client: httpx.Client) -> dict[str, dict[str, object]]:
+    answer = client.get("/readyz")
+    assert answer.status_code == 200
+    return {each["orchestrator"]: each for each in answer.json()["orchestrators"]}
+
+
+def test_anybody_may_ask_whether_it_lives(looked_after: Served) -> None:
+    with looked_after.client() as nobody:
+        answer = nobody.get("/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
+
+
+def test_only_who_runs_all_of_them_is_told_which_there_are(looked_after: Served) -> None:
+    lesser = [
+        None,
+        "mgk_garbage",
+        looked_after.key(orchestrators=("orc-1",)),
+        looked_after.key(permissions=frozenset(Permission) - {Permission.ADMIN}),
+    ]
+    for secret in lesser:
+        with looked_after.client(secret) as client:
+            assert client.get("/readyz").json() == {"status": "ready"}
+            figures = client.get("/metrics")
+            assert figures.status_code == (403 if secret in lesser[2:] else 401)
+            assert figures.headers["content-type"] == "application/problem+json"
+
+
+def test_each_orchestrator_is_told_with_what_waits(
+    looked_after: Served, admin: httpx.Client
+) -> None:
+    found = standings(admin)
+    assert list(found) == list(NAMES)
+    for each in found.values():
+        assert (each["status"], each["pending"]) == ("ready", 1)
+        assert float(str(each["oldest_pending_s"])) >= 0.0
+    looked_after.orchestrator("orc-2").embed_pending()
+    assert standings(admin)["orc-2"]["pending"] == 0
+
+
+def test_a_look_opens_what_has_changed_and_no_more_than_there_is_time_for(
+    looked_after: Served, admin: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standings(admin)
+    for name in NAMES:
+        looked_after.service.forget(name)
+    standings(admin)
+    opened: list[Path] = []
+    real = provisioning.open_database
+
+    def counted(path: Path, *args: object, **named: object) -> object:
+        opened.append(path)
+        return real(path, *args, **named)  # type: ignore[arg-type]  # as they were given
+
+    monkeypatch.setattr(provisioning, "open_database", counted)
+    standings(admin)
+    assert opened == []
+    for name in NAMES:
+        looked_after.orchestrator(name).remember("Something new.")
+        looked_after.service.forget(name)
+    opened.clear()
+    monkeypatch.setattr(readiness, "LOOK_S", -1.0)
+    standings(admin)
+    assert opened == []
+    monkeypatch.setattr(readiness, "LOOK_S", 60.0)
+    assert {each["pending"] for each in standings(admin).values()} == {1, 2}
+    assert len(opened) == len(NAMES)
+
+
+def test_figures_tell_of_recalls_by_leg_and_of_refusals_but_of_nothing_said(
+    looked_after: Served, admin: httpx.Client
+) -> None:
+    asked = {"query": "where does the heron sleep?"}
+    assert admin.post("/v1/orchestrators/orc-1/recall", json=asked).is_success
+    with looked_after.client(looked_after.key(orchestrators=("orc-2",))) as other:
+        assert other.post("/v1/orchestrators/orc-1/recall", json=asked).status_code == 404
+    told = admin.get("/metrics")
+    assert told.headers["content-type"].startswith("text/plain")
+    for expected in (
+        'memgraph_recall_seconds_count{leg="text"} 1.0',
+        'memgraph_recall_seconds_count{leg="total"} 1.0',
+        'memgraph_write_seconds_count{part="wait"}',
+        'memgraph_denials_total{field="orchestrator"} 1.0',
+        'memgraph_orchestrators{status="ready"} 3.0',
+        "memgraph_outbox_depth ",
+        "memgraph_disk_free_bytes ",
+    ):
+        assert expected in told.text
+    for hidden in (*NAMES, "heron", "Quillfen", "mgk_"):
+        assert hidden not in told.text
+
+
+def test_a_process_without_figures_says_so(tmp_path: Path) -> None:
+    with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
+        assert client.get("/metrics").status_code == 404
+
+
+def test_a_damaged_orchestrator_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
+        for name in NAMES:
+            served.orchestrator(name).remember(SECRET_TEXT)
+            served.service.forget(name)
+        database = served.service.paths("orc-2").database
+        database.write_bytes(b"no database" * 1_000)
+        answer = client.get("/v1/orchestrators/orc-2/memories")
+        assert (answer.status_code, answer.json()["code"]) == (503, DatabaseCorrupt.code)
+        assert "restore a backup" in answer.json()["detail"]
+        assert client.get("/v1/orchestrators/orc-1/memories").is_success
+        found = standings(client)
+        assert {name: each["status"] for name, each in found.items()} == {
+            "orc-1": "ready",
+            "orc-2": "disabled",
+            "orc-3": "ready",
+        }
+        assert found["orc-2"]["codes"] == [DatabaseCorrupt.code]
+        assert "restore a backup" in str(found["orc-2"]["advice"])
+        assert database.read_bytes().startswith(b"no database")
+
+
+def test_damage_that_a_reader_meets_is_told_though_no_file_has_changed(tmp_path: Path) -> None:
+    with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
+        served.orchestrator().remember(SECRET_TEXT)
+        assert standings(client)["orc-1"]["status"] == "ready"
+        with served.service.opened("orc-1") as opened:
+            opened.damage = DatabaseCorrupt("a page is damaged; restore a backup")
+        assert standings(client)["orc-1"]["status"] == "disabled"
+
+
+def test_without_its_root_nothing_works(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with serving(root, keyless=True) as served, served.client() as client:
+        served.orchestrator()
+        served.service.close()
+        shutil.rmtree(root)
+        answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (503, {"status": "unusable"})

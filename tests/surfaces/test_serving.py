@@ -1,0 +1,163 @@
+"""The server as a real process: how it begins, ends in peace, ends at once, and is killed."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from server_processes import PATIENCE_S, ServerProcess, nobody_writes, server_process
+
+from memgraph import MemoryService
+from memgraph.errors import InvalidConfig
+from memgraph.surfaces.draining import CUT_OFF
+from memgraph.surfaces.serving import serve
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+else:
+    CommandLine = object
+
+MEMORIES = "/v1/orchestrators/orc-1/memories"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "root"
+    with MemoryService(made, environ={}, background=False) as service:
+        service.create("orc-1")
+    return made
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another process does."""
+    over = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < over, "it never came about"
+        threading.Event().wait(0.01)
+
+
+def drains(server: ServerProcess) -> bool:
+    return any(line["event"] == "draining" for line in server.log())
+
+
+def write_that_waits(pool: ThreadPoolExecutor, server: ServerProcess) -> Future[httpx.Response]:
+    """A request that has arrived and waits for its turn to write."""
+
+    def write() -> httpx.Response:
+        with server.client() as client:
+            return client.post(MEMORIES, json={"content": "Written while it ended."})
+
+    asked = pool.submit(write)
+    with server.client() as client:
+        # The other one is the question itself.
+        until(lambda: "memgraph_http_requests_in_hand 2.0" in client.get("/metrics").text)
+    return asked
+
+
+def consolidated(server: ServerProcess) -> None:
+    """A conversation that ended becomes facts: the worker inside does it."""
+    path = "/v1/orchestrators/orc-1"
+    turn = {"session_id": "monday", "source_role": "user", "content": "I live in Lisbon."}
+    with server.client() as client:
+        assert client.post(f"{path}/episodes", json=turn).status_code == 201
+        assert client.post(f"{path}/sessions/end", json={"session_id": "monday"}).is_success
+
+        def done() -> bool:
+            runs: list[dict[str, Any]] = client.get(f"{path}/jobs").json()["runs"]
+            return any((run["job"], run["state"]) == ("consolidation", "done") for run in runs)
+
+        until(done)
+        until(lambda: client.get("/readyz").json()["orchestrators"][0]["pending"] == 0)
+        figures = client.get("/metrics").text
+    assert 'memgraph_jobs_total{job="consolidation",state="done"}' in figures
+
+
+def test_it_works_and_the_first_signal_lets_what_is_in_hand_come_to_its_end(root: Path) -> None:
+    with server_process(root) as server, ThreadPoolExecutor(1) as pool:
+        consolidated(server)
+        with nobody_writes(root, "orc-1"):
+            asked = write_that_waits(pool, server)
+            server.process.send_signal(signal.SIGTERM)
+            until(lambda: drains(server))
+            with server.client() as late, pytest.raises(httpx.TransportError):
+                late.get("/healthz")
+            assert not asked.done()
+        answer = asked.result()
+        assert server.process.wait(PATIENCE_S) == 0
+        assert server.process.stderr is not None
+        assert server.process.stderr.read() == ""
+        events = [line["event"] for line in server.log()]
+    assert answer.status_code == 201
+    assert [each for each in events if each != "request"] == ["serving", "draining", "ended"]
+    with MemoryService(root, environ={}, background=False) as service:
+        memory = service.orchestrator("orc-1").get(answer.json()["memory_id"])
+    assert memory.content == "Written while it ended."
+
+
+def test_a_second_signal_ends_it_at_once(root: Path) -> None:
+    with server_process(root) as server, ThreadPoolExecutor(1) as pool:
+        with nobody_writes(root, "orc-1"):
+            asked = write_that_waits(pool, server)
+            server.process.send_signal(signal.SIGTERM)
+            until(lambda: drains(server))
+            assert server.end() == -signal.SIGTERM
+        with pytest.raises(httpx.TransportError):
+            asked.result()
+
+
+def test_what_does_not_come_to_its_end_is_cut_off() -> None:
+    script = (
+        "import threading; from memgraph.surfaces.draining import ended_at_the_latest\n"
+        "with ended_at_the_latest() as within: within(0.01); threading.Event().wait(60)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == CUT_OFF
+
+
+def test_a_killed_server_has_lost_nothing_that_it_acknowledged(root: Path) -> None:
+    acknowledged: list[str] = []
+    enough = threading.Event()
+
+    def write(server: ServerProcess, writer: int) -> None:
+        with server.client() as client:
+            for number in range(10_000):
+                try:
+                    told = client.post(MEMORIES, json={"content": f"Note {number} of {writer}."})
+                except httpx.TransportError:
+                    return
+                acknowledged.append(told.json()["memory_id"])
+                if len(acknowledged) >= 60:
+                    enough.set()
+
+    with server_process(root) as server, ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, server, writer) for writer in range(4)]
+        assert enough.wait(60)
+        assert server.end(signal.SIGKILL) == -signal.SIGKILL
+        for each in writers:
+            each.result()
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1")
+        assert {orc.get(each).memory_id for each in acknowledged} == {*acknowledged}
+        assert orc.verify().ok
+
+
+def test_an_address_that_others_reach_takes_keys_and_names(empty: CommandLine) -> None:
+    for options in ([], ["--allow-without-key"], ["--allow-host", "memory.example"]):
+        error = empty.error("serve", "--host", "0.0.0.0", "--port", "0", *options)
+        assert error["code"] == InvalidConfig.code
+        assert error["details"]["host"] == "0.0.0.0"
+
+
+def test_an_address_in_use_is_told_like_any_wrong_setting(root: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InvalidConfig) as caught:
+        serve(root, config={"memory.server.port": taken.getsockname()[1]})
+    assert "cannot listen" in caught.value.message
