@@ -22,13 +22,13 @@ T = TypeVar("T")
 
 PROBLEM: Final = "application/problem+json"
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
-# Proxies answer so for a server that is not there; 429 and 408 come before any work.
+# Proxies answer so for a server that is not there.
 _AWAY: Final = frozenset({502, 503, 504})
-_BEFORE_WORK: Final = frozenset({408, 425, 429})
-# Of a 503, what may be over in a moment; a damaged store is not.
-_PASSING: Final = frozenset(
-    {errors.RateLimited.code, errors.DatabaseBusy.code, errors.RequestTimeout.code}
-)
+# Said before any work is done.
+_UNTOUCHED_STATUS: Final = frozenset({408, 425, 429})
+_UNTOUCHED: Final = (errors.RateLimited, errors.ServerBusy)
+# May be over in a moment; a damaged store is not.
+_PASSING: Final = (errors.DatabaseBusy, errors.RequestTimeout, RemoteUnavailable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,10 @@ def _told(answer: Answer) -> MemgraphError:
         return _not_memgraph(answer)
     code, details = problem["code"], problem.get("details")
     kind = _by_code().get(code)
+    if kind is errors.RequestRefused and answer.status in (404, 405):
+        return RemoteAnswerInvalid(
+            "the server does not know this call: is it an older version?", status=answer.status
+        )
     if kind is None:
         return RemoteAnswerInvalid(
             f"the server refuses for a reason that this client does not know ({code[:80]}):"
@@ -182,10 +186,9 @@ def _may_repeat(call: Call[Any], came: Answer | NoAnswer, error: MemgraphError) 
         if call.sink is not None and came.sent:
             return False
         return not came.sent or call.repeat is not Repeat.NEVER
-    if came.status in _BEFORE_WORK:
+    if came.status in _UNTOUCHED_STATUS or isinstance(error, _UNTOUCHED):
         return True
-    passing = isinstance(error, RemoteUnavailable) or error.code in _PASSING
-    return came.status in _AWAY and passing and call.repeat is not Repeat.NEVER
+    return isinstance(error, _PASSING) and call.repeat is not Repeat.NEVER
 
 
 def _not_memgraph(answer: Answer) -> RemoteAnswerInvalid:

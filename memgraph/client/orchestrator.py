@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memgraph.client.asking import AskingWords
+from memgraph.client.feeding import FeedingWords
 from memgraph.client.operating import OperatingWords
 from memgraph.client.preparing import PreparingWords
 from memgraph.client.remembering import RememberingWords
@@ -12,7 +13,7 @@ from memgraph.model.access import Narrowing
 
 
 class OrchestratorWords(
-    RememberingWords, AskingWords, TalkingWords, PreparingWords, OperatingWords
+    RememberingWords, AskingWords, TalkingWords, PreparingWords, FeedingWords, OperatingWords
 ):
     """All that can be done with the memory of an orchestrator from elsewhere."""
 

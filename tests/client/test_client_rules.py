@@ -1,0 +1,270 @@
+"""When a call is sent again, what it waits for, and what becomes of answers that are none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph import errors
+from memgraph.client import AsyncClient, Client
+from memgraph.client.calls import Call, Repeat, as_object
+from memgraph.client.exchange import Answer, NoAnswer, Rules, Send, exchange
+from memgraph.errors import (
+    AnswerLost,
+    DatabaseBusy,
+    DatabaseCorrupt,
+    MemgraphError,
+    NotFound,
+    RateLimited,
+    RemoteAnswerInvalid,
+    RemoteUnavailable,
+    RequestTimeout,
+)
+
+SECRET = "mgk_000000000000_this-is-the-secret-of-a-key-0123456789abcdefghi"
+URL = "http://127.0.0.1:8420"
+Reply = httpx.Response | Exception
+PROBLEM = {"content-type": "application/problem+json"}
+
+
+def problem(
+    kind: type[MemgraphError], status: int, headers: dict[str, str] | None = None, **details: Any
+) -> httpx.Response:
+    told = {"type": "about:blank", "code": kind.code, "detail": "so it is", "details": details}
+    return httpx.Response(status, content=json.dumps(told), headers=PROBLEM | (headers or {}))
+
+
+def stored() -> httpx.Response:
+    return httpx.Response(201, json={"memory_id": "fact_1"})
+
+
+class Replies:
+    """Answers in the place of a network, one for each request; keeps what was sent."""
+
+    def __init__(self, replies: Sequence[Reply]) -> None:
+        self.replies = list(replies)
+        self.sent: list[httpx.Request] = []
+        self.pauses: list[float] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.sent.append(request)
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        # A response is read once: each is sent as a new one.
+        return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
+
+    @property
+    def keys(self) -> list[str | None]:
+        return [each.headers.get("idempotency-key") for each in self.sent]
+
+
+def said(replies: Replies, say: Callable[[Any], Any], *, awaited: bool, **options: Any) -> Any:
+    """What a word gives when the network answers so."""
+    transport = httpx.MockTransport(replies)
+
+    async def later() -> Any:
+        async def pause(seconds: float) -> None:
+            replies.pauses.append(seconds)
+
+        async with AsyncClient(URL, key=SECRET, transport=transport, **options) as client:
+            client._sending.pause = pause
+            return await say(client.orchestrator("orc-1"))
+
+    if awaited:
+        return asyncio.run(later())
+    with Client(URL, key=SECRET, transport=transport, **options) as client:
+        client._sending.pause = replies.pauses.append
+        return say(client.orchestrator("orc-1"))
+
+
+def remember(orc: Any) -> Any:
+    return orc.remember("The gate is green.")
+
+
+def run(orc: Any) -> Any:
+    return orc.run("decay")
+
+
+def counts(orc: Any) -> Any:
+    return orc.visible_counts()
+
+
+both = pytest.mark.parametrize("awaited", [False, True], ids=["Client", "AsyncClient"])
+
+
+@both
+def test_a_write_is_sent_again_with_the_same_key_and_body(awaited: bool) -> None:
+    replies = Replies([httpx.ReadTimeout("x"), problem(DatabaseBusy, 503), stored()])
+    assert said(replies, remember, awaited=awaited) == "fact_1"
+    [key] = set(replies.keys)
+    assert key is not None
+    assert len(key) == 32
+    assert len({each.content for each in replies.sent}) == 1
+    assert [0.1 <= each <= 0.4 for each in replies.pauses] == [True, True]
+    other = Replies([stored()])
+    said(other, remember, awaited=awaited)
+    assert other.keys != [key]
+
+
+@both
+def test_a_look_is_sent_again_and_carries_no_key(awaited: bool) -> None:
+    replies = Replies([httpx.RemoteProtocolError("half"), httpx.Response(200, json={})])
+    assert said(replies, counts, awaited=awaited) == {}
+    assert replies.keys == [None, None]
+
+
+@both
+def test_what_may_have_been_done_and_cannot_be_told_is_not_sent_again(awaited: bool) -> None:
+    for reply in (httpx.ReadTimeout("x"), problem(RequestTimeout, 504), httpx.Response(502)):
+        replies = Replies([reply, httpx.Response(200, json={})])
+        with pytest.raises((RemoteUnavailable, RequestTimeout)):
+            said(replies, run, awaited=awaited)
+        assert len(replies.sent) == 1
+    for reply in (httpx.ConnectError("x"), problem(errors.ServerBusy, 503), httpx.Response(429)):
+        replies = Replies([reply, problem(NotFound, 404)])
+        with pytest.raises(NotFound):
+            said(replies, run, awaited=awaited)
+        assert len(replies.sent) == 2
+
+
+@both
+def test_retry_after_is_waited_for_unless_it_is_too_long(awaited: bool) -> None:
+    soon = problem(RateLimited, 429, {"retry-after": "7"}, retry_after_s=6.5)
+    replies = Replies([soon, stored()])
+    assert said(replies, remember, awaited=awaited) == "fact_1"
+    assert replies.pauses == [7.0]
+    late = problem(RateLimited, 429, {"retry-after": "31"})
+    with pytest.raises(RateLimited) as refused:
+        said(Replies([late]), remember, awaited=awaited)
+    assert refused.value.details == {"retry_after_s": 31.0}
+
+
+@both
+def test_what_does_not_pass_is_not_sent_again(awaited: bool) -> None:
+    for kind, status in ((DatabaseCorrupt, 503), (AnswerLost, 409), (NotFound, 404)):
+        replies = Replies([problem(kind, status, memory_ids=["fact_1"])])
+        with pytest.raises(kind) as refused:
+            said(replies, remember, awaited=awaited)
+        assert type(refused.value) is kind
+        assert (refused.value.message, refused.value.details) == (
+            "so it is",
+            {"memory_ids": ["fact_1"]},
+        )
+
+
+@both
+def test_it_gives_up_after_so_many(awaited: bool) -> None:
+    replies = Replies([httpx.ConnectError("x")] * 4)
+    with pytest.raises(RemoteUnavailable) as refused:
+        said(replies, remember, awaited=awaited, retries=3)
+    assert (len(replies.sent), len(replies.pauses)) == (4, 3)
+    assert refused.value.details == {"cause": "ConnectError"}
+    assert refused.value.__cause__ is refused.value.__context__ is None
+
+
+@both
+@pytest.mark.parametrize(
+    "reply",
+    [
+        httpx.Response(200, html="<h1>Welcome to nginx</h1>"),
+        httpx.Response(201, content=b'{"memory_id": "fact_1"'),
+        httpx.Response(201, json={"id": 3}),
+        httpx.Response(201, json=[1]),
+        httpx.Response(201, content=b'{"memory_id": "x"}', headers={"content-type": "text/plain"}),
+        httpx.Response(204),
+        httpx.Response(301, headers={"location": "https://elsewhere.example/"}),
+        httpx.Response(307, headers={"location": "/v1/"}),
+        httpx.Response(404, html="not here"),
+        httpx.Response(401, text="proxy says no"),
+        httpx.Response(500, text="oops"),
+        httpx.Response(418, content=b"no json", headers=PROBLEM),
+        httpx.Response(418, content=b"[]", headers=PROBLEM),
+        httpx.Response(418, json={"code": "tea.pot", "detail": "short"}, headers=PROBLEM),
+        problem(errors.RequestRefused, 404),
+        problem(errors.RequestRefused, 405),
+    ],
+    ids=lambda each: f"{each.status_code} {each.content[:12]!r}",
+)
+def test_what_is_no_answer_of_memgraph_is_told_so(reply: httpx.Response, awaited: bool) -> None:
+    replies = Replies([reply])
+    with pytest.raises(RemoteAnswerInvalid):
+        said(replies, remember, awaited=awaited)
+    assert len(replies.sent) == 1
+    assert [str(each.url) for each in replies.sent] == [f"{URL}/v1/orchestrators/orc-1/memories"]
+
+
+@both
+def test_a_later_version_may_tell_more(awaited: bool) -> None:
+    page = httpx.Response(200, json={"items": [], "next_cursor": None, "weather": "fair"})
+    assert said(Replies([page]), lambda orc: orc.sessions(), awaited=awaited) == ()
+
+
+def test_every_error_of_the_library_comes_back_as_itself() -> None:
+    waiting, seen = [MemgraphError], 0
+    while waiting:
+        kind = waiting.pop()
+        waiting.extend(kind.__subclasses__())
+        if kind.__module__ != errors.__name__ or kind is errors.RequestRefused:
+            continue
+        with pytest.raises(kind) as refused:
+            said(Replies([problem(kind, 418, n=1)]), remember, awaited=False, retries=0)
+        assert type(refused.value) is kind
+        assert refused.value.as_dict() == {
+            "code": kind.code,
+            "message": "so it is",
+            "details": {"n": 1},
+        }
+        seen += 1
+    assert seen > 40
+
+
+CODES = st.sampled_from([each.code for each in MemgraphError.__subclasses__()]) | st.text()
+TOLD = st.fixed_dictionaries(
+    {}, optional={"code": CODES, "detail": st.text(), "details": st.none() | st.just({"a": 1})}
+)
+KINDS = st.sampled_from(["application/problem+json", "application/json; charset=utf-8", "", "x/y"])
+ANSWERS = st.builds(
+    Answer,
+    status=st.integers(100, 599),
+    content_type=KINDS,
+    retry_after=st.none() | st.integers(0, 40).map(str) | st.text(max_size=9),
+    body=st.binary(max_size=40) | TOLD.map(lambda each: json.dumps(each).encode()),
+)
+CAME = ANSWERS | st.builds(NoAnswer, why=st.just("ReadError"), sent=st.booleans())
+
+
+@given(st.lists(CAME, min_size=4, max_size=4), st.sampled_from(Repeat), st.integers(0, 3))
+def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
+    replies: list[Answer | NoAnswer], repeat: Repeat, retries: int
+) -> None:
+    """Whatever comes, of a server, a proxy or a stranger."""
+    rules = Rules(retries=retries, longest_pause_s=30)
+    steps = exchange(Call("POST", "/x", as_object, repeat=repeat), rules)
+    sent: list[Answer | NoAnswer] = []
+    came: Answer | NoAnswer | None = None
+    ended: object = None
+    while ended is None:
+        try:
+            step = steps.send(came)
+        except StopIteration as end:
+            ended = end.value
+        except MemgraphError as error:
+            ended = error
+        else:
+            came = replies[len(sent)] if isinstance(step, Send) else None
+            sent += [] if came is None else [came]
+            assert isinstance(step, Send) or 0 <= step.seconds <= 30
+    assert isinstance(ended, dict | MemgraphError)
+    assert 1 <= len(sent) <= retries + 1
+    if repeat is Repeat.NEVER:
+        assert not any(isinstance(each, NoAnswer) and each.sent for each in sent[:-1])
+    # Nothing is sent after what is good.
+    assert not any(isinstance(each, Answer) and each.status // 100 == 2 for each in sent[:-1])
