@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import traceback
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from itertools import islice
@@ -28,6 +29,7 @@ MAX_VALUE_CHARS: Final = 2_000
 _MAX_DEPTH: Final = 3
 _MAX_ITEMS: Final = 50
 _MAX_BITS: Final = 256
+_PLACES: Final = 5
 DEFAULT_MAX_BYTES: Final = 5_000_000
 DEFAULT_KEEP_FILES: Final = 3
 
@@ -197,6 +199,15 @@ def error_fields(error: BaseException) -> dict[str, str]:
     if isinstance(error, MemgraphError):
         told["code"] = error.code
     return told
+
+
+def bug_fields(error: BaseException) -> dict[str, Any]:
+    """``error_fields`` of an error that nobody foresaw, and where it came from, innermost last."""
+    places = traceback.extract_tb(error.__traceback__)[-_PLACES:]
+    return {
+        **error_fields(error),
+        "at": [f"{Path(each.filename).name}:{each.lineno}" for each in places],
+    }
 
 
 class _Lines:

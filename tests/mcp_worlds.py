@@ -15,10 +15,10 @@ from typing import Any, Literal
 import httpx2
 import mcp_types as types
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from fastapi import FastAPI
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from starlette.types import ASGIApp
 
 from memgraph.service.access.gate import Gate
 
@@ -31,7 +31,7 @@ HEADERS = {
 }
 
 
-def whole_app(gate: Gate) -> ASGIApp:
+def whole_app(gate: Gate) -> FastAPI:
     """HTTP and MCP under one address, as `memgraph serve` has them."""
     from memgraph.surfaces.serving import application
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 import time
-import traceback
 import uuid
 from collections.abc import Callable
 from typing import Final
 
 from memgraph.errors import MemgraphError
-from memgraph.log import EventLog
+from memgraph.log import EventLog, bug_fields
 from memgraph.surfaces.guarding import (
     ASGIApp,
     Headers,
@@ -89,8 +88,6 @@ class Envelope:
         if route in QUIET and status == 200:
             return
         who, orchestrator = scope.get(ENTERED, (None, None))
-        # What is mounted tells it here.
-        known = scope.get("state", {})
         write = log.warning if status >= 500 else log.info
         write(
             "request",
@@ -98,8 +95,8 @@ class Envelope:
             # Without a route it may be any word.
             method=None if route == NO_ROUTE else scope["method"],
             route=route,
-            orchestrator=orchestrator or known.get("orchestrator"),
-            actor=known.get("actor") if who is None else who.actor,
+            orchestrator=orchestrator,
+            actor=None if who is None else who.actor,
             status=status,
             ms=round(took_s * 1_000, 1),
         )
@@ -107,6 +104,4 @@ class Envelope:
     def _tell_bug(self, error: Exception, request_id: str) -> None:
         log = self._log()
         if log is not None:
-            places = traceback.extract_tb(error.__traceback__)
-            at = [f"{each.filename.rpartition('/')[2]}:{each.lineno}" for each in places[-5:]]
-            log.failure("request.bug", error, request_id=request_id, at=at)
+            log.error("request.bug", request_id=request_id, **bug_fields(error))

@@ -7,6 +7,7 @@ opens nothing; there are no sessions that anybody could take over.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
@@ -15,7 +16,6 @@ import anyio
 import mcp_types as types
 from anyio.to_thread import run_sync
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette._utils import get_route_path
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -31,13 +31,14 @@ from memgraph.errors import (
     StorageError,
     Unauthenticated,
 )
+from memgraph.log import bug_fields
 from memgraph.model import enums
 from memgraph.model.access import Narrowing
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.mcp.doors import Door, KeyDoor
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
-from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED
+from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED, REQUEST_ID
 
 SCHEME: Final = "bearer "
 _DOOR: Final = "memgraph.door"
@@ -51,7 +52,7 @@ class McpApp:
     def __init__(self, gate: Gate, settings: ServerSettings) -> None:
         silence_sdk()
         self._gate = gate
-        server = make_server(_door_of, timeout_s=settings.request_timeout_s)
+        server = make_server(_door_of, _failed, timeout_s=settings.request_timeout_s)
         self._manager = StreamableHTTPSessionManager(
             server,
             json_response=True,
@@ -66,22 +67,18 @@ class McpApp:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        arrived = anyio.current_time()
+        began = scope.get(BEGAN, time.monotonic())
         request = Request(scope, receive)
         try:
-            door = _door(self._gate, request)
-            scope[AUTHENTICATED] = True
-            await run_sync(door.knock)
-            scope[ENTERED] = (door.principal, door.orchestrator)
+            scope[_DOOR] = await run_sync(_opened, self._gate, request)
         except MemgraphError as error:
             # An orchestrator of others is as quick to tell as one that is not there.
-            await anyio.sleep(self._gate.pause_s(error, anyio.current_time() - arrived))
+            await anyio.sleep(self._gate.pause_s(error, time.monotonic() - began))
             await _refusal(error)(scope, receive, send)
             return
         if request.method != "POST":
             await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
             return
-        scope[_DOOR] = door
         await self._manager.handle_request(scope, receive, send)
 
 
@@ -99,22 +96,29 @@ def _door_of(context: Context) -> Door:
     return cast(Door, cast(Request, context.request).scope[_DOOR])
 
 
-def _door(gate: Gate, request: Request) -> KeyDoor:
-    """The door that a request asks for.
+def _failed(context: Context, error: Exception) -> None:
+    request = cast(Request, context.request)
+    log = getattr(getattr(request.scope.get("app"), "state", None), "log", None)
+    if log is not None:
+        log.error("mcp.bug", request_id=request.scope.get(REQUEST_ID), **bug_fields(error))
+
+
+def _opened(gate: Gate, request: Request) -> KeyDoor:
+    """The door that a request asks for; it waits for the disk.
 
     Raises:
         Unauthenticated: it shows no key.
         InvalidInput: its query is not one; a misspelt name would widen what it sees.
+        MemgraphError: what ``Gate.enter`` raises.
     """
     principal = gate.authenticate(_secret(request))
+    request.scope[AUTHENTICATED] = True
     asked = _asked(request)
-    return KeyDoor(
-        gate,
-        principal,
-        get_route_path(request.scope).strip("/"),
-        asked.narrowing,
-        scope=asked.scope,
-    )
+    name = request.scope["path"].removeprefix(request.scope.get("root_path", "")).strip("/")
+    door = KeyDoor(gate, principal, name, asked.narrowing, scope=asked.scope)
+    door.knock()
+    request.scope[ENTERED] = (principal, name)
+    return door
 
 
 def _secret(request: Request) -> str | None:

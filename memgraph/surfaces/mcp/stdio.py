@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from memgraph.log import bug_fields
 from memgraph.surfaces.mcp.doors import OpenDoor
-from memgraph.surfaces.mcp.server import make_server, silence_sdk
+from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
 if TYPE_CHECKING:
     from memgraph.model.enums import Scope
@@ -30,10 +32,16 @@ def run(handle: Orchestrator, *, scope: Scope | None = None) -> None:
         scope: where facts are kept; None: in the one place that is open.
     """
     silence_sdk()
-    anyio.run(_serve, OpenDoor(handle, scope=scope))
+    door = OpenDoor(handle, scope=scope)
+
+    def failed(_context: Context, error: Exception) -> None:
+        handle.log_event("mcp.bug", **bug_fields(error))
+
+    anyio.run(
+        _serve, make_server(lambda _context: door, failed, timeout_s=TIMEOUT_S, threads=THREADS)
+    )
 
 
-async def _serve(door: OpenDoor) -> None:
-    server = make_server(lambda _context: door, threads=THREADS, timeout_s=TIMEOUT_S)
+async def _serve(server: Server[Any]) -> None:
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

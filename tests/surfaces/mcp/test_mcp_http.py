@@ -8,11 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from mcp_worlds import HEADERS, MODES, Mode, remote_agent, whole_app
 from serving_worlds import Served, serving
 
 from memgraph.errors import StorageError
+from memgraph.log import EventLog, MemorySink
 from memgraph.model.access import Permission
+from memgraph.service.access.gate import Gate
 from memgraph.service.memory_service import MemoryService
 
 PATH = "/mcp/orc-1"
@@ -24,11 +27,20 @@ INITIALIZE = {
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def logged() -> MemorySink:
+    """The lines of the server's log."""
+    return MemorySink()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, logged: MemorySink) -> Iterator[Served]:
+    def app_of(gate: Gate) -> FastAPI:
+        app = whole_app(gate)
+        app.state.log = EventLog(logged, gate.service.clock)
+        return app
+
     config = {"memory": {"server": {"max_body_bytes": 20_000}}}
-    with serving(
-        tmp_path_factory.mktemp("mcp") / "root", app_of=whole_app, config=config
-    ) as running:
+    with serving(tmp_path_factory.mktemp("mcp") / "root", app_of=app_of, config=config) as running:
         running.orchestrator("orc-1").remember("The vault is behind the oak panel.")
         running.orchestrator("orc-2").remember("Kxsecret lies elsewhere.")
         yield running
@@ -216,7 +228,10 @@ def test_a_message_that_is_too_large_is_refused(served: Served) -> None:
 
 
 def test_an_error_that_nobody_foresaw_tells_nothing(
-    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    served: Served,
+    logged: MemorySink,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fail(*_args: object, **_named: object) -> None:
         raise RuntimeError("Kxsecret of somebody else")
@@ -225,10 +240,23 @@ def test_an_error_that_nobody_foresaw_tells_nothing(
     for version in ("2025-11-25", "2026-07-28"):
         mode: Mode = "legacy" if version < "2026" else "auto"
         with remote_agent(f"{served.url}{PATH}", served.key(), mode) as agent:
-            with pytest.raises(Exception, match="the server failed") as told:
+            with pytest.raises(Exception, match="something went wrong inside") as failed:
                 agent.do("call_tool", "stats", {})
-            assert "Kxsecret" not in str(told.value)
-    assert "Kxsecret" not in caplog.text
+            assert "Kxsecret" not in str(failed.value)
+    told = [each for each in map(json.loads, logged.lines) if each["event"] == "mcp.bug"]
+    assert [each["error"] for each in told] == ["RuntimeError"] * 2
+    assert all(each["at"][-1].startswith("test_mcp_http.py:") for each in told)
+    assert "Kxsecret" not in caplog.text + "".join(logged.lines)
+
+
+def test_the_servers_log_tells_who_asked_which_orchestrator(
+    served: Served, logged: MemorySink
+) -> None:
+    secret = served.key()
+    assert post(served, secret).status_code == 200
+    line = json.loads(logged.lines[-1])
+    assert (line["actor"], line["orchestrator"]) == (actor_of(secret), "orc-1")
+    assert secret not in "".join(logged.lines)
 
 
 def test_a_damaged_store_is_told_by_its_code(
