@@ -1,0 +1,288 @@
+"""Real sockets: nobody there, silence, half an answer, a stranger's certificate, a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving_worlds import Served, serving
+
+from memgraph.client import AsyncClient, Client
+from memgraph.errors import (
+    InvalidInput,
+    MemgraphError,
+    OrchestratorMissing,
+    RemoteAnswerInvalid,
+    RemoteUnavailable,
+    Unauthenticated,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = "mgk_000000000000_this-is-the-secret-of-a-key-0123456789abcdefghi"
+
+
+@contextmanager
+def talking(answer: bytes, *, hold: bool = False) -> Iterator[str]:
+    """Something that gives every connection the same bytes, and then closes it, or holds it."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            while not over.is_set():
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(65_536)
+                    connection.sendall(answer)
+                    if hold:
+                        over.wait(20)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            over.set()
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join(20)
+
+
+def asked(url: str, *, awaited: bool, word: str = "get", **options: Any) -> Any:
+    given = {"get": ("fact_1",), "recall": ("what?",), "remember": ("It is so.",)}[word]
+
+    async def later() -> Any:
+        async with AsyncClient(url, key=SECRET, retries=0, **options) as client:
+            return await getattr(client.orchestrator("orc-1"), word)(*given)
+
+    if awaited:
+        return asyncio.run(later())
+    with Client(url, key=SECRET, retries=0, **options) as client:
+        return getattr(client.orchestrator("orc-1"), word)(*given)
+
+
+both = pytest.mark.parametrize("awaited", [False, True], ids=["Client", "AsyncClient"])
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@both
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"", "RemoteProtocolError"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "RemoteProtocolError"),
+        (HEAD + b"Content-Length: 900\r\n\r\n{", "RemoteProtocolError"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", "RemoteProtocolError"),
+        (HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "DecodingError"),
+    ],
+    ids=["nothing", "ssh", "half", "half-chunked", "no-gzip"],
+)
+def test_half_an_answer_is_none(answer: bytes, why: str, awaited: bool) -> None:
+    with talking(answer) as url, pytest.raises(RemoteUnavailable) as refused:
+        asked(url, awaited=awaited, word="remember")
+    assert refused.value.details == {"cause": why}
+
+
+@both
+def test_silence_is_not_waited_for_for_ever(awaited: bool) -> None:
+    with talking(b"", hold=True) as url, pytest.raises(RemoteUnavailable) as refused:
+        asked(url, awaited=awaited, timeout_s=0.2)
+    assert refused.value.details == {"cause": "ReadTimeout"}
+
+
+@both
+def test_a_redirect_is_not_followed_and_the_key_goes_nowhere(awaited: bool) -> None:
+    got: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        place = b"Location: http://127.0.0.1:%d/\r\n" % elsewhere.getsockname()[1]
+        answer = b"HTTP/1.1 307 Temporary Redirect\r\n" + place + b"Content-Length: 0\r\n\r\n"
+        with talking(answer) as url, pytest.raises(RemoteAnswerInvalid, match="redirects"):
+            asked(url, awaited=awaited, word="recall")
+        elsewhere.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            got.append(elsewhere.accept()[0].recv(10))
+    assert got == []
+
+
+@both
+def test_proxies_of_the_environment_are_not_asked(
+    awaited: bool, served: Served, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy"):
+        monkeypatch.setenv(each, "http://127.0.0.1:9")
+    assert name == served.orchestrator(name).name
+    with pytest.raises(Unauthenticated):
+        asked(served.url, awaited=awaited)
+
+
+def test_an_unknown_certificate_is_refused_and_a_named_authority_believed(tmp_path: Path) -> None:
+    certificate, private = made_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, private)
+    answer = HEAD + b'Content-Length: 13\r\n\r\n{"items": []}'
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+
+        def serve() -> None:
+            for _ in range(3):
+                connection, _ = listening.accept()
+                try:
+                    with context.wrap_socket(connection, server_side=True) as wrapped:
+                        wrapped.recv(65_536)
+                        wrapped.sendall(answer)
+                except (ssl.SSLError, ConnectionError):
+                    connection.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        with Client(url, key=SECRET, retries=0) as client, pytest.raises(RemoteUnavailable):
+            client.orchestrators()
+        known = ssl.create_default_context(cafile=str(certificate))
+        for verify in (known, False):
+            with Client(url, key=SECRET, retries=0, verify=verify) as client:
+                assert client.orchestrators() == []
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def made_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 that its own authority signed, and its private key."""
+    certificate, private = folder / "certificate.pem", folder / "private.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-nodes", "-days", "2", "-subj", "/CN=memgraph test"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(private), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return certificate, private
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "memory.example",
+        "ftp://memory.example",
+        "http://",
+        "https://ada:pass-word@memory.example",
+        "https://memory.example/?token=pass-word",
+        "https://memory.example/#x",
+        "http://[::1",
+        "http://memory.example:99999999",
+        "",
+    ],
+)
+def test_what_is_no_address_is_refused_and_not_repeated(url: str) -> None:
+    for kind in (Client, AsyncClient):
+        with pytest.raises(InvalidInput) as refused:
+            kind(url)
+        assert "pass-word" not in f"{refused.value!r} {refused.value.details}"
+
+
+@pytest.mark.parametrize("key", ["", "two words", "line\nbreak", "schlüssel", "\x00", "tab\t"])
+def test_what_is_no_key_is_refused_and_not_repeated(key: str) -> None:
+    for kind in (Client, AsyncClient):
+        with pytest.raises(InvalidInput) as refused:
+            kind("http://127.0.0.1:1", key=key)
+        assert not key or key not in f"{refused.value!r} {refused.value.details}"
+
+
+def test_a_key_is_not_sent_to_another_machine_unencrypted() -> None:
+    for url in ("http://memory.example", "http://192.0.2.7:8420", "http://localhost.example"):
+        with pytest.raises(InvalidInput, match="unencrypted"):
+            Client(url, key=SECRET)
+        Client(url).close()
+        Client(url, key=SECRET, plain_http=True).close()
+    for url in ("http://localhost:1", "http://127.0.0.1", "http://[::1]:8420", "https://x.example"):
+        Client(url, key=SECRET).close()
+
+
+@both
+def test_the_key_is_in_no_text(
+    awaited: bool, served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither in what is shown, nor in what is raised, nor in any log at any level."""
+    caplog.set_level(logging.DEBUG)
+    told: list[str] = []
+    with talking(b"") as broken, talking(HEAD + b"Content-Length: 2\r\n\r\n{}") as strange:
+        for url in (served.url, broken, strange, "http://127.0.0.1:9"):
+            for word in ("get", "recall", "remember"):
+                try:
+                    asked(url, awaited=awaited, word=word)
+                except MemgraphError as error:
+                    told += traceback.format_exception(error)
+                    told += [repr(error), str(error.details), repr(error.__context__)]
+    client = Client(served.url, key=SECRET) if not awaited else AsyncClient(served.url, key=SECRET)
+    handle = client.orchestrator("orc-1")
+    told += [repr(client), str(client), repr(handle), f"{vars(client)}", f"{vars(handle)}"]
+    told += [f"{vars(client._sending)}", repr(client._sending)]
+    asyncio.run(client.close()) if isinstance(client, AsyncClient) else client.close()
+    told += [f"{each.getMessage()} {each.__dict__}" for each in caplog.records]
+    assert len(told) > 12 * 3
+    assert not any(SECRET in each or SECRET[-20:] in each for each in told)
+
+
+def test_nothing_can_be_called_so() -> None:
+    with Client("http://127.0.0.1:9") as client:
+        for name in ("", "a/b", "\ud800", "a\x00b"):
+            with pytest.raises(OrchestratorMissing):
+                client.orchestrator(name)
+        with pytest.raises(InvalidInput):
+            client.orchestrator("orc-1", clearance="Cosmic")
+        with pytest.raises(InvalidInput):
+            client.orchestrator("orc-1", project_id="web")
+
+
+def test_importing_the_client_is_light() -> None:
+    heavy = "sqlalchemy sqlmodel numpy networkx alembic fastapi uvicorn starlette mcp litellm rich"
+    ours = (
+        "memgraph.service memgraph.storage memgraph.bulletin memgraph.surfaces memgraph.retrieval"
+    )
+    script = (
+        "import sys, memgraph.client\n"
+        f"print([each for each in {(heavy + ' ' + ours).split()} if each in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_without_httpx_the_extra_is_named() -> None:
+    script = (
+        "import sys; sys.modules['httpx'] = None\n"
+        "from memgraph.errors import ExtraMissing\n"
+        "try:\n    import memgraph.client\n"
+        "except ExtraMissing as error:\n    print(error.details['extra'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "client"
+
+
+def test_many_threads_share_a_client(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with serving(tmp_path) as made, Client(made.url, key=made.key()) as client:
+        client.create("orc-1")
+        orc = client.orchestrator("orc-1")
+        with ThreadPoolExecutor(8) as pool:
+            ids = list(pool.map(lambda each: orc.remember(f"Fact {each}."), range(24)))
+        assert len(set(ids)) == 24
+        assert orc.visible_counts()["kind"] == {"fact": 24}
