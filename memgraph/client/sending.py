@@ -66,7 +66,7 @@ def server_of(
         raise InvalidInput(_ADDRESS, field="url") from None
     if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
         raise InvalidInput(_ADDRESS, field="url")
-    if parsed.query or parsed.fragment:
+    if parsed.query or parsed.fragment or not 0 < (parsed.port or 1) < 65_536:
         raise InvalidInput(_ADDRESS, field="url")
     if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
         raise InvalidInput("a key is one word of printable ASCII", field="key")
