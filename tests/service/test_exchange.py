@@ -84,7 +84,14 @@ def fill_the_rest(opened: Opened) -> None:
 
 
 # What is under way belongs to the processes that work on this very file.
-UNDER_WAY = {"echo_pending", "events", "event_cursors", "event_failures", "leases"}
+UNDER_WAY = {
+    "echo_pending",
+    "events",
+    "event_cursors",
+    "event_failures",
+    "idempotency_keys",
+    "leases",
+}
 
 
 def _first(opened: Opened, statement: str) -> tuple[Any, ...]:
