@@ -97,6 +97,8 @@ def serving(
 def listening(app: ASGIApp) -> Iterator[str]:
     """Any application behind uvicorn; gives its address. It has ended when the block has."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
+        # asyncio sets it where it makes the socket itself; an answer would wait 40 ms for an ACK.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         chosen = uvicorn.Config(
             app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5
         )
