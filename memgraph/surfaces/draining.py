@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from memgraph.errors import ExtraMissing
@@ -105,3 +105,19 @@ def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
     finally:
         for timer in timers:
             timer.cancel()
+
+
+def tell_supervisor(state: str) -> None:
+    """Tell whoever started the process, if they want to know: systemd's protocol, sd_notify(3).
+
+    Args:
+        state: ``READY=1`` or ``STOPPING=1``.
+    """
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    # A name that begins with @ is of Linux's abstract namespace.
+    target = "\0" + address[1:] if address.startswith("@") else address
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as teller, suppress(OSError):
+        # One that does not listen any more is no reason not to serve.
+        teller.sendto(state.encode(), target)

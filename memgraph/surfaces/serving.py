@@ -20,7 +20,7 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.life.worker import Worker
 from memgraph.service.memory_service import MemoryService
-from memgraph.surfaces.draining import DrainingServer, ended_at_the_latest
+from memgraph.surfaces.draining import DrainingServer, ended_at_the_latest, tell_supervisor
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.recording import Recorded
 from memgraph.surfaces.server_log import server_log
@@ -90,10 +90,12 @@ def serve(
 
             def started() -> None:
                 log.info("serving", url=serving.url, pid=serving.pid, worker=with_worker)
+                tell_supervisor("READY=1")
                 ready(serving)
 
             def draining() -> None:
                 log.info("draining", drain_s=settings.server.drain_s)
+                tell_supervisor("STOPPING=1")
                 end_within(settings.server.drain_s + CLOSING_S)
                 app.state.ending.set()
                 if worker is not None:

@@ -1,0 +1,185 @@
+"""The parts of a server's running: what is recorded, logged, traced, and told to a supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import configparser
+import json
+import logging
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from memgraph import MemoryService
+from memgraph.clock import FixedClock
+from memgraph.config.schema import LogSettings
+from memgraph.config.server import ServerSettings
+from memgraph.log import MemorySink
+from memgraph.model.running import Ready
+from memgraph.surfaces import server_log
+from memgraph.surfaces.cli.reference import command_paths
+from memgraph.surfaces.draining import tell_supervisor
+from memgraph.surfaces.guarding import Message, Receive, Scope, Send
+from memgraph.surfaces.metrics import PrometheusMeters
+from memgraph.surfaces.recording import NO_ROUTE, Recorded
+from memgraph.surfaces.serving import CLOSING_S
+from memgraph.surfaces.tracing import tracing
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+CANARY = "The heron sleeps at Quillfen."
+
+
+class Route:
+    path = "/v1/orchestrators/{orchestrator}"
+
+
+def ask(recorded: Recorded, **fields: object) -> None:
+    """One request, whose answer nobody reads."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(_message: Message) -> None:
+        return None
+
+    scope = {"type": "http", "method": "GET", "path": f"/{CANARY}", "headers": [], **fields}
+    asyncio.run(recorded(scope, receive, send))
+
+
+async def found(scope: Scope, _receive: Receive, send: Send) -> None:
+    scope["route"] = Route()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def failing(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise ValueError(CANARY)
+
+
+def figures(meters: PrometheusMeters) -> str:
+    return meters.exposition(Ready(status="ready"))[0].decode()
+
+
+def test_a_request_is_measured_by_its_route_and_no_address_is_told() -> None:
+    meters = PrometheusMeters()
+    ask(Recorded(found, meters))
+    with pytest.raises(ValueError, match="heron"):
+        ask(Recorded(failing, meters), method="BREW")
+    told = figures(meters)
+    for method, route, status in (("GET", Route.path, 200), ("other", NO_ROUTE, 0)):
+        labels = f'{{method="{method}",route="{route}",status="{status}"}}'
+        assert f"memgraph_http_request_seconds_count{labels} 1.0" in told
+    assert "memgraph_http_requests_in_hand 0.0" in told
+    assert "heron" not in told
+    assert "BREW" not in told
+
+
+def test_a_trace_has_the_work_behind_a_request_and_nothing_that_was_said(tmp_path: Path) -> None:
+    exporter = InMemorySpanExporter()
+    with (
+        tracing(PrometheusMeters(), exporter) as meters,
+        MemoryService(tmp_path / "root", environ={}, background=False, meters=meters) as service,
+    ):
+        orc = service.orchestrator("orc-1", create=True)
+
+        async def recalling(scope: Scope, receive: Receive, send: Send) -> None:
+            orc.remember(CANARY)
+            assert orc.recall("where does the heron sleep?").ids
+            await found(scope, receive, send)
+
+        parent = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        ask(Recorded(recalling, meters), headers=[(b"traceparent", parent)])
+        with pytest.raises(ValueError, match="heron"):
+            ask(Recorded(failing, meters))
+    spans = exporter.get_finished_spans()
+    by_name = {each.name: each for each in spans}
+    request, recall, leg = (
+        by_name[each] for each in (f"GET {Route.path}", "recall.total", "recall.text")
+    )
+    parents = {each.name: each.parent.span_id if each.parent else None for each in spans}
+    assert parents[leg.name] == recall.context.span_id
+    assert parents[recall.name] == request.context.span_id
+    assert f"{request.context.trace_id:032x}" == parent.decode().split("-")[1]
+    assert {"write.total", "write.wait", f"GET {NO_ROUTE}"} <= set(by_name)
+    told = "".join(each.to_json() for each in spans)
+    for hidden in ("heron", "Quillfen"):
+        assert hidden not in told
+
+
+def test_the_log_of_a_server_takes_complaints_without_their_texts(tmp_path: Path) -> None:
+    before = logging.root.handlers[:], threading.excepthook
+
+    def fail() -> None:
+        raise ValueError(CANARY)
+
+    with server_log.server_log(tmp_path, FixedClock(), LogSettings()) as log:
+        log.info("serving", pid=1)
+        logging.getLogger("elsewhere").warning("about %s", CANARY)
+        logging.getLogger("elsewhere").info("quiet")
+        try:
+            fail()
+        except ValueError:
+            logging.getLogger("elsewhere").exception("it was: " + CANARY)
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+    assert (logging.root.handlers, threading.excepthook) == before
+    text = server_log.server_log_file(tmp_path).read_text(encoding="ascii")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["event"] for line in lines] == ["serving", "library", "library", "thread"]
+    assert [line.get("error") for line in lines] == [None, None, "ValueError", "ValueError"]
+    assert lines[3]["at"].startswith(f"{__name__}:")
+    assert "heron" not in text
+
+
+def test_who_logs_never_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_log, "MOST_WAITING", 2)
+    let_go = threading.Event()
+    entered = threading.Event()
+
+    class Slow(MemorySink):
+        def write(self, line: str) -> None:
+            entered.set()
+            assert let_go.wait(30)
+            super().write(line)
+
+    sink = Slow()
+    queued = server_log.Queued(sink)
+    queued.write("first")
+    assert entered.wait(30)
+    for line in ("second", "third", "fourth"):
+        queued.write(line)
+    assert queued.dropped == 1
+    let_go.set()
+    queued.close()
+    assert sink.lines == ["first", "second", "third"]
+
+
+@pytest.mark.parametrize("abstract", [False, True])
+def test_a_supervisor_is_told_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, abstract: bool
+) -> None:
+    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    tell_supervisor("READY=1")
+    name = f"@memgraph-{tmp_path.name}" if abstract else str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+        supervisor.bind(name.replace("@", "\0", 1) if abstract else name)
+        supervisor.settimeout(10)
+        monkeypatch.setenv("NOTIFY_SOCKET", name)
+        tell_supervisor("READY=1")
+        assert supervisor.recv(64) == b"READY=1"
+    tell_supervisor("STOPPING=1")
+
+
+def test_the_unit_starts_a_command_that_there_is_and_lets_it_end_in_peace() -> None:
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # keys as they are written
+    unit.read(EXAMPLES / "systemd" / "memgraph.service", encoding="utf-8")
+    service = unit["Service"]
+    command = service["ExecStart"].split()
+    assert Path(command[0]).name == "memgraph"
+    assert command[1] in command_paths()
+    assert service.getfloat("TimeoutStopSec") > ServerSettings().drain_s + CLOSING_S
