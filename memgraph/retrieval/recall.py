@@ -7,9 +7,10 @@ the legs, their fusion, the modifiers, the pairs of contradictions, the edges an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RECEIPT_PREFIX = "rcl_"
+ALWAYS: Final = nullcontext()
 EDGES_PER_MEMORY = 10
 MAX_EDGES_PER_ITEM = 10
 # So many more than are asked for are modified and sorted: no modifier lifts one from below.
@@ -66,6 +68,7 @@ def recall(
     exact: bool = False,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
+    turn: AbstractContextManager[object] = ALWAYS,
 ) -> Bundle:
     """Answer a request.
 
@@ -78,6 +81,7 @@ def recall(
         exact: leave no term out and compare every vector, whatever it costs; for measuring.
         held: the vectors of this database that the process keeps.
         timed: told how long each part takes.
+        turn: entered once the query is embedded, left with the answer.
 
     Raises:
         AccessDenied: the request reaches further than ``viewer``.
@@ -86,7 +90,7 @@ def recall(
     narrowing = narrowed(request, viewer, now_ms)
     with timed("prepare"):
         asked = prepared(request, embed=embed, name_keys=name_keys)
-    with database.read() as connection:
+    with turn, database.read() as connection:
         return _Answer(
             connection,
             asked,

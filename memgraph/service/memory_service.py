@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from memgraph.storage.vector_cache import HeldVectors, VectorCache
 
 DEFAULT_ACTOR = "user"
+FEWEST_TURNS = 2
 
 
 class MemoryService:
@@ -99,6 +100,8 @@ class MemoryService:
         self.counters = Counters()
         self.copies = Copies(self.root)
         self.intake = Intake(self)
+        # More recalls at a time than processors end no sooner, and each takes a connection's cache.
+        self._turns = threading.BoundedSemaphore(max(os.cpu_count() or 1, FEWEST_TURNS))
         self._vector_cache: VectorCache | None = None
         self._vector_cache_lock = threading.Lock()
 
@@ -307,6 +310,7 @@ class MemoryService:
             hold_vectors=lambda: self._hold_vectors(settings),
             subscribers=self._subscribers.setdefault(name, Subscribers()),
             find_llm=lambda: self._language_model(settings),
+            turns=self._turns,
             meters=self.meters,
         )
         if self._background and opened.events.wanted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -78,6 +78,7 @@ class Opened:
         hold_vectors: Callable[[], HeldVectors],
         find_llm: Callable[[], LanguageModel | None] = lambda: None,
         subscribers: Subscribers | None = None,
+        turns: AbstractContextManager[object] | None = None,
         meters: Meters = SILENT,
     ) -> None:
         self.paths = paths
@@ -92,6 +93,8 @@ class Opened:
         self.rerank_failed = False
         self.naming = Naming(settings, find_names, lambda: self.llm)
         self.find_names = self.naming.find
+        # Of all orchestrators of the process: a recall is the processor's work from end to end.
+        self.turns = nullcontext() if turns is None else turns
         self._hold_vectors = hold_vectors
         self._find_llm = find_llm
         self._held_vectors: HeldVectors | None = None

@@ -62,6 +62,7 @@ def _answered(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
             model_changed=lambda connection: _model_changed(opened, connection),
             held=opened.held_vectors,
             timed=partial(opened.timed, "recall"),
+            turn=opened.turns,
         )
 
     if not reranks:
