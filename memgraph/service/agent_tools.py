@@ -84,7 +84,7 @@ class RememberFact(Arguments):
 
 
 class CorrectFact(Arguments):
-    memory_id: Annotated[Name, Field(description="Of the fact, as search_memory gave it.")]
+    memory_id: Annotated[Name, Field(description="Of the fact, as a search gave it.")]
     new_content: Annotated[
         Content,
         AfterValidator(_said),
@@ -93,7 +93,7 @@ class CorrectFact(Arguments):
 
 
 class ConfirmFact(Arguments):
-    memory_id: Annotated[Name, Field(description="Of the fact, as search_memory gave it.")]
+    memory_id: Annotated[Name, Field(description="Of the fact, as a search gave it.")]
 
 
 class MemoryStats(Arguments):

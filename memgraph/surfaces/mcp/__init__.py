@@ -2,3 +2,12 @@
 
 Needs the extra ``memgraph[server]``. Two ways in: ``mounting`` (streamable HTTP) and ``stdio``.
 """
+
+from memgraph.errors import ExtraMissing
+
+try:
+    import mcp_types  # noqa: F401  all of the package takes it
+except ModuleNotFoundError:
+    raise ExtraMissing(
+        "MCP takes the packages of an extra: pip install 'memgraph[server]'", extra="server"
+    ) from None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import mcp_types as types
 
@@ -24,7 +23,16 @@ SCHEME: Final = "memgraph://"
 PERMISSION: Final = Permission.READ
 JSON: Final = "application/json"
 MARKDOWN: Final = "text/markdown"
+WARNING: Final = "memgraph/warning"
+"""In the ``_meta`` of a resource that may be out of date."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+class Read(NamedTuple):
+    """A text, and why it may be out of date: a code of the library; None: it tells of now."""
+
+    text: str
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +41,13 @@ class Resource:
 
     Attributes:
         parameter: the last part of its address, where there is one for each of something.
-        read: gives the text, from a handle and that last part ("" where there is none).
+        read: gives what is there, from a handle and that last part ("" where there is none).
     """
 
     title: str
     description: str
     mime_type: str
-    read: Callable[[Orchestrator, str], str]
+    read: Callable[[Orchestrator, str], Read]
     parameter: str | None = None
 
     def uri(self, name: str) -> str:
@@ -61,8 +69,13 @@ def read(door: Door, uri: str) -> types.ReadResourceResult:
     found = RESOURCES.get(kind) if uri.startswith(SCHEME) else None
     if found is None or not found.has(last):
         raise NotFound("there is no such resource")
-    text = door.ask(PERMISSION, partial(_read, found, last))
-    contents = types.TextResourceContents(uri=uri, mime_type=found.mime_type, text=text)
+    told = door.ask(PERMISSION, lambda handle: found.read(handle, last))
+    contents = types.TextResourceContents(
+        uri=uri,
+        mime_type=found.mime_type,
+        text=told.text,
+        _meta=None if told.warning is None else {WARNING: told.warning},
+    )
     return types.ReadResourceResult(contents=[contents])
 
 
@@ -96,23 +109,20 @@ def templates() -> list[types.ResourceTemplate]:
     ]
 
 
-def _read(found: Resource, last: str, handle: Orchestrator) -> str:
-    return found.read(handle, last)
+def _bulletin(handle: Orchestrator, _last: str) -> Read:
+    issued = handle.bulletin()
+    return Read(issued.bulletin.text, issued.warning)
 
 
-def _bulletin(handle: Orchestrator, _last: str) -> str:
-    return handle.bulletin().bulletin.text
-
-
-def _memory(handle: Orchestrator, memory_id: str) -> str:
+def _memory(handle: Orchestrator, memory_id: str) -> Read:
     found = handle.trace(memory_id)
     handle.note_handed_out([found.memory.content])
     told = found.memory.model_dump(mode="json")
-    return as_json(seen({**told, "source": short_citation(found.memory, found.source)}))
+    return Read(as_json(seen({**told, "source": short_citation(found.memory, found.source)})))
 
 
-def _manifest(handle: Orchestrator, sha256: str) -> str:
-    return as_json(seen(handle.manifest(sha256)))
+def _manifest(handle: Orchestrator, sha256: str) -> Read:
+    return Read(as_json(seen(handle.manifest(sha256))))
 
 
 RESOURCES: Final[Mapping[str, Resource]] = {

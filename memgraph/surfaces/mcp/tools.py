@@ -96,6 +96,11 @@ class Tool:
     idempotent: bool = True
     text: str | None = None
 
+    @property
+    def changes(self) -> bool:
+        """Whether it changes what is remembered."""
+        return self.permission is not Permission.READ
+
     def call(self, door: Door, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         """Do one call.
 
@@ -113,7 +118,6 @@ class Tool:
 
     def listed(self, name: str) -> types.Tool:
         """As the protocol lists it."""
-        reads = self.permission is Permission.READ
         return types.Tool(
             name=name,
             title=self.title,
@@ -122,7 +126,7 @@ class Tool:
             output_schema=schema_of(self.answer),
             annotations=types.ToolAnnotations(
                 title=self.title,
-                read_only_hint=reads,
+                read_only_hint=not self.changes,
                 destructive_hint=self.destructive,
                 idempotent_hint=self.idempotent,
                 open_world_hint=False,

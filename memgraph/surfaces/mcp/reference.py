@@ -1,0 +1,105 @@
+"""The reference of MCP as Markdown: ``python -m memgraph.surfaces.mcp.reference``.
+
+docs/mcp.md holds it; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memgraph.service.agent_tools import schema_of
+from memgraph.surfaces.mcp import prompts, resources
+from memgraph.surfaces.mcp.tools import TOOLS, Tool
+
+
+def reference() -> str:
+    """Every tool with what it takes and answers, every resource, every prompt."""
+    parts = ["## Tools", *(_tool(name, tool) for name, tool in TOOLS.items())]
+    parts += ["## Resources", "\n".join(_resources()), "## Prompts", "\n".join(_prompts())]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tool(name: str, tool: Tool) -> str:
+    facts = [
+        f"takes the permission `{tool.permission}`",
+        "changes nothing" if not tool.changes else None,
+        "may put a memory out of force" if tool.destructive else None,
+        "the same call again changes nothing more" if tool.changes and tool.idempotent else None,
+    ]
+    told = "; ".join(each for each in facts if each)
+    lines = [f"### {name}", "", tool.description, "", told[0].upper() + told[1:] + ".", ""]
+    taken = schema_of(tool.arguments)
+    if taken["properties"]:
+        lines += ["| takes | type | |", "|---|---|---|", *_taken(taken), ""]
+    answer = schema_of(tool.answer)
+    lines += ["| answers | type | |", "|---|---|---|", *_fields(answer, answer)]
+    return "\n".join(lines)
+
+
+def _taken(schema: Mapping[str, Any]) -> Iterator[str]:
+    required = schema.get("required", ())
+    for name, field in schema["properties"].items():
+        told = field.get("description", "")
+        if field.get("default") is not None:
+            told = f"{told} Default {json.dumps(field['default'])}."
+        needed = " (required)" if name in required else ""
+        yield f"| `{name}`{needed} | {_type(field, schema)} | {told} |"
+
+
+def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any], within: str = "") -> Iterator[str]:
+    """A row for each field, those of the objects in it below it."""
+    for name, field in schema["properties"].items():
+        yield f"| `{within}{name}` | {_type(field, whole)} | {field.get('description', '')} |"
+        inner = _object(field, whole)
+        if inner is not None:
+            many = "[]" if field.get("type") == "array" else ""
+            yield from _fields(inner, whole, f"{within}{name}{many}.")
+
+
+def _object(field: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    reference = field.get("$ref") or field.get("items", {}).get("$ref")
+    found = None if reference is None else whole["$defs"][reference.rpartition("/")[2]]
+    return found if found is not None and "properties" in found else None
+
+
+def _type(field: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    if "$ref" in field:
+        return _type(whole["$defs"][field["$ref"].rpartition("/")[2]], whole)
+    if "anyOf" in field:
+        return " or ".join(_type(each, whole) for each in field["anyOf"])
+    if "enum" in field or "const" in field:
+        values = field.get("enum", [field.get("const")])
+        return ", ".join(
+            f"`{each if isinstance(each, str) else json.dumps(each)}`" for each in values
+        )
+    if field.get("type") == "array":
+        return f"list of {_type(field['items'], whole)}"
+    return f"{field.get('type', 'any')}{_range(field)}"
+
+
+def _range(field: Mapping[str, Any]) -> str:
+    least, most = field.get("minimum"), field.get("maximum")
+    if most is not None:
+        return f" {least:g} to {most:g}"
+    longest = field.get("maxLength")
+    return "" if longest is None else f", {longest:,} characters at most"
+
+
+def _resources() -> Iterator[str]:
+    yield "| address | type | |\n|---|---|---|"
+    for name, each in resources.RESOURCES.items():
+        yield f"| `{each.uri(name)}` | {each.mime_type} | {each.description} |"
+
+
+def _prompts() -> Iterator[str]:
+    yield "| prompt | takes | |\n|---|---|---|"
+    for each in prompts.listed():
+        taken = ", ".join(f"`{one.name}`" for one in each.arguments or ())
+        yield f"| `{each.name}` | {taken} | {each.description} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())
