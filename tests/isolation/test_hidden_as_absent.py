@@ -52,6 +52,7 @@ def twins(server: Served, who: str) -> dict[str, str]:
         for edge, one, other in world.edges
         if not {one, other} <= seen
     }
+    hidden -= viewer.session_ids | viewer.project_ids | {viewer.agent_id}
     found = {each: _twin(each, number) for number, each in enumerate(sorted(hidden))}
     assert len(set(found.values())) == len(found)
     return found
@@ -92,9 +93,9 @@ def normal(server: Served, who: str, ask: Ask, names: Mapping[str, str]) -> tupl
     """What an answer tells, without the names that the asker gave and what is new every time."""
     answer = server.ask(who, ask)
     body = answer.text
-    for hidden, absent in names.items():
-        if hidden in body or absent in body:
-            body = body.replace(hidden, "(name)").replace(absent, "(name)")
+    for each in (*names, *names.values()):
+        # Entities' names are told casefolded.
+        body = body.replace(each, "(name)").replace(each.casefold(), "(name)")
     if ask.method != "GET":
         body = ID.sub(r"\1", body)
     headers = {k: v for k, v in answer.headers.items() if k not in SKIPPED_HEADERS | {"etag"}}

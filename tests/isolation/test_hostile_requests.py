@@ -1,0 +1,310 @@
+"""Requests that try to get in some other way than by a walk."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from time import perf_counter
+from typing import Any
+
+import pytest
+from canaries import PROJECTS, QUERY, TASKS, leaks, words_in
+from route_walks import HERE
+from served_worlds import ABSENT, ONE, PEOPLE, SEEING, TWO, Ask, Built, Served, build, served
+from test_routes_walked import PUBLIC
+
+RECALL = Ask("POST", HERE + "/recall", body={"query": QUERY, "top_n": 200})
+NEW = HERE + "/memories"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory.mktemp("hostile") / "root")
+
+
+@pytest.fixture(scope="module")
+def server(made: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(made, tmp_path_factory.mktemp("hostile") / "copy") as running:
+        yield running
+
+
+def forbidden(server: Served, who: str) -> frozenset[str]:
+    viewer = SEEING[who].viewer
+    far = frozenset(each.memory_id for each in server.other.canaries)
+    return server.world.forbidden(viewer) | server.other.forbidden(viewer) | far
+
+
+@pytest.mark.parametrize("path", sorted(PUBLIC))
+@pytest.mark.parametrize("who", PEOPLE)
+def test_what_anybody_may_ask_tells_no_word(server: Served, who: str, path: str) -> None:
+    server.ask("everything", RECALL)
+    answer = server.ask(who, Ask("GET", path))
+    told = [answer.text, *map(str, answer.headers.items())]
+    assert words_in(told) == set()
+    assert not any(each.memory_id in answer.text for each in server.world.canaries)
+
+
+@pytest.mark.parametrize("who", [each for each in PEOPLE if each != "operator"])
+@pytest.mark.parametrize("path", ["/readyz", "/metrics"])
+def test_only_an_operator_is_told_names(server: Served, who: str, path: str) -> None:
+    told = server.ask(who, Ask("GET", path)).text
+    assert f'"{ONE}"' not in told
+    assert f'"{TWO}"' not in told
+
+
+NAMES = [
+    *("two", "TWO", "Two", "two.", "two..", "two%20", "%74wo", "tw%6f", "two%00", "two%0a"),
+    *("two/", "%2e%2e%2ftwo", "..%2ftwo", "one%2f..%2ftwo", "one/../two", "./two", "two%5c"),
+    *("ｔｗｏ", "two\u200b", "tẃo", "%ff%fetwo", "one%3fproject=two", "one%23two", "two;one"),
+    *("one,two", "*", "%2a", "", "memory", "one%2fmemory", "a" * 300, "%252e%252e%252ftwo"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("who", ["every scope", "a task", "nobody"])
+def test_no_spelling_of_a_name_leads_to_another(server: Served, who: str, name: str) -> None:
+    answer = server.ask(who, RECALL, orchestrator=name)
+    assert answer.status_code in (401, 404, 405, 307)
+    told = [answer.text, *map(str, answer.headers.items())]
+    assert leaks(
+        told, forbidden(server, "a task") | {each.word for each in server.other.canaries}
+    ) == (set())
+
+
+def test_no_two_spellings_are_told_apart(server: Served) -> None:
+    """Another's and nobody's: the same bytes."""
+    answers = [server.ask("a task", RECALL, orchestrator=name) for name in ("two", "six", "TWO")]
+    assert len({answer.text for answer in answers}) == 1
+    assert len({str(sorted({*answer.headers} - {"date"})) for answer in answers}) == 1
+    assert {answer.status_code for answer in answers} == {404}
+
+
+WIDENING: list[dict[str, Any]] = [
+    {"project": "*"},
+    {"session": "*"},
+    {"project": ""},
+    {"session": ["", "*"]},
+    {"project": [PROJECTS[1], PROJECTS[0]]},
+    {"project": f"{PROJECTS[0]},{PROJECTS[1]}"},
+    {"session": [TASKS[0], TASKS[1]]},
+    {"session": [TASKS[0]], "project": [*PROJECTS]},
+    {"clearance": ["Restricted", "Public"]},
+    {"clearance": "*"},
+    {"clearance": ""},
+    {"agent": "*"},
+    {"agent": ""},
+    {"agent": ["Kxagenb", "Kxagena"]},
+    {"project_ids": [*PROJECTS], "session_ids": [*TASKS], "viewer": "all", "orchestrator": TWO},
+    {"key": "x", "access_token": "x", "authorization": "x"},
+]
+
+
+@pytest.mark.parametrize("params", WIDENING, ids=str)
+@pytest.mark.parametrize("who", ["no scope", "public", "a task", "a project", "an agent"])
+def test_no_parameter_widens(server: Served, who: str, params: dict[str, Any]) -> None:
+    answer = server.ask(who, replace(RECALL, params=params))
+    assert answer.status_code in (200, 403, 422)
+    assert leaks(
+        [answer.text], forbidden(server, who) - set(map(str, chain(*params.values())))
+    ) == (set())
+
+
+SCOPES: list[dict[str, Any]] = [
+    {"orchestrator_id": TWO},
+    {"orchestrator": TWO},
+    {"viewer": {"clearance": "Restricted"}},
+    {"principal": {"orchestrators": ["*"]}},
+    {"permissions": ["admin"]},
+    {"created_by": "admin"},
+    {"actor": "key:000000000000"},
+]
+
+
+@pytest.mark.parametrize("field", SCOPES, ids=str)
+@pytest.mark.parametrize(
+    "ask",
+    [RECALL, Ask("POST", NEW, body={"content": "Mine."})],
+    ids=["recall", "remember"],
+)
+def test_no_body_says_who_asks(server: Served, ask: Ask, field: dict[str, Any]) -> None:
+    answer = server.ask("a task", replace(ask, body=ask.body | field))
+    assert answer.status_code == 422
+    assert leaks([answer.text], forbidden(server, "a task")) == set()
+
+
+PLACES: list[dict[str, Any]] = [
+    {"scope": "session", "scope_id": TASKS[1]},
+    {"scope": "project", "scope_id": PROJECTS[0]},
+    {"scope": "project", "scope_id": "anywhere"},
+    {"sensitivity": "Restricted"},
+    {"sensitivity": "Confidential"},
+    {"agent_id": "Kxagenb"},
+]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=str)
+@pytest.mark.parametrize("path", ["/memories", "/memories/batch", "/episodes", "/episodes/batch"])
+def test_nobody_writes_where_they_could_not_read(
+    server: Served, path: str, place: dict[str, Any]
+) -> None:
+    # "no scope" has no scopes and the clearance internal; "an agent" is one agent alone.
+    who = "an agent" if "agent_id" in place else "no scope"
+    body: Any = {"content": f"Planted at {path}."} | place
+    if "episodes" in path:
+        body |= {"session_id": "planted", "source_role": "user"}
+    if path.endswith("batch"):
+        body = {"items": [body]}
+    server.denied()
+    answer = server.ask(who, Ask("POST", HERE + path, body=body))
+    if path.endswith("batch"):
+        (outcome,) = answer.json()["outcomes"]
+        assert (outcome["memory_id"], outcome["code"]) == (None, "access.denied")
+    else:
+        assert answer.status_code == 403
+    assert len(server.denied()) == 1
+    rows = server.journals[ONE].execute("SELECT content FROM memories").fetchall()
+    assert not any("Planted" in content for (content,) in rows)
+
+
+def test_a_key_of_one_is_no_key_of_another(server: Served) -> None:
+    """Nor do two keys in one request make one that may more."""
+    one, two = server.secrets["a task"], server.secrets["of another"]
+    for header in (f"Bearer {one}, Bearer {two}", f"Bearer {one} {two}", f"Basic {two}", two, ""):
+        for name in (ONE, TWO):
+            answer = server.client.post(
+                RECALL.path.replace("{orchestrator}", name),
+                json=RECALL.body,
+                headers={"Authorization": header},
+            )
+            assert answer.status_code == 401
+            assert words_in([answer.text]) == set()
+
+
+def test_no_header_makes_somebody_else(server: Served) -> None:
+    plain = server.ask("a task", Ask("GET", HERE + "/stats"))
+    for header in (
+        {"X-HTTP-Method-Override": "DELETE"},
+        {"X-Original-URL": "/v1/orchestrators/two/stats"},
+        {"X-Rewrite-URL": "/v1/orchestrators/two/stats"},
+        {"X-Forwarded-User": "admin"},
+        {"X-Forwarded-Prefix": "/v1/orchestrators/two"},
+        {"Cookie": f"key={server.secrets['everything']}"},
+        {"X-Api-Key": server.secrets["everything"]},
+        {"Forwarded": "for=127.0.0.1;host=two"},
+    ):
+        answer = server.ask("a task", Ask("GET", HERE + "/stats", headers=header))
+        assert (answer.status_code, answer.text) == (200, plain.text), header
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1.evil.example"}, 403),
+    ],
+)
+def test_no_page_from_elsewhere_may_ask(
+    server: Served, headers: dict[str, str], status: int
+) -> None:
+    for path in (RECALL.path, "/mcp/one", "/healthz"):
+        answer = server.ask("everything", replace(RECALL, path=path, headers=headers))
+        assert answer.status_code == status
+        assert words_in([answer.text]) == set()
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_an_idempotency_key_is_each_keys_own(server: Served) -> None:
+    """What one was answered, no other is, whatever the Idempotency-Key."""
+    words = f"{server.world.canaries[0].word} was told to one."
+    ask = Ask("POST", NEW, body={"content": words}, headers={"Idempotency-Key": "the-same-key"})
+    ours = server.ask("everything", ask)
+    place = {"scope": "session", "scope_id": TASKS[0]}
+    theirs = server.ask("a task", replace(ask, body={"content": "Mine.", **place}))
+    again = server.ask("everything", ask)
+    assert (ours.status_code, theirs.status_code) == (201, 201)
+    assert theirs.json()["memory_id"] != ours.json()["memory_id"]
+    assert again.text == ours.text
+    assert "idempotency-replayed" not in theirs.headers
+    outside = server.ask("of another", ask)
+    assert (outside.status_code, "idempotency-replayed" in outside.headers) == (404, False)
+
+
+def test_an_answer_is_not_replayed_to_a_key_that_was_ended(server: Served) -> None:
+    ask = Ask("POST", NEW, body={"content": "Once."}, headers={"Idempotency-Key": "ended"})
+    for who in ("revoked", "expired", "garbage", "nobody"):
+        assert server.ask(who, ask).status_code == 401
+
+
+@pytest.mark.parametrize("who", ["no scope", "public", "a task"])
+def test_an_etag_tells_nothing_of_what_is_hidden(server: Served, who: str) -> None:
+    """Not even to somebody who knows the very tag."""
+    hidden = server.world.hidden(SEEING[who].viewer)[0].memory_id
+    tag = server.ask("everything", Ask("GET", f"{NEW}/{hidden}")).headers["etag"]
+    for given in (tag, f"W/{tag}", "*", f'"x", {tag}'):
+        answers = [
+            server.ask(who, Ask("GET", f"{NEW}/{one}", headers={"If-None-Match": given}))
+            for one in (hidden, ABSENT)
+        ]
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert not any("etag" in answer.headers for answer in answers)
+        assert answers[0].text.replace(hidden, ABSENT) == answers[1].text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"query": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"query": "' + b"a" * 3_000_000 + b'"}',
+        b'{"query": "\\ud800"}',
+        b'{"query": "x", "query": "Kxaaaaa"}',
+        b'{"query": NaN}',
+        b"\xff\xfe",
+        b"",
+        b"null",
+        b'{"query": "x\\u0000"}',
+        b'{"query": "\\r\\nSet-Cookie: a=b"}',
+    ],
+    ids=range(10),
+)
+def test_no_body_breaks_the_server(server: Served, content: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = server.ask("public", replace(RECALL, body=None, content=content, headers=headers))
+    assert answer.status_code in (200, 400, 413, 422)
+    assert leaks([answer.text], forbidden(server, "public")) == set()
+    assert "set-cookie" not in answer.headers
+
+
+def test_request_ids_inject_nothing(server: Served) -> None:
+    for given in ("a\tb", "x" * 5_000, '{"level": "error"}', "a;b=c"):
+        answer = server.ask("public", replace(RECALL, headers={"X-Request-ID": given}))
+        assert answer.headers.get("x-request-id") != given
+        assert len(answer.headers.get("x-request-id", "")) < 200
+
+
+def test_the_time_of_an_answer_does_not_tell(server: Served) -> None:
+    """Hidden or absent, another's or nobody's: medians of interleaved answers are near."""
+    hidden = server.world.hidden(SEEING["public"].viewer)
+    ids = [each.memory_id for each in hidden]
+    pairs = {
+        "memory": [(f"{NEW}/{one}", f"{NEW}/{_absent(one)}", ONE) for one in (ids * 2)[:40]],
+    }
+    for name, tried in pairs.items():
+        times: tuple[list[float], list[float]] = ([], [])
+        for turn, (one, other, orchestrator) in enumerate(tried):
+            for place in (0, 1) if turn % 2 else (1, 0):
+                began = perf_counter()
+                answer = server.ask("public", Ask("GET", (one, other)[place]), orchestrator)
+                times[place].append(perf_counter() - began)
+                assert answer.status_code == 404
+        medians = [statistics.median(each) for each in times]
+        assert max(medians) < 2 * min(medians), name
+
+
+def _absent(memory_id: str) -> str:
+    kind, _, rest = memory_id.partition("_")
+    return f"{'ep' if kind == 'fact' else 'fact'}_{rest}"
