@@ -178,6 +178,9 @@ def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
             port=chosen.port,
         ) from None
     with listener:
+        # Accepted sockets inherit it: head and body of an answer are two writes, and the second
+        # would wait 40 ms for the acknowledgement of the first.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listener
 
 

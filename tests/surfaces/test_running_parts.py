@@ -182,4 +182,4 @@ def test_the_unit_starts_a_command_that_there_is_and_lets_it_end_in_peace() -> N
     command = service["ExecStart"].split()
     assert Path(command[0]).name == "memgraph"
     assert command[1] in command_paths()
-    assert service.getfloat("TimeoutStopSec") > ServerSettings().drain_s + CLOSING_S
+    assert float(service["TimeoutStopSec"]) > ServerSettings().drain_s + CLOSING_S
