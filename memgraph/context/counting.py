@@ -15,6 +15,8 @@ from memgraph.policy.budget import token_cost
 
 ESTIMATE: Final = "estimate"
 _KEPT_COUNTS = 8_192
+_MOST_MODELS = 64
+"""Models that are looked for; whoever names more, by chance or on purpose, gets the estimate."""
 
 
 class TokenCounter(Protocol):
@@ -73,10 +75,9 @@ class Counters:
         """
         if model is None:
             return self._estimate, ()
-        if model not in self._found:
-            self._start(model)
+        if model not in self._found and self._start(model) is not None:
             return self._estimate, (_LOADING,)
-        found = self._found[model]
+        found = self._found.get(model)
         return (self._estimate, (_UNKNOWN,)) if found is None else (found, ())
 
     def wait(self, model: str, timeout_s: float | None = None) -> bool:
@@ -85,14 +86,15 @@ class Counters:
         Args:
             timeout_s: seconds; None: as long as it takes.
         """
-        if model not in self._found:
-            self._start(model).join(timeout_s)
+        if model not in self._found and (thread := self._start(model)) is not None:
+            thread.join(timeout_s)
         return model in self._found
 
-    def _start(self, model: str) -> threading.Thread:
+    def _start(self, model: str) -> threading.Thread | None:
+        """The thread that loads it; None: too many others were named before."""
         with self._lock:
             thread = self._loading.get(model)
-            if thread is None:
+            if thread is None and len(self._loading) < _MOST_MODELS:
                 # A daemon: a program that ends does not wait for litellm.
                 thread = threading.Thread(
                     target=self._load, args=(model,), name="memgraph-tokenizer", daemon=True

@@ -135,6 +135,38 @@ class Gate:
             return 0.0
         return FLOOR_S - took_s % FLOOR_S
 
+    def create(self, principal: Principal, name: str) -> None:
+        """Make an orchestrator for a principal who was granted its name, and is an admin.
+
+        Raises:
+            OrchestratorMissing: the name was not granted, whether there is one or not.
+            AccessDenied: it was, but not to make orchestrators.
+            OrchestratorExists, InvalidInput: as ``MemoryService.create``.
+            RateLimited, Unauthenticated: as ``enter``.
+        """
+        now = self.service.clock.now_ms()
+        self.refusals.check(principal.actor, now)
+        refused = refusal(principal, name, Permission.ADMIN, now_ms=now)
+        if refused is Refusal.EXPIRED:
+            raise nobody()
+        if refused is None:
+            self.service.create(name)
+            return
+        permission = Permission.ADMIN
+        error = (
+            _missing()
+            if refused is Refusal.ORCHESTRATOR
+            else AccessDenied(f"this takes the permission {permission}", permission=permission)
+        )
+        if name in self.service.orchestrators():
+            field = (
+                "orchestrator" if refused is Refusal.ORCHESTRATOR else f"permission.{permission}"
+            )
+            self._tell(principal, name, error, field=field)
+        else:
+            self.refusals.add(principal.actor, now)
+        raise error
+
     def orchestrators(self, principal: Principal) -> Sequence[str]:
         """The names of those that there are and that the principal may ask for, sorted."""
         return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
@@ -17,6 +17,7 @@ from memgraph.model.remote import (
 )
 from memgraph.model.values import EpisodeInput, Name, Value
 from memgraph.surfaces.http.answering import answered
+from memgraph.surfaces.http.bodies import ItemOf
 from memgraph.surfaces.http.entering import Reader, Writer
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["conversations"])
@@ -25,7 +26,9 @@ router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["conversatio
 class EpisodeBatch(Value):
     """Turns; one that is not valid is rejected by itself."""
 
-    items: Annotated[tuple[EpisodeInput, ...], Field(max_length=MAX_BATCH)]
+    items: Annotated[
+        tuple[Annotated[dict[str, Any], ItemOf(EpisodeInput)], ...], Field(max_length=MAX_BATCH)
+    ]
 
 
 class Ending(Value):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from memgraph.errors import AccessDenied
-from memgraph.model.access import Permission
 from memgraph.model.remote import Health, OrchestratorList, OrchestratorName, Status
 from memgraph.model.values import Name, Value
-from memgraph.policy.access import grants
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Asking, Reader, gate_of
 
@@ -33,10 +30,7 @@ def listed(request: Request, asking: Asking) -> Response:
 )
 def create(request: Request, asking: Asking, body: NewOrchestrator) -> Response:
     """Make an orchestrator; the key is one of an admin who was granted its name."""
-    permitted = Permission.ADMIN in asking.permissions and grants(asking.orchestrators, body.name)
-    if not permitted:
-        raise AccessDenied("this takes the permission admin", permission=Permission.ADMIN)
-    gate_of(request).service.create(body.name)
+    gate_of(request).create(asking, body.name)
     return answered(OrchestratorName(name=body.name), status=201)
 
 
