@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from memgraph.client.calls import Call, segment, typed, value_of
+from memgraph.client.calls import Call, Read, part_of, segment, typed, value_of
 from memgraph.client.places import Place, Time, moment
 from memgraph.client.words import word
 from memgraph.errors import InvalidInput
@@ -19,6 +19,15 @@ from memgraph.model.receipts import Receipt, ReceiptList
 from memgraph.model.reflection import Relevant
 from memgraph.model.remote import EntityList, LatestReflection, MemoryPage
 from memgraph.model.values import Memory, validated
+
+_MEMORIES: Read[Sequence[Memory]] = part_of(MemoryPage, lambda page: page.items)
+_ENTITIES: Read[Sequence[EntityInfo]] = part_of(EntityList, lambda page: page.items)
+_REFLECTION: Read[Memory | None] = part_of(LatestReflection, lambda told: told.memory)
+
+_ISSUED = typed(Issued)
+_RECEIPT = typed(Receipt)
+_RECEIPTS = typed(ReceiptList)
+_COUNTS = typed(dict[str, dict[str, int]])
 
 
 class AskingWords(Place):
@@ -45,10 +54,9 @@ class AskingWords(Place):
 
         An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000.
         """
-        read = value_of(MemoryPage)
         return self._get(
             "/memories",
-            lambda answer: read(answer).items,
+            _MEMORIES,
             type=types,
             kind=kinds,
             # Said in full: a request that says nothing asks for active ones.
@@ -148,12 +156,12 @@ class AskingWords(Place):
     @word
     def bulletin(self) -> Call[Issued]:
         """The bulletin for the next message; ``warning`` tells when it is not of the present."""
-        return self._get("/bulletin", typed(Issued))
+        return self._get("/bulletin", _ISSUED)
 
     @word
     def receipt(self, receipt_id: str) -> Call[Receipt]:
         """What somebody was given, and why; takes the permission audit. Raises NotFound."""
-        return self._get(f"/receipts/{segment(receipt_id)}", typed(Receipt))
+        return self._get(f"/receipts/{segment(receipt_id)}", _RECEIPT)
 
     @word
     def receipts(
@@ -172,7 +180,7 @@ class AskingWords(Place):
         """
         return self._get(
             "/receipts",
-            typed(ReceiptList),
+            _RECEIPTS,
             task_id=task_id,
             workflow_run_id=workflow_run_id,
             conversation_id=conversation_id,
@@ -190,8 +198,7 @@ class AskingWords(Place):
     @word
     def latest_reflection(self) -> Call[Memory | None]:
         """The week's reflection that was saved last and that the key may see; None: none."""
-        read = value_of(LatestReflection)
-        return self._get("/reflection", lambda answer: read(answer).memory)
+        return self._get("/reflection", _REFLECTION)
 
     @word
     def entities(self, *, prefix: str = "", limit: int = 50) -> Call[Sequence[EntityInfo]]:
@@ -200,10 +207,7 @@ class AskingWords(Place):
         Args:
             prefix: how one of their names begins, in any case.
         """
-        read = value_of(EntityList)
-        return self._get(
-            "/entities", lambda answer: read(answer).items, prefix=prefix or None, limit=limit
-        )
+        return self._get("/entities", _ENTITIES, prefix=prefix or None, limit=limit)
 
     @word
     def get_entity_info(self, name_or_id: str, *, limit: int = 10) -> Call[EntityProfile]:
@@ -220,4 +224,4 @@ class AskingWords(Place):
     @word
     def visible_counts(self) -> Call[dict[str, dict[str, int]]]:
         """How many memories the key sees, of each kind, type and status."""
-        return self._get("/stats", typed(dict[str, dict[str, int]]))
+        return self._get("/stats", _COUNTS)

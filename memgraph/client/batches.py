@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.client.calls import member
+from memgraph.client.calls import Read, part_of
 from memgraph.errors import InvalidInput, RemoteAnswerInvalid
 from memgraph.model.conversation import AgentTurn, UserTurn
-from memgraph.model.remote import MAX_BATCH
+from memgraph.model.remote import MAX_BATCH, Outcomes
 from memgraph.model.values import MemoryInput, Outcome, validated
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MAX_BYTES: Final = 2_000_000
 """Of the items of one request: half of what a server takes by default."""
 
 Item = MemoryInput | Mapping[str, Any]
-_OUTCOMES = member("outcomes", list[Outcome])
+_OUTCOMES: Read[Sequence[Outcome]] = part_of(Outcomes, lambda told: told.outcomes)
 
 
 def store_all(

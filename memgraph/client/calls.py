@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import Any, BinaryIO, Generic, TypeVar
 from urllib.parse import quote
 
@@ -109,42 +110,24 @@ def value_of(kind: type[ValueT]) -> Read[ValueT]:
     return read
 
 
+def part_of(kind: type[ValueT], pick: Callable[[ValueT], T]) -> Read[T]:
+    """Reads what is wanted of a value."""
+    read = value_of(kind)
+    return lambda answer: pick(read(answer))
+
+
 def typed(kind: type[T]) -> Read[T]:
-    """Reads what is no ``Value``: a dataclass, a list, plain JSON."""
+    """Reads what is no ``Value``: a dataclass, a mapping of numbers."""
+    # Built at first use, as values are.
+    adapter = cache(lambda: TypeAdapter(kind))
 
     def read(answer: bytes) -> T:
         try:
-            return TypeAdapter(kind).validate_json(answer, extra="ignore")
+            return adapter().validate_json(answer, extra="ignore")
         except ValidationError:
             raise _unreadable("answer") from None
 
     return read
-
-
-def member(name: str, kind: Any) -> Read[Any]:
-    """Reads one field of an object."""
-
-    def read(answer: bytes) -> Any:
-        found = as_object(answer)
-        if name not in found:
-            raise _unreadable(name)
-        try:
-            return TypeAdapter(kind).validate_json(json.dumps(found[name]), extra="ignore")
-        except ValidationError:
-            raise _unreadable(name) from None
-
-    return read
-
-
-def as_object(answer: bytes) -> dict[str, Any]:
-    """Reads a JSON object as it is."""
-    try:
-        found = json.loads(answer)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise _unreadable("answer")
-    return found
 
 
 def nothing(_answer: bytes) -> None:

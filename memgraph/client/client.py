@@ -9,7 +9,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 import httpx
 
-from memgraph.client.calls import Call, Repeat, body, segment, value_of
+from memgraph.client.calls import Call, Read, Repeat, body, part_of, segment, value_of
 from memgraph.client.exchange import Rules
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
 from memgraph.client.sending import AwaitedSender, BlockingSender, Server, server_of
@@ -39,10 +39,7 @@ class ServerWords:
     @word
     def orchestrators(self) -> Call[list[str]]:
         """The names of the orchestrators that the key may ask for, sorted."""
-        read = value_of(OrchestratorList)
-        return Call(
-            "GET", "/v1/orchestrators", lambda answer: [each.name for each in read(answer).items]
-        )
+        return Call("GET", "/v1/orchestrators", _NAMES)
 
     @word
     def create(self, name: str) -> Call[None]:
@@ -180,6 +177,13 @@ def _health(answer: bytes) -> dict[str, Any]:
     told = value_of(Health)(answer)
     kept = {"degraded"} if told.status == "ready" else {"code", "message", "details"}
     return told.model_dump(mode="json", include={"orchestrator", "status", *kept})
+
+
+def _named(told: OrchestratorList) -> list[str]:
+    return [each.name for each in told.items]
+
+
+_NAMES: Read[list[str]] = part_of(OrchestratorList, _named)
 
 
 def _shown(client: Client | AsyncClient, server: Server) -> str:

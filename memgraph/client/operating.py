@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memgraph.audit.findings import Code, Finding, VerifyReport
-from memgraph.client.calls import Call, Read, Repeat, nothing, segment, value_of
+from memgraph.client.calls import Call, Read, Repeat, nothing, part_of, segment, value_of
 from memgraph.client.copies import BackedUp, Exported, backed_up, exported
 from memgraph.client.exchange import Course
 from memgraph.client.files import whole
@@ -37,20 +37,17 @@ class OperatingWords(Place):
 
         ``visible_counts`` counts what the key sees, and takes no more than to read.
         """
-        read = value_of(Status)
-        return self._get("/status", lambda answer: read(answer).stats or {})
+        return self._get("/status", part_of(Status, lambda told: told.stats or {}))
 
     @word
     def jobs(self, *, limit: int = 50) -> Call[Sequence[JobRun]]:
         """What ran, the latest first; ``limit`` is 1..1000."""
-        read = value_of(JobBoard)
-        return self._get("/jobs", lambda answer: read(answer).runs, limit=limit)
+        return self._get("/jobs", part_of(JobBoard, lambda board: board.runs), limit=limit)
 
     @word
     def job_plans(self) -> Call[Sequence[JobPlan]]:
         """When each job is next due, and what is overdue."""
-        read = value_of(JobBoard)
-        return self._get("/jobs", lambda answer: read(answer).plans, limit=1)
+        return self._get("/jobs", part_of(JobBoard, lambda board: board.plans), limit=1)
 
     @word
     def run(

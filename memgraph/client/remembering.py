@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memgraph.client.batches import store_all
-from memgraph.client.calls import Call, Read, member, segment, value_of
+from memgraph.client.calls import Call, Read, part_of, segment, value_of
 from memgraph.client.exchange import Course
 from memgraph.client.places import Place, plain
 from memgraph.client.words import course, word
@@ -14,11 +14,11 @@ from memgraph.context.confirming import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing
 from memgraph.model.context import Tier
 from memgraph.model.enums import EdgeType
-from memgraph.model.remote import Forgotten, ForgottenList, PromotedId
+from memgraph.model.remote import EdgeId, Forgotten, ForgottenList, MemoryId, PromotedId
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, validated
 from memgraph.policy.consent import question_about
 
-MEMORY_ID: Read[str] = member("memory_id", str)
+MEMORY_ID: Read[str] = part_of(MemoryId, lambda told: told.memory_id)
 
 
 class RememberingWords(Place):
@@ -95,12 +95,8 @@ class RememberingWords(Place):
         Raises:
             InvalidInput: too many or too few, or a reason that is none.
         """
-        read = value_of(ForgottenList)
-        return self._write(
-            "/forget",
-            {"memory_ids": list(memory_ids), "reason": reason},
-            lambda answer: list(read(answer).outcomes),
-        )
+        fields = {"memory_ids": list(memory_ids), "reason": reason}
+        return self._write("/forget", fields, part_of(ForgottenList, lambda told: [*told.outcomes]))
 
     @word
     def relate(
@@ -124,7 +120,7 @@ class RememberingWords(Place):
         link = validated(
             EdgeInput, {**ends, "weight": weight, "reason": reason, "partial": partial}
         )
-        return self._write("/edges", link, member("edge_id", str))
+        return self._write("/edges", link, part_of(EdgeId, lambda told: told.edge_id))
 
     @word
     def resolve(self, edge_id: str, *, winner: str, reason: str) -> Call[None]:

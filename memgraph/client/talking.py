@@ -6,13 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memgraph.client.batches import store_all
-from memgraph.client.calls import Call, member, value_of
+from memgraph.client.calls import Call, Read, part_of
 from memgraph.client.exchange import Course
 from memgraph.client.places import Place
+from memgraph.client.remembering import MEMORY_ID
 from memgraph.client.words import course, word
 from memgraph.model.conversation import SessionInfo
-from memgraph.model.remote import SessionPage
+from memgraph.model.remote import SessionEnded, SessionPage
 from memgraph.model.values import EpisodeInput, Outcome, validated
+
+_SESSIONS: Read[Sequence[SessionInfo]] = part_of(SessionPage, lambda page: page.items)
+_ENDED: Read[bool] = part_of(SessionEnded, lambda told: told.ended)
 
 
 class TalkingWords(Place):
@@ -34,7 +38,7 @@ class TalkingWords(Place):
         """
         given = {"content": content, "session_id": session_id, "source_role": source_role}
         turn = validated(EpisodeInput, given | fields)
-        return self._write("/episodes", turn, member("memory_id", str))
+        return self._write("/episodes", turn, MEMORY_ID)
 
     @course
     def save_episodes(
@@ -62,14 +66,7 @@ class TalkingWords(Place):
             InvalidInput: a limit out of its bounds.
             NotFound: no session ``before``.
         """
-        read = value_of(SessionPage)
-        return self._get(
-            "/sessions",
-            lambda answer: read(answer).items,
-            pending=pending,
-            limit=limit,
-            cursor=before,
-        )
+        return self._get("/sessions", _SESSIONS, pending=pending, limit=limit, cursor=before)
 
     @word
     def end_session(self, session_id: str) -> Call[bool]:
@@ -81,4 +78,4 @@ class TalkingWords(Place):
         Raises:
             NotFound: no such session, or none of its turns is to be seen.
         """
-        return self._write("/sessions/end", {"session_id": session_id}, member("ended", bool))
+        return self._write("/sessions/end", {"session_id": session_id}, _ENDED)

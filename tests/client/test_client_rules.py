@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memgraph import errors
 from memgraph.client import AsyncClient, Client
-from memgraph.client.calls import Call, Repeat, as_object
+from memgraph.client.calls import Call, Repeat, typed
 from memgraph.client.exchange import Answer, NoAnswer, Rules, Send, exchange
 from memgraph.errors import (
     AnswerLost,
@@ -247,7 +247,7 @@ def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
 ) -> None:
     """Whatever comes, of a server, a proxy or a stranger."""
     rules = Rules(retries=retries, longest_pause_s=30)
-    steps = exchange(Call("POST", "/x", as_object, repeat=repeat), rules)
+    steps = exchange(Call("POST", "/x", typed(dict), repeat=repeat), rules)
     sent: list[Answer | NoAnswer] = []
     came: Answer | NoAnswer | None = None
     ended: object = None

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from serving_worlds import Served
 
+from memgraph import Orchestrator
 from memgraph.audit.findings import VerifyReport
+from memgraph.client import Client, RemoteOrchestrator
+from memgraph.client.batches import MAX_BYTES, batches
+from memgraph.client.words import Word
 from memgraph.clock import parse_time
 from memgraph.errors import (
     AccessDenied,
     ConfirmationMissing,
     Conflict,
     IllegalTransition,
+    IngestRejected,
     InvalidInput,
     NotFound,
 )
@@ -31,7 +39,7 @@ from memgraph.model.jobs import JobRun
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
 from memgraph.model.reflection import Relevant
-from memgraph.model.remote import Forgotten, TierPage
+from memgraph.model.remote import MAX_BATCH, Forgotten, IngestPage, TierPage
 from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Outcome
 
 if TYPE_CHECKING:
@@ -315,3 +323,61 @@ def test_what_is_hidden_from_a_view_is_not_there(speak: Speak) -> None:
     assert set(wide.recall("vault code web team").ids) == {secret, inside}
     with pytest.raises(AccessDenied):
         narrow.recall("vault", clearance="Restricted")
+
+
+def test_the_words_are_the_librarys_with_its_names_for_arguments() -> None:
+    words = {
+        name: word
+        for kind in RemoteOrchestrator.__mro__
+        for name, word in vars(kind).items()
+        if isinstance(word, Word)
+    }
+    assert len(words) > 40
+    own = {name for name in words if not hasattr(Orchestrator, name)}
+    assert own == {"upload"}
+    for name in words.keys() - own:
+        library = inspect.signature(getattr(Orchestrator, name)).parameters
+        remote = inspect.signature(words[name].__wrapped__).parameters
+        assert list(remote) == [each for each in library if each in remote], name
+        for each, parameter in remote.items():
+            assert parameter.default == library[each].default, (name, each)
+        left_out = library.keys() - remote.keys()
+        assert left_out <= {"progress", "stop", "extractor", "budget", "accept_findings"} | {
+            "everything"
+        }, name
+        assert words[name].__doc__, name
+
+
+def test_a_file_is_sent_once_and_looked_after(served: Served, name: str, secret: str) -> None:
+    text = b"# Notes\n\nWe decided to bake on Mondays.\n"
+    digest = sha256(text).hexdigest()
+    with Client(served.url, key=secret) as client:
+        orc = client.orchestrator(name, project_ids=(), clearance="Restricted")
+        sent = orc.upload("notes.md", text)
+        assert (sent.sha256, sent.known) == (digest, None)
+        assert orc.upload("other.md", text).known is not None
+        assert orc.ingest_file(digest).sha256 == digest
+        assert type(orc.ingest_files(limit=5)) is IngestPage
+        for wrong in ("a/b.md", "", "\ud800.md"):
+            with pytest.raises(NotFound):
+                orc.upload(wrong, text)
+        for wrong in ("notes.exe", "..", ".hidden.md"):
+            with pytest.raises((InvalidInput, IngestRejected)):
+                orc.upload(wrong, text)
+        with pytest.raises(InvalidInput):
+            orc.upload("notes.md", "text")  # type: ignore[arg-type]
+        with pytest.raises(NotFound):
+            orc.ingest_file("0" * 64)
+
+
+@pytest.mark.parametrize("size", [1, 30_000])
+def test_batches_are_of_bounded_length_and_size(size: int) -> None:
+    items = [{"content": f"{each}" + "ü" * size} for each in range(2_500)]
+    found = list(batches(iter(items)))
+    assert [each for batch in found for each in batch] == items
+    assert max(map(len, found)) <= MAX_BATCH
+    weights = [len(json.dumps(batch, ensure_ascii=False).encode()) for batch in found]
+    assert max(weights) < MAX_BYTES * 1.05
+    assert len(found) == {1: 3, 30_000: 76}[size]
+    alone = [{"content": "x" * (MAX_BYTES + 1)}] * 2
+    assert [len(each) for each in batches(alone)] == [1, 1]
