@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pysqlite3.dbapi2 as driver
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,7 +53,7 @@ def principal(gate: Gate, **fields: Any) -> Principal:
 def told(gate: Gate, name: str = "orc-1") -> list[tuple[str, dict[str, Any]]]:
     """The refusals in a journal that are on the disk: as another process reads them."""
     path = gate.service.paths(name).database
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(driver.connect(path)) as connection:
         rows = connection.execute(
             "SELECT actor, details FROM audit_log WHERE action = 'deny' ORDER BY seq"
         ).fetchall()
@@ -260,7 +260,7 @@ def test_a_locked_database_keeps_nobody_in_doubt(gate: Gate, tmp_path: Path) -> 
     one = principal(gate)
     absent = refused(lambda: gate.enter(one, "orc-3", READ)).as_dict()
     path = gate.service.paths("orc-2").database
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with closing(driver.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert refused(lambda: gate.enter(one, "orc-2", READ)).as_dict() == absent
         other.execute("ROLLBACK")
@@ -323,7 +323,7 @@ def test_a_handle_acts_as_its_key_and_sees_what_it_was_granted(gate: Gate) -> No
     assert handle.actor == one.actor
     assert handle.viewer.project_ids == {"p1"}
     handle.remember("noted", scope="project", scope_id="p1")
-    with closing(sqlite3.connect(gate.service.paths("orc-1").database)) as connection:
+    with closing(driver.connect(gate.service.paths("orc-1").database)) as connection:
         [(actor,)] = connection.execute("SELECT DISTINCT actor FROM audit_log").fetchall()
     assert actor == one.actor
 

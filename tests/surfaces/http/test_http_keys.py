@@ -1,0 +1,215 @@
+"""Keys and refusals against a server that runs: what changes counts at once, no is no."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pysqlite3.dbapi2 as driver
+import pytest
+from server_processes import server_process
+from serving_worlds import Served, serving
+
+from memgraph.clock import SystemClock
+from memgraph.service.access.keys import KeyStore
+from memgraph.surfaces.cli import main
+
+FIELDS: dict[str, Any] = {
+    "name": "a test",
+    "orchestrators": ("orc-1",),
+    "permissions": ("read", "write"),
+}
+GET = "/v1/orchestrators/{}/memories/fact_00000000000000000000000000"
+
+
+def denials(root: Path, name: str) -> list[dict[str, Any]]:
+    """The refusals in a journal that are on the disk."""
+    with closing(driver.connect(root / name / "memory" / "memory.db")) as connection:
+        rows = connection.execute(
+            "SELECT actor, details FROM audit_log WHERE action = 'deny' ORDER BY seq"
+        ).fetchall()
+    return [{"actor": actor, **json.loads(details)} for actor, details in rows]
+
+
+def key(capsys: pytest.CaptureFixture[str], root: Path, *arguments: str) -> dict[str, Any]:
+    """What `memgraph key …` answers."""
+    capsys.readouterr()
+    assert main(["key", *arguments, "--root", str(root), "--json"]) == 0
+    data: dict[str, Any] = json.loads(capsys.readouterr().out)["data"]
+    return data
+
+
+def status(served: Served, secret: str | None) -> int:
+    with served.client(secret) as client:
+        found: int = client.get("/v1/orchestrators").status_code
+    return found
+
+
+def test_the_command_line_changes_the_keys_of_a_running_server(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = served.service.root
+    grants = ("--orchestrator", "orc-1", "--permission", "read")
+    old = key(capsys, root, "create", "an app", *grants, "--expires", "1d")
+    assert status(served, old["secret"]) == 200
+    new = key(capsys, root, "rotate", old["key_id"], "--overlap", "1h")
+    assert [status(served, each["secret"]) for each in (old, new)] == [200, 200]
+    key(capsys, root, "revoke", old["key_id"])
+    assert [status(served, each["secret"]) for each in (old, new)] == [401, 200]
+    states = {each["key_id"]: each["state"] for each in key(capsys, root, "list")["keys"]}
+    assert (states[old["key_id"]], states[new["key_id"]]) == ("revoked", "valid")
+
+
+def test_a_secret_in_a_file_is_read_by_its_owner_alone_and_printed_nowhere(
+    served: Served, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "app.key"
+    grants = ("--orchestrator", "orc-1", "--permission", "read", "-o", str(file))
+    told = key(capsys, served.service.root, "create", "an app", *grants)
+    assert "secret" not in told
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert status(served, file.read_text("utf-8").strip()) == 200
+    before = served.keys.path.read_bytes()
+    again = ["key", "create", "another", *grants, "--root", str(served.service.root)]
+    assert main(again) == 1
+    assert served.keys.path.read_bytes() == before
+
+
+def loosen(path: Path) -> None:
+    path.chmod(0o644)
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+@pytest.mark.parametrize("spoil", [loosen, cut_short])
+def test_keys_that_cannot_be_trusted_let_nobody_in_and_say_not_where_they_lie(
+    served: Served, spoil: Callable[[Path], None]
+) -> None:
+    secret = served.key()
+    path = served.keys.path
+    sound = path.read_bytes()
+    spoil(path)
+    try:
+        with served.client(secret) as client:
+            found = [client.get("/v1/orchestrators"), client.get(GET.format("orc-1"))]
+    finally:
+        path.write_bytes(sound)
+        path.chmod(0o600)
+    assert [each.status_code for each in found] == [503, 503]
+    for each in found:
+        assert each.json()["code"] == "config.invalid"
+        assert str(served.service.root) not in each.text
+    assert status(served, secret) == 200
+
+
+def answer(response: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
+    """All that who asks is told; what differs with every request left out."""
+    own = ("date", "x-request-id")
+    headers = [(name, each) for name, each in response.headers.items() if name not in own]
+    return response.status_code, response.content, sorted(headers)
+
+
+@pytest.fixture(scope="module")
+def other(served: Served) -> str:
+    served.service.orchestrator("orc-2", create=True)
+    return "orc-2"
+
+
+def test_anothers_orchestrator_answers_like_none_sound_or_damaged_and_after_the_floor(
+    served: Served, other: str
+) -> None:
+    secret = served.key(**FIELDS)
+    with served.client(secret) as client:
+        found = {}
+        for name in ("orc-9", other):
+            response = client.get(GET.format(name))
+            assert response.elapsed.total_seconds() >= 0.25
+            found[name] = answer(response)
+        sound = found.pop(other)
+        assert sound == found["orc-9"]
+        served.service.forget(other)
+        database = served.service.paths(other).database
+        kept = database.with_suffix(".kept")
+        shutil.move(database, kept)
+        database.write_bytes(b"no database at all " * 500)
+        try:
+            assert answer(client.get(GET.format(other))) == sound
+        finally:
+            shutil.move(kept, database)
+    [entry] = denials(served.service.root, other)
+    assert (entry["field"], entry["code"]) == ("orchestrator", "orchestrator.missing")
+
+
+def test_a_hidden_memory_answers_like_none_and_both_are_journalled(served: Served) -> None:
+    root = served.service.root
+    hidden = served.orchestrator().remember("The vault opens at six.", sensitivity="Restricted")
+    absent = hidden[:-1] + ("0" if hidden[-1] != "0" else "1")
+    before = len(denials(root, "orc-1"))
+    with served.client(served.key(**FIELDS, clearance="Internal")) as client:
+        found = [
+            client.get(f"/v1/orchestrators/orc-1/memories/{each}") for each in (hidden, absent)
+        ]
+    bodies = {
+        each.text.replace(asked, "ID") for each, asked in zip(found, (hidden, absent), strict=True)
+    }
+    assert [each.status_code for each in found] == [404, 404]
+    assert len(bodies) == 1
+    assert [each["field"] for each in denials(root, "orc-1")[before:]] == ["id", "id"]
+
+
+def test_the_body_names_no_place_that_the_key_does_not_have(served: Served) -> None:
+    root = served.service.root
+    before = len(denials(root, "orc-1"))
+    secret = served.key(**FIELDS, clearance="Internal", project_ids=("p1",), session_ids=())
+    with served.client(secret) as client:
+        memories = "/v1/orchestrators/orc-1/memories"
+        for place in (
+            {"scope": "project", "scope_id": "p2"},
+            {"scope": "session", "scope_id": "s1"},
+            {"sensitivity": "Restricted"},
+        ):
+            found = client.post(memories, json={"content": "Not mine.", **place})
+            assert (found.status_code, found.json()["code"]) == (403, "access.denied")
+        mine = client.post(
+            memories, json={"content": "Mine.", "scope": "project", "scope_id": "p1"}
+        )
+        assert mine.status_code == 201
+    assert [each["field"] for each in denials(root, "orc-1")[before:]] == ["write"] * 3
+
+
+def test_a_key_that_was_refused_too_often_is_told_to_wait(tmp_path: Path) -> None:
+    config = {"memory.server.refusals_per_minute": 3}
+    with serving(tmp_path / "root", config=config) as served:
+        served.orchestrator()
+        with served.client(served.key()) as client, served.client(served.key()) as another:
+            path = GET.format("orc-1")
+            assert [client.get(path).status_code for _ in range(5)] == [404] * 3 + [429] * 2
+            limited = client.get("/v1/orchestrators/orc-1/memories")
+            assert (limited.status_code, limited.json()["code"]) == (429, "request.rate_limited")
+            assert 1 <= int(limited.headers["retry-after"]) <= 60
+            assert another.get("/v1/orchestrators/orc-1/memories").status_code == 200
+        assert len(denials(served.service.root, "orc-1")) == 3
+
+
+def test_a_refusal_that_was_answered_outlives_the_power(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    for name in ("orc-1", "orc-2"):
+        assert main(["init", name, "--root", str(root)]) == 0
+    made = KeyStore(root, SystemClock()).create(FIELDS)
+    headers = {"authorization": f"Bearer {made.secret}"}
+    with server_process(root, "--no-worker") as running, running.client() as client:
+        asked = [client.get(GET.format(name), headers=headers) for name in ("orc-2", "orc-1")]
+        assert running.end(signal.SIGKILL) == -signal.SIGKILL
+    assert [each.status_code for each in asked] == [404, 404]
+    actor = f"key:{made.key.key_id}"
+    found = [(each["actor"], each["field"]) for each in denials(root, "orc-2")]
+    assert found == [(actor, "orchestrator")]
+    assert [each["field"] for each in denials(root, "orc-1")] == ["id"]
