@@ -1,0 +1,258 @@
+"""Files sent over HTTP: taken whole or not at all, ingested within the bounds of who sent them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving_worlds import Served, serving
+
+from ingest.pipeline import IngestPipeline
+from memgraph.model.enums import MemoryStatus, Sensitivity
+from memgraph.policy.scope import Viewer
+from memgraph.service.intake import Intake
+
+FILES = "/v1/orchestrators/orc-1/ingest/files"
+EVERYTHING = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"apollo"}))
+NOTE = b"# Canteen\n\nThe canteen opens at eleven.\n"
+
+
+def a_file_of(*memories: dict[str, Any]) -> bytes:
+    given = [{"type": "Fact", **each} for each in memories]
+    return json.dumps({"memories": given}).encode()
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A server whose drop zones are worked off when a test says so: ``work_off``."""
+    monkeypatch.setattr(Intake, "wake", lambda _intake, _name: None)
+    with serving(tmp_path / "root", config={"memory.ingest.max_file_size_mb": 1}) as made:
+        made.orchestrator()
+        yield made
+
+
+def work_off(served: Served) -> None:
+    IngestPipeline(served.service.orchestrator("orc-1", actor="ingest")).run()
+
+
+def upload(client: httpx.Client, name: str, data: bytes, **params: str) -> dict[str, Any]:
+    answer = client.put(f"{FILES}/{name}", content=data, params=params)
+    assert answer.status_code == 202, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def left_behind(served: Served) -> list[str]:
+    zone = served.service.paths("orc-1").ingest
+    return sorted(
+        each.name for each in zone.rglob("*") if each.is_file() and "lock" not in each.name
+    )
+
+
+def test_a_file_waits_and_then_has_a_manifest(sent: Served) -> None:
+    with sent.client(sent.key()) as client:
+        told = upload(client, "canteen.md", NOTE)
+        assert told == {"sha256": sha256(NOTE), "name": "canteen.md", "known": None}
+        at = f"{FILES}/{told['sha256']}"
+        assert client.get(at).json()["status"] == "waiting"
+        work_off(sent)
+        found = client.get(at).json()
+        assert (found["status"], found["manifest"]["path"]) == ("processed", "canteen.md")
+        assert client.get(FILES).json() == {"items": [found], "next_cursor": None}
+    ids = [each["memory_id"] for each in found["manifest"]["items"]["memories"]]
+    assert any("eleven" in sent.orchestrator().get(each).content for each in ids)
+
+
+def test_the_same_content_twice_says_so(sent: Served) -> None:
+    with sent.client(sent.key()) as client:
+        upload(client, "one.md", NOTE)
+        assert upload(client, "two.md", NOTE)["known"] == "waiting"
+        work_off(sent)
+        assert upload(client, "three.md", NOTE)["known"] == "processed"
+    assert left_behind(sent) == ["one.md", "one.md.manifest.json"]
+
+
+def test_a_name_that_is_taken_gets_a_number(sent: Served) -> None:
+    with sent.client(sent.key()) as client:
+        assert upload(client, "a.md", NOTE)["name"] == "a.md"
+        assert upload(client, "a.md", NOTE + b"More.\n")["name"] == "a~2.md"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".hidden.md", "~$draft.md", "a.exe", "a", "a%5Cb.md", "a%00.md", "a%0A.md", "%20a.md"]
+    + [f"{'x' * 300}.md"],
+)
+def test_a_bad_name_is_refused_and_leaves_nothing(sent: Served, name: str) -> None:
+    with sent.client(sent.key()) as client:
+        answer = client.put(f"{FILES}/{name}", content=NOTE)
+    assert (answer.status_code, answer.json()["code"]) == (422, "input.invalid")
+    assert left_behind(sent) == []
+
+
+@pytest.mark.parametrize("name", ["..%2Fx.md", "%2Fetc%2Fx.md", "../x.md"])
+def test_a_name_with_a_folder_is_no_address(sent: Served, name: str) -> None:
+    with sent.client(sent.key()) as client:
+        assert client.put(f"{FILES}/{name}", content=NOTE).status_code == 404
+    assert left_behind(sent) == []
+
+
+def test_a_file_that_is_too_large_is_refused_with_and_without_a_length(sent: Served) -> None:
+    def pieces() -> Iterator[bytes]:
+        for _ in range(11):
+            yield b"x" * 100_000
+
+    with sent.client(sent.key()) as client:
+        for content in (b"x" * 1_000_001, pieces()):
+            answer = client.put(f"{FILES}/big.txt", content=content)
+            assert (answer.status_code, answer.json()["code"]) == (413, "request.too_large")
+    assert left_behind(sent) == []
+
+
+def test_what_is_sent_is_stored_within_the_bounds_of_the_sender(sent: Served) -> None:
+    data = a_file_of(
+        {"content": "The canteen is on the ground floor.", "sensitivity": "Public"},
+        {"content": "The merger is called Bluebird.", "sensitivity": "Restricted"},
+        {"content": "Apollo lands in July.", "scope": "project", "scope_id": "apollo"}
+        | {"sensitivity": "Public"},
+    )
+    secret = sent.key(clearance=Sensitivity.PUBLIC, project_ids=("zeus",))
+    with sent.client(secret) as client:
+        told = upload(client, "facts.json", data)
+        work_off(sent)
+        found = client.get(f"{FILES}/{told['sha256']}").json()
+    orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
+    stored = orc.list_memories(statuses=tuple(MemoryStatus))
+    assert [each.content for each in stored] == ["The canteen is on the ground floor."]
+    outcomes = [each["outcome"] for each in found["manifest"]["items"]["memories"]]
+    assert outcomes.count("stored") == 1
+    assert len(outcomes) in (1, 3)
+
+
+def test_bounds_hold_for_whoever_takes_the_file(sent: Served, tmp_path: Path) -> None:
+    """The same file, dropped by hand, has no bounds."""
+    data = a_file_of({"content": "The merger is called Bluebird.", "sensitivity": "Restricted"})
+    zone = sent.service.paths("orc-1").ingest
+    with sent.client(sent.key(clearance=Sensitivity.PUBLIC)) as client:
+        upload(client, "sent.json", data)
+    (zone / "dropped.json").write_bytes(data + b"\n")
+    work_off(sent)
+    orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
+    assert len(orc.list_memories()) == 1
+    by = {
+        name: orc.ingested(sha256(each))
+        for name, each in (("sent", data), ("dropped", data + b"\n"))
+    }
+    assert {name: found[1]["by"] for name, found in by.items() if found} == {
+        "sent": by["sent"][1]["by"] if by["sent"] else "",
+        "dropped": "ingest",
+    }
+    assert by["sent"] is not None and by["sent"][1]["by"].startswith("key:")
+
+
+def test_a_file_is_there_for_who_sees_all_of_it(sent: Served) -> None:
+    public = {"content": "The canteen is on the ground floor.", "sensitivity": "Public"}
+    secret = {"content": "The merger is called Bluebird.", "sensitivity": "Restricted"}
+    data = a_file_of(public, secret)
+    with sent.client(sent.key()) as sender, sent.client(sent.key()) as other:
+        upload(sender, "facts.json", data)
+        work_off(sent)
+        with sent.client(sent.key(clearance=Sensitivity.PUBLIC)) as low:
+            hidden = low.get(f"{FILES}/{sha256(data)}")
+            absent = low.get(f"{FILES}/{'0' * 64}")
+            assert (hidden.status_code, absent.status_code) == (404, 404)
+            assert hidden.json()["code"] == absent.json()["code"]
+            assert low.get(FILES).json()["items"] == []
+        assert other.get(f"{FILES}/{sha256(data)}").status_code == 200
+        # A sender who asks with a narrower view learns of what that shows, and no number beside.
+        narrowed = sender.get(f"{FILES}/{sha256(data)}", params={"clearance": "Public"}).json()
+    items = narrowed["manifest"]["items"]["memories"]
+    assert len(items) == 1
+    assert "memories" not in narrowed["manifest"]
+
+
+def test_what_was_rejected_is_told_to_the_sender_and_to_who_sees_everything(sent: Served) -> None:
+    with sent.client(sent.key(project_ids=())) as sender, sent.client(sent.key()) as whole:
+        upload(sender, "broken.json", b"{")
+        work_off(sent)
+        at = f"{FILES}/{sha256(b'{')}"
+        assert sender.get(at).json()["manifest"]["reason"] == "json_truncated"
+        assert whole.get(at).json()["status"] == "rejected"
+        with sent.client(sent.key(project_ids=())) as other:
+            assert other.get(at).status_code == 404
+
+
+def test_pages_of_files(sent: Served) -> None:
+    with sent.client(sent.key()) as client:
+        for number in range(5):
+            upload(client, f"{number}.md", b"The canteen has %d doors.\n" % number)
+            work_off(sent)
+        seen: list[str] = []
+        cursor: str | None = None
+        while True:
+            params = {"limit": "2"} | ({} if cursor is None else {"cursor": cursor})
+            page = client.get(FILES, params=params).json()
+            seen += [each["manifest"]["path"] for each in page["items"]]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+    assert seen == [f"{number}.md" for number in (4, 3, 2, 1, 0)]
+
+
+def test_a_client_that_goes_away_leaves_nothing(sent: Served) -> None:
+    gone = threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        yield b"The canteen "
+        gone.set()
+        raise ConnectionResetError
+
+    with sent.client(sent.key()) as client, pytest.raises((ConnectionResetError, httpx.HTTPError)):
+        client.put(f"{FILES}/half.md", content=pieces())
+    assert gone.is_set()
+    # The answer to another request comes after the server has met the end of the first.
+    with sent.client(sent.key()) as client:
+        upload(client, "whole.md", NOTE)
+        upload(client, "again.md", NOTE + b"More.\n")
+    assert [each for each in left_behind(sent) if each.endswith(".md")] == ["again.md", "whole.md"]
+
+
+def test_ingestion_that_is_switched_off_takes_nothing(tmp_path: Path) -> None:
+    with serving(tmp_path / "root", config={"memory.ingest.enabled": False}) as served:
+        served.orchestrator()
+        with served.client(served.key()) as client:
+            answer = client.put(f"{FILES}/a.md", content=NOTE)
+    assert (answer.status_code, answer.json()["code"]) == (503, "memory.disabled")
+
+
+def test_the_server_itself_works_off_what_is_sent_and_what_was_left(tmp_path: Path) -> None:
+    with serving(tmp_path / "root") as served:
+        served.orchestrator()
+        done = threading.Event()
+        ran = Intake._work_off
+
+        def telling(intake: Intake, name: str) -> bool:
+            ended = ran(intake, name)
+            done.set()
+            return ended
+
+        with pytest.MonkeyPatch.context() as patch, served.client(served.key()) as client:
+            patch.setattr(Intake, "wake", lambda _intake, _name: None)
+            upload(client, "left.md", NOTE)
+            patch.undo()
+            patch.setattr(Intake, "_work_off", telling)
+            served.service.intake.wake_waiting()
+            assert done.wait(30)
+            assert client.get(f"{FILES}/{sha256(NOTE)}").json()["status"] == "processed"
+    assert not os.listdir(served.service.paths("orc-1").ingest / ".uploads")  # noqa: PTH208
