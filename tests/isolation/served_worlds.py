@@ -30,7 +30,7 @@ from memgraph.surfaces.serving import application
 
 ONE, TWO = "one", "two"
 ALL = tuple(Permission)
-WHOLE = {"project_ids": PROJECTS, "session_ids": TASKS, "clearance": "Restricted"}
+WHOLE_VIEW = EVERYTHING
 SOON = FixedClock().now_ms() + 500
 ABSENT = "fact_00000000000000000000000000"
 """A well-formed id that nothing has."""

@@ -1,0 +1,182 @@
+"""Every tool, resource and prompt that an agent is offered over MCP, asked by everybody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from canaries import QUERY, leaks, words_in
+from route_walks import View
+from served_worlds import (
+    OUTSIDE,
+    PEOPLE,
+    SEEING,
+    WHOLE_VIEW,
+    Ask,
+    Built,
+    Served,
+    build,
+    served,
+)
+
+HEADERS = {
+    "accept": "application/json, text/event-stream",
+    "content-type": "application/json",
+    "mcp-protocol-version": "2025-06-18",
+}
+CODES = ("memory.not_found", "access.denied", "orchestrator.missing")
+Calls = Callable[[View], Iterator[dict[str, Any]]]
+
+
+def _ids(view: View, own: int) -> list[str]:
+    return [*view.own[own : own + 2], *view.hidden]
+
+
+def _related(view: View) -> Iterator[dict[str, Any]]:
+    own = view.own[0]
+    for one in [view.own[1], *view.hidden]:
+        yield {"from_id": own, "to_id": one, "edge_type": "RelatedTo"}
+        yield {"from_id": one, "to_id": own, "edge_type": "Contradicts"}
+
+
+TOOLS: dict[str, Calls] = {
+    "recall": lambda view: (
+        {"query": each, "limit": 50} for each in (QUERY, "launch", *view.words[:4])
+    ),
+    "context": lambda view: ({"message": each, "limit": 50} for each in (QUERY, *view.words[:2])),
+    "correct": lambda view: (
+        {"memory_id": each, "new_content": "Something else."} for each in _ids(view, 0)
+    ),
+    "confirm": lambda view: ({"memory_id": each} for each in _ids(view, 2)),
+    "relate": _related,
+    "contradictions": lambda view: (
+        each
+        for each in (
+            {"resolved": False, "limit": 50},
+            {"resolved": True, "limit": 50},
+            *({"after": edge} for edge, _, _ in view.hidden_edges[:2]),
+        )
+    ),
+    "trace": lambda view: ({"memory_id": each} for each in _ids(view, 4)),
+    "entity_info": lambda view: (
+        {"name": each} for each in (view.world.seen(view.viewer)[0].word, *view.words)
+    ),
+    "stats": lambda view: iter([{}]),
+    # The last one: what it says itself is told by the others.
+    "remember": lambda view: (
+        {"content": f"{each} is told again by an agent.", "entity_names": [each]}
+        for each in ("Nobody", *view.words[:2])
+    ),
+}
+RESOURCES: dict[str, Calls] = {
+    "memgraph://bulletin": lambda view: iter([{}]),
+    "memgraph://memory/{memory_id}": lambda view: ({"memory_id": each} for each in _ids(view, 0)),
+    "memgraph://manifest/{sha256}": lambda view: (
+        {"sha256": each} for each in (view.made["file"], view.made["far_file"])
+    ),
+}
+PROMPTS: dict[str, Calls] = {
+    "context": lambda view: ({"message": each} for each in (QUERY, *view.words[:2])),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory.mktemp("mcp") / "root")
+
+
+@pytest.fixture
+def server(made: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(made, tmp_path_factory.mktemp("mcp") / "copy") as running:
+        yield running
+
+
+def rpc(method: str, **params: Any) -> Ask:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return Ask("POST", "/mcp/{orchestrator}", body=body, headers=HEADERS)
+
+
+def asks(view: View) -> Iterator[Ask]:
+    for tool, calls in TOOLS.items():
+        for arguments in calls(view):
+            yield rpc("tools/call", name=tool, arguments=arguments)
+    for uri, calls in RESOURCES.items():
+        for given in calls(view):
+            yield rpc("resources/read", uri=uri.format(**given))
+    for prompt, calls in PROMPTS.items():
+        for arguments in calls(view):
+            yield rpc("prompts/get", name=prompt, arguments=arguments)
+
+
+def _seen_by(server: Served, who: str) -> View:
+    viewer = PEOPLE[who].viewer
+    return View(server.world, server.other, viewer, server.made)
+
+
+def _listed(server: Served, method: str, key: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = server.ask("everything", rpc(method)).json()["result"][key]
+    return found
+
+
+def denied(answer: httpx.Response) -> bool:
+    """Whether an answer refuses something that there may be."""
+    told = answer.json()
+    if "error" in told:
+        return told["error"].get("data", {}).get("code") in CODES
+    if not told["result"].get("isError"):
+        return False
+    return json.loads(told["result"]["content"][0]["text"])["error"]["code"] in CODES
+
+
+def test_everything_that_is_offered_is_walked(server: Served) -> None:
+    resources = {each["uri"] for each in _listed(server, "resources/list", "resources")}
+    resources |= {
+        each["uriTemplate"]
+        for each in _listed(server, "resources/templates/list", "resourceTemplates")
+    }
+    assert {each["name"] for each in _listed(server, "tools/list", "tools")} == TOOLS.keys()
+    assert resources == RESOURCES.keys()
+    assert {each["name"] for each in _listed(server, "prompts/list", "prompts")} == PROMPTS.keys()
+
+
+@pytest.mark.parametrize("who", SEEING)
+def test_an_agent_is_told_and_changes_nothing_hidden(server: Served, who: str) -> None:
+    view = _seen_by(server, who)
+    forbidden = server.world.forbidden(view.viewer) | server.other.forbidden(view.viewer)
+    forbidden |= {each.memory_id for each in server.other.canaries}
+    hidden = {each.memory_id for each in server.world.hidden(view.viewer)}
+    before = server.rows(hidden)
+    for ask in asks(view):
+        answer = server.ask(who, ask)
+        assert answer.status_code < 500, (ask, answer.text)
+        told = [answer.text, *map(str, answer.headers.items())]
+        assert leaks(told, forbidden) - leaks([ask.said()], forbidden) == set(), ask
+        assert len(server.denied()) == int(denied(answer)), (ask, answer.text)
+    assert server.rows(hidden) == before
+
+
+@pytest.mark.parametrize("who", OUTSIDE)
+def test_who_may_not_enter_is_told_the_same(server: Served, who: str) -> None:
+    answers = [server.ask(who, ask) for ask in asks(_seen_by(server, who))]
+    assert len({answer.text for answer in answers}) == 1
+    assert {answer.status_code for answer in answers} == {OUTSIDE[who].knocks}
+    journalled = [each[0] for each in server.denied()]
+    assert journalled == (["one"] * len(answers) if OUTSIDE[who].knocks == 404 else [])
+
+
+def test_every_walk_leads_somewhere(server: Served) -> None:
+    """Each shows an owner what would be a leak to others."""
+    view = _seen_by(server, "no scope")
+    forbidden = server.world.forbidden(WHOLE_VIEW)
+    assert not forbidden
+    words: dict[str, set[str]] = {}
+    for ask in asks(view):
+        answer = server.ask("everything", ask)
+        name = ask.body["params"].get("name") or ask.body["params"]["uri"].split("/")[2]
+        words.setdefault(name, set()).update(words_in([answer.text]))
+    quiet = {name for name, told in words.items() if not told}
+    # These tell of ids and numbers alone.
+    assert quiet <= {"remember", "correct", "confirm", "relate", "stats", "manifest"}
