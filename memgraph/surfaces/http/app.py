@@ -36,7 +36,10 @@ from memgraph.surfaces.http.routes import (
     watching,
 )
 
+# What is asked for most is looked for first.
 ROUTERS = (
+    memories.router,
+    recalling.router,
     orchestrators.router,
     conversations.router,
     entities.router,
@@ -45,8 +48,6 @@ ROUTERS = (
     operating.router,
     copying.router,
     ingesting.router,
-    memories.router,
-    recalling.router,
     graph.router,
     receipts.router,
     running.router,

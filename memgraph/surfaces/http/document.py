@@ -15,6 +15,8 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from memgraph import __version__
 from memgraph.model.access import Permission
+from memgraph.model.enums import Sensitivity
+from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.service.idempotency import MAX_KEY_CHARS
 from memgraph.surfaces.guarding import PROBLEM
 from memgraph.surfaces.http.problems import Problem
@@ -35,6 +37,28 @@ NOT_MODIFIED: Final[dict[int | str, dict[str, Any]]] = {
 PERMISSION: Final = "x-permission"
 """Names in the document what an operation takes: a permission, or ``any`` key."""
 
+
+def _query(name: str, schema: Mapping[str, Any], description: str) -> dict[str, Any]:
+    told = {"name": name, "in": "query", "required": False, "description": description}
+    return {**told, "schema": schema}
+
+
+_NAME: Final = {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS}
+_NAMES: Final = {"type": "array", "items": _NAME, "maxItems": 1_000}
+NARROWING: Final = (
+    {
+        "name": "orchestrator",
+        "in": "path",
+        "required": True,
+        "description": "Its name.",
+        "schema": {"type": "string", "examples": ["orc-1"]},
+    },
+    _query("project", _NAMES, "Only these projects."),
+    _query("session", _NAMES, "Only these sessions."),
+    _query("agent", _NAME, "Only this agent's and nobody's."),
+    _query("clearance", {"enum": [*Sensitivity]}, "Nothing of a higher sensitivity."),
+)
+"""What every operation on an orchestrator takes; ``entering`` reads it."""
 _ONCE: Final = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -92,8 +116,10 @@ def permission_of(dependant: Dependant) -> Permission | None:
 def _complete(operation: dict[str, Any], method: str, permission: Permission | None) -> None:
     operation["security"] = [{"key": []}]
     operation[PERMISSION] = "any" if permission is None else permission.value
+    if permission is not None:
+        operation["parameters"] = [*NARROWING, *operation.get("parameters", ())]
     if method == "post" and permission in (Permission.WRITE, Permission.ADMIN):
-        operation.setdefault("parameters", []).append(_ONCE)
+        operation["parameters"].append(_ONCE)
     further = () if method == "get" else WHEN_WRITING
     told: Mapping[str, Any] = operation["responses"]
     own = {k: v for k, v in told.items() if not (k == "422" and _is_fastapis(v))}
