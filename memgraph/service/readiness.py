@@ -11,6 +11,7 @@ import shutil
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memgraph.errors import MemgraphError, MemoryDisabled
@@ -45,6 +46,8 @@ class Readiness:
     def __init__(self, service: MemoryService) -> None:
         self._service = service
         self._found: dict[str, _Found] = {}
+        # Kept, because to make a thousand paths takes longer than to look at the files.
+        self._files: dict[str, tuple[Path, ...]] = {}
         self._lock = threading.Lock()
         self._looked_at: float | None = None
 
@@ -69,7 +72,7 @@ class Readiness:
     def _bring_up_to_date(self) -> None:
         names = self._service.orchestrators()
         for gone in set(self._found) - set(names):
-            del self._found[gone]
+            del self._found[gone], self._files[gone]
         changed = []
         for name in names:
             known = self._found.setdefault(
@@ -137,10 +140,12 @@ class Readiness:
         return found.standing.model_copy(update={"oldest_pending_s": waited_s})
 
     def _stamp(self, name: str) -> Stamp:
-        paths = self._service.paths(name)
-        wal = paths.database.with_name(f"{paths.database.name}-wal")
-        configs = (global_config_file(self._service.root), paths.config_file)
-        return stamp_of(paths.database, wal, *configs)
+        if name not in self._files:
+            paths = self._service.paths(name)
+            wal = paths.database.with_name(f"{paths.database.name}-wal")
+            settings = (global_config_file(self._service.root), paths.config_file)
+            self._files[name] = (paths.database, wal, *settings)
+        return stamp_of(*self._files[name])
 
 
 def _read(connection: sa.Connection, name: str, codes: list[str]) -> tuple[Standing, int | None]:

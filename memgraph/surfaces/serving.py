@@ -128,13 +128,20 @@ def _metered(
 
 def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:
     keys = KeyStore(service.root, service.clock)
-    if chosen.host not in LOOPBACK and (not keys.has_any or not chosen.allowed_hosts):
-        raise InvalidConfig(
-            "an address that others reach takes a key (memgraph key create) and "
-            "memory.server.allowed_hosts",
-            host=chosen.host,
-        )
-    return Gate(service, keys, keyless=chosen.allow_without_key and chosen.host in LOOPBACK)
+    if chosen.host not in LOOPBACK:
+        if chosen.allow_without_key:
+            raise InvalidConfig(
+                "to answer without a key is for a loopback address alone: leave "
+                "memory.server.allow_without_key out",
+                host=chosen.host,
+            )
+        if not keys.has_any or not chosen.allowed_hosts:
+            raise InvalidConfig(
+                "an address that others reach takes a key (memgraph key create) and "
+                "memory.server.allowed_hosts",
+                host=chosen.host,
+            )
+    return Gate(service, keys, keyless=chosen.allow_without_key)
 
 
 def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
