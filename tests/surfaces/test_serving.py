@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from server_processes import PATIENCE_S, ServerProcess, nobody_writes, server_process
+from serving_worlds import EVERYTHING
 
 from memgraph import MemoryService
+from memgraph.clock import SystemClock
 from memgraph.errors import InvalidConfig
+from memgraph.service.access.keys import KeyStore
 from memgraph.surfaces.draining import CUT_OFF
 from memgraph.surfaces.serving import serve
 
@@ -151,7 +154,14 @@ def test_a_killed_server_has_lost_nothing_that_it_acknowledged(root: Path) -> No
 
 
 def test_an_address_that_others_reach_takes_keys_and_names(empty: CommandLine) -> None:
-    for options in ([], ["--allow-without-key"], ["--allow-host", "memory.example"]):
+    named = ["--allow-host", "memory.example"]
+    KeyStore(empty.root, SystemClock()).create({"name": "one", **EVERYTHING})
+    for options in ([], ["--allow-without-key", *named]):
+        error = empty.error("serve", "--host", "0.0.0.0", "--port", "0", *options)
+        assert error["code"] == InvalidConfig.code
+        assert error["details"]["host"] == "0.0.0.0"
+    (empty.root / "keys.json").unlink()
+    for options in (named, ["--allow-without-key"]):
         error = empty.error("serve", "--host", "0.0.0.0", "--port", "0", *options)
         assert error["code"] == InvalidConfig.code
         assert error["details"]["host"] == "0.0.0.0"
