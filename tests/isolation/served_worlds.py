@@ -26,6 +26,9 @@ from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.surfaces.http import streaming
+from memgraph.surfaces.metrics import PrometheusMeters
+from memgraph.surfaces.recording import Recorded
+from memgraph.surfaces.server_log import server_log
 from memgraph.surfaces.serving import application
 
 ONE, TWO = "one", "two"
@@ -237,14 +240,18 @@ def served(made: Built, root: Path) -> Iterator[Served]:
     with (
         patch.object(gate_module, "FLOOR_S", 0.001),
         patch.object(streaming, "TICK_S", 0.001),
-        working(root, clock=FixedClock(SOON + 500), config=config) as service,
+        working(
+            root, clock=FixedClock(SOON + 500), config=config, meters=PrometheusMeters()
+        ) as service,
+        server_log(root, service.clock, service.settings().memory.log) as log,
     ):
         app = application(
             Gate(service, KeyStore(root, service.clock)), service.settings().memory.server
         )
-        app.state.ending = OneLook()
+        app.state.ending, app.state.log = OneLook(), log
+        recorded = Recorded(app, service.meters)
         with (
-            TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client,
+            TestClient(recorded, "http://127.0.0.1", raise_server_exceptions=False) as client,
             _reading(service, ONE) as one,
             _reading(service, TWO) as two,
         ):

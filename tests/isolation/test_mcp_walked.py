@@ -100,15 +100,15 @@ def rpc(method: str, **params: Any) -> Ask:
 
 
 def asks(view: View) -> Iterator[Ask]:
-    for tool, calls in TOOLS.items():
-        for arguments in calls(view):
-            yield rpc("tools/call", name=tool, arguments=arguments)
     for uri, calls in RESOURCES.items():
         for given in calls(view):
             yield rpc("resources/read", uri=uri.format(**given))
     for prompt, calls in PROMPTS.items():
         for arguments in calls(view):
             yield rpc("prompts/get", name=prompt, arguments=arguments)
+    for tool, calls in TOOLS.items():
+        for arguments in calls(view):
+            yield rpc("tools/call", name=tool, arguments=arguments)
 
 
 def _seen_by(server: Served, who: str) -> View:

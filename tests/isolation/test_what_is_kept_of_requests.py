@@ -1,0 +1,99 @@
+"""Logs, figures and journals of a server that was asked everything: ids, never a text nor a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import service_walks  # noqa: F401  # adds its walks
+from canaries import words_in
+from route_walks import HERE, WALKS, View
+from served_worlds import ONE, OWNERS, SEEING, TWO, Ask, build, served
+from test_routes_walked import in_order
+
+ODD = "Kxspoke"
+"""A word that stands in what only the asker says: addresses, headers, names that are none."""
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """All that was written down or told about requests, by where it stands."""
+    root = tmp_path_factory.mktemp("kept")
+    made = build(root / "made")
+    with served(made, root / "copy") as server:
+        view = View(server.world, server.other, SEEING["no scope"].viewer, server.made)
+        for route in in_order(server):
+            for ask in WALKS[route](view):
+                server.ask("everything", ask)
+        for ask in _odd():
+            for who in ("everything", "a task", "nobody", "of another"):
+                server.ask(who, ask)
+        for secret in made.secrets.values():
+            for asked in (secret, f"{secret}x", secret.swapcase()):
+                told = {"Authorization": f"Bearer {asked}"}
+                server.client.get("/v1/orchestrators", headers=told)
+        figures = server.ask("operator", Ask("GET", "/metrics"))
+        assert figures.status_code == 200
+        denials = server.denied()
+        assert denials
+        kept = {"figures": figures.text, "denials": repr(denials), "keys": _keys(root)}
+    logs = [*(root / "copy").rglob("*.log*"), *(root / "copy").rglob("logs/*")]
+    kept |= {str(each.relative_to(root)): each.read_text("utf-8") for each in logs}
+    kept["secrets"] = "\n".join(made.secrets.values())
+    return kept
+
+
+def _keys(root: Path) -> str:
+    return (root / "copy" / "keys.json").read_text("utf-8")
+
+
+def _odd() -> list[Ask]:
+    return [
+        Ask("GET", f"/v1/{ODD}"),
+        Ask("GET", f"/v1/orchestrators/{ODD}/stats"),
+        Ask("GET", f"{HERE}/memories/{ODD}"),
+        Ask("GET", f"{HERE}/stats", {ODD: ODD, "project": ODD, "clearance": ODD}),
+        Ask("POST", f"{HERE}/recall", body={ODD: ODD}),
+        Ask("POST", f"{HERE}/recall", body={"query": ODD, "session_id": ODD, "tags": [ODD]}),
+        Ask("POST", f"{HERE}/memories", content=f'{{"content": "{ODD}'.encode()),
+        Ask("GET", "/healthz", headers={"User-Agent": ODD, "Referer": ODD, "X-Request-ID": ODD}),
+        Ask("GET", "/healthz", headers={"Host": ODD}),
+        Ask("GET", "/healthz", headers={"Origin": f"https://{ODD}"}),
+        Ask("POST", f"{HERE}/memories", body={"content": "x"}, headers={"Idempotency-Key": ODD}),
+        Ask("POST", "/mcp/{orchestrator}", body={"method": ODD, "id": ODD, "jsonrpc": "2.0"}),
+    ]
+
+
+def test_there_is_something_to_look_through(kept: dict[str, str]) -> None:
+    names = {name.partition("/")[2] for name in kept}
+    assert "logs/server.log" in names
+    assert f"{ONE}/memory/logs/memory.log" in names
+    assert all(kept[name] for name in kept if name.endswith(("server.log", "memory.log")))
+    assert "key:" in kept["copy/logs/server.log"] + kept[f"copy/{ONE}/memory/logs/memory.log"]
+    assert words_in(["Kxaaaaa"])
+
+
+def test_no_word_of_a_memory_is_kept(kept: dict[str, str]) -> None:
+    for name, text in kept.items():
+        if name == "keys":
+            # What a key was granted has names.
+            continue
+        assert words_in([text]) == set(), name
+        assert ODD not in text, name
+        assert "launch plan" not in text, name
+
+
+def test_no_key_is_kept(kept: dict[str, str]) -> None:
+    secrets = kept["secrets"].split()
+    assert len(secrets) >= len(OWNERS)
+    for name, text in kept.items():
+        for each in secrets if name != "secrets" else ():
+            assert each not in text, name
+            # Nor the part of it that is secret.
+            assert each.split("_", 2)[2] not in text, name
+
+
+def test_another_orchestrator_is_in_no_log_of_one(kept: dict[str, str]) -> None:
+    for name, text in kept.items():
+        if name.startswith(f"copy/{ONE}/"):
+            assert f'"{TWO}"' not in text
