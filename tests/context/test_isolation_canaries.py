@@ -298,7 +298,7 @@ ELSEWHERE = {
     "ingested": PIPELINE,
     "log_event": "writes to the log and gives nothing",
     "maintain": OPERATOR,
-    "manifest": "one with a hidden memory is not there: tests/service/test_manifest_seen.py",
+    "manifest": "one with a hidden memory is not there: see ingest_file",
     "merge_entities": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
     "note_handed_out": "takes texts and gives nothing",
     "propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",

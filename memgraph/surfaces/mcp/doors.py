@@ -67,6 +67,7 @@ class KeyDoor:
         self.principal = principal
         self.orchestrator = orchestrator
         self._narrowing = narrowing
+        self._handles: dict[Permission, Orchestrator] = {}
         self.scope = scope
 
     @property
@@ -81,12 +82,18 @@ class KeyDoor:
 
     def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
         try:
-            return work(
-                self._gate.enter(self.principal, self.orchestrator, permission, self._narrowing)
-            )
+            return work(self._enter(permission))
         except MemgraphError as error:
             self._gate.miss(self.principal, self.orchestrator, error)
             raise
+
+    def _enter(self, permission: Permission) -> Orchestrator:
+        # One that knocked with this permission has entered.
+        if permission not in self._handles:
+            self._handles[permission] = self._gate.enter(
+                self.principal, self.orchestrator, permission, self._narrowing
+            )
+        return self._handles[permission]
 
 
 def place(handle: Orchestrator, scope: Scope | None) -> Where:

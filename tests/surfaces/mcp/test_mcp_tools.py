@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from mcp_worlds import MODES, Agent, Mode, local_agent, remote_agent, whole_app
+from mcp_worlds import Agent, Mode, local_agent, remote_agent, whole_app
 from serving_worlds import Served, serving
 
 from memgraph import CapturedBy, MemoryService, __version__
@@ -21,7 +21,6 @@ from memgraph.surfaces.mcp.tools import TOOLS
 
 READING = {"recall", "context", "contradictions", "trace", "entity_info", "stats"}
 WRITING = {"remember", "correct", "confirm", "relate"}
-Connect = Callable[[Mode], AbstractContextManager[Agent]]
 
 
 @pytest.fixture(scope="module")
@@ -44,23 +43,26 @@ def agent(served: Served, fresh: str) -> Iterator[Agent]:
         yield made
 
 
-@pytest.fixture(params=["http", "stdio"])
-def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connect]:
-    """Connects an agent to an orchestrator called orc-1 of the test alone."""
-    root = tmp_path / "root"
-    if request.param == "stdio":
-        with MemoryService(root, environ={}) as service:
+def connected(transport: str, root: Path) -> AbstractContextManager[Agent]:
+    """An agent, connected to an orchestrator called orc-1 under a new root."""
+    if transport == "stdio":
+        with MemoryService(root, environ={}, background=False) as service:
             service.orchestrator("orc-1", create=True)
-        yield lambda mode: local_agent(root, mode=mode)
-        return
+        return local_agent(root)
+    return serving_agent(root, "legacy" if transport == "http of 2025" else "auto")
+
+
+@contextmanager
+def serving_agent(root: Path, mode: Mode) -> Iterator[Agent]:
     with serving(root, app_of=whole_app) as running:
         running.orchestrator("orc-1")
-        yield lambda mode: remote_agent(f"{running.url}/mcp/orc-1", running.key(), mode)
+        with remote_agent(f"{running.url}/mcp/orc-1", running.key(), mode) as made:
+            yield made
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_an_agent_remembers_recalls_mends_and_asks_why(connect: Connect, mode: Mode) -> None:
-    with connect(mode) as agent:
+@pytest.mark.parametrize("transport", ["http", "http of 2025", "stdio"])
+def test_an_agent_remembers_recalls_mends_and_asks_why(transport: str, tmp_path: Path) -> None:
+    with connected(transport, tmp_path / "root") as agent:
         info = agent.client.server_info
         assert info is not None
         assert (info.name, info.version) == ("memgraph", __version__)
