@@ -12,7 +12,7 @@ from memgraph.errors import ExtraMissing
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.running import Ready
 from memgraph.service.meters import Work
-from memgraph.surfaces.recording import Answered
+from memgraph.surfaces.recording import Answered, known_method
 
 try:
     from prometheus_client import (
@@ -31,7 +31,6 @@ except ModuleNotFoundError:
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 LONG_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0)
-METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
 
 
 class PrometheusMeters:
@@ -92,10 +91,9 @@ class PrometheusMeters:
             yield answered
         finally:
             self._in_hand.dec()
-            known = method if method in METHODS else "other"
-            self._requests.labels(known, answered.route, str(answered.status)).observe(
-                time.perf_counter() - began
-            )
+            self._requests.labels(
+                known_method(method), answered.route, str(answered.status)
+            ).observe(time.perf_counter() - began)
 
     def exposition(self, ready: Ready) -> tuple[bytes, str]:
         """All figures as text, and its media type."""

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send, header
 
 NO_ROUTE: Final = "(none)"
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 @dataclass(slots=True)
@@ -59,6 +60,11 @@ class Recorded:
                 await self._app(scope, receive, sent)
             finally:
                 answered.route = route_of(scope)
+
+
+def known_method(method: str) -> str:
+    """A request's method; ``other`` for one that HTTP does not know, which may be any word."""
+    return method if method in METHODS else "other"
 
 
 def route_of(scope: Scope) -> str:

@@ -14,8 +14,8 @@ from memgraph.errors import ExtraMissing
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.running import Ready
 from memgraph.service.meters import Work
-from memgraph.surfaces.metrics import METHODS, PrometheusMeters
-from memgraph.surfaces.recording import Answered
+from memgraph.surfaces.metrics import PrometheusMeters
+from memgraph.surfaces.recording import Answered, known_method
 
 try:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -68,7 +68,7 @@ class Traced:
 
     @contextmanager
     def request(self, method: str, traceparent: str | None = None) -> Iterator[Answered]:
-        known = method if method in METHODS else "other"
+        known = known_method(method)
         carrier = {} if traceparent is None else {"traceparent": traceparent}
         with (
             self._tracer.start_as_current_span(

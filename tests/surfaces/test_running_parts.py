@@ -12,20 +12,22 @@ from pathlib import Path
 
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from serving_worlds import serving
 
 from memgraph import MemoryService
 from memgraph.clock import FixedClock
 from memgraph.config.schema import LogSettings
 from memgraph.config.server import ServerSettings
-from memgraph.log import MemorySink
+from memgraph.log import EventLog, MemorySink
 from memgraph.model.running import Ready
+from memgraph.service.access.gate import Gate
 from memgraph.surfaces import server_log
 from memgraph.surfaces.cli.reference import command_paths
 from memgraph.surfaces.draining import tell_supervisor
 from memgraph.surfaces.guarding import Message, Receive, Scope, Send
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.recording import NO_ROUTE, Recorded
-from memgraph.surfaces.serving import CLOSING_S
+from memgraph.surfaces.serving import CLOSING_S, application
 from memgraph.surfaces.tracing import tracing
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -107,6 +109,40 @@ def test_a_trace_has_the_work_behind_a_request_and_nothing_that_was_said(tmp_pat
     told = "".join(each.to_json() for each in spans)
     for hidden in ("heron", "Quillfen"):
         assert hidden not in told
+
+
+def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -> None:
+    meters, lines = PrometheusMeters(), MemorySink()
+
+    def app_of(gate: Gate) -> Recorded:
+        app = application(gate, gate.service.settings().memory.server)
+        app.state.log = EventLog(lines, FixedClock())
+        return Recorded(app, meters)
+
+    word = "KxHeron"
+    with serving(tmp_path / "root", app_of=app_of, meters=meters) as served:
+        served.orchestrator("orc-1")
+        with served.client(served.key()) as client:
+            sent = {"x-request-id": word, "traceparent": word, "user-agent": word}
+            memories = "/v1/orchestrators/orc-1/memories"
+            for method, path in (
+                ("GET", f"/{word}"),
+                ("GET", f"/mcp/{word}?{word}"),
+                ("GET", f"/v1/orchestrators/{word}/memories?x={word}"),
+                ("GET", f"{memories}/{word}?{word}={word}"),
+                (word.upper(), "/healthz"),
+                (word.upper(), memories),
+            ):
+                assert client.request(method, path, headers=sent).status_code >= 400
+            assert client.post(memories, content=word, headers=sent).status_code == 422
+            assert client.post(memories, json={"content": word}, headers=sent).is_success
+            told = client.get("/metrics").text
+    assert 'route="/mcp"' in told
+    assert len(lines.lines) == 8
+    for each in (told, *lines.lines):
+        assert word.lower() not in each.lower()
+    assert "orc-1" not in told
+    assert json.loads(lines.lines[-1])["orchestrator"] == "orc-1"
 
 
 def test_the_log_of_a_server_takes_complaints_without_their_texts(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from memgraph.surfaces.guarding import (
     refuse,
 )
 from memgraph.surfaces.http.problems import BUG
-from memgraph.surfaces.recording import NO_ROUTE, route_of
+from memgraph.surfaces.recording import known_method, route_of
 from memgraph.surfaces.scopes import BEGAN, ENTERED, REQUEST_ID
 
 SECURITY: Final[Headers] = [
@@ -92,8 +92,7 @@ class Envelope:
         write(
             "request",
             request_id=request_id,
-            # Without a route it may be any word.
-            method=None if route == NO_ROUTE else scope["method"],
+            method=known_method(scope["method"]),
             route=route,
             orchestrator=orchestrator,
             actor=None if who is None else who.actor,
