@@ -15,8 +15,8 @@ class LastJob(Value):
 
     job: JobName
     state: JobState
-    ended_at: Millis | None
-    error_code: str | None
+    ended_at: Millis | None = None
+    error_code: str | None = None
 
 
 class Standing(Value):

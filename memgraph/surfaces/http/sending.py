@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import BinaryIO, Final
 
-from anyio import CancelScope
+from anyio import CancelScope, create_task_group
 from anyio.to_thread import run_sync
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -34,18 +34,32 @@ class SentFile(StreamingResponse):
         }
         super().__init__((), media_type=media_type, headers=headers)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         # Entered in a list: who is cancelled while the thread works on it gets no result.
         entered: list[BinaryIO] = []
         try:
             await run_sync(lambda: entered.append(self._held.__enter__()))
             self.headers["content-length"] = str(os.fstat(entered[0].fileno()).st_size)
             self.body_iterator = _chunks(entered[0])
-            await super().__call__(scope, receive, send)
+            await until_gone(receive, lambda: self.stream_response(send))
         finally:
             if entered:
                 with CancelScope(shield=True):
                     await run_sync(self._held.__exit__, None, None, None)
+
+
+async def until_gone(receive: Receive, work: Callable[[], Awaitable[None]]) -> None:
+    """Do it until it is done, or the asker is gone: a server need not say so when it is sent to."""
+
+    async def leave() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            continue
+        group.cancel_scope.cancel()
+
+    async with create_task_group() as group:
+        group.start_soon(leave)
+        await work()
+        group.cancel_scope.cancel()
 
 
 async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:

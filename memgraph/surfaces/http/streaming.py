@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from memgraph.errors import MemgraphError, RateLimited
 from memgraph.service.happenings import Happening, Lookout
+from memgraph.surfaces.http.sending import until_gone
 
 EVENT_STREAM: Final = "text/event-stream"
 TICK_S: Final = 0.25
@@ -77,11 +78,11 @@ class EventStream(StreamingResponse):
         self._begin, self._check, self._ending = begin, check, ending
         super().__init__((), headers={"cache-control": "no-store", "x-accel-buffering": "no"})
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         with self._streams.one(self._actor):
             lookout = await run_sync(self._begin, limiter=self._streams.limiter)
             self.body_iterator = self._told(lookout)
-            await super().__call__(scope, receive, send)
+            await until_gone(receive, lambda: self.stream_response(send))
 
     async def _told(self, lookout: Lookout) -> AsyncIterator[str]:
         yield f"retry: {RETRY_MS}\n{_beat(lookout)}"

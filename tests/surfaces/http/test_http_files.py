@@ -91,8 +91,10 @@ def test_a_name_that_is_taken_gets_a_number(sent: Served) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [".hidden.md", "~$draft.md", "a.exe", "a", "a%5Cb.md", "a%00.md", "a%0A.md", "%20a.md"]
-    + [f"{'x' * 300}.md"],
+    [
+        *(".hidden.md", "~$draft.md", "a.exe", "a", "a%5Cb.md", "a%00.md", "a%0A.md", "%20a.md"),
+        f"{'x' * 300}.md",
+    ],
 )
 def test_a_bad_name_is_refused_and_leaves_nothing(sent: Served, name: str) -> None:
     with sent.client(sent.key()) as client:
@@ -158,7 +160,8 @@ def test_bounds_hold_for_whoever_takes_the_file(sent: Served, tmp_path: Path) ->
         "sent": by["sent"][1]["by"] if by["sent"] else "",
         "dropped": "ingest",
     }
-    assert by["sent"] is not None and by["sent"][1]["by"].startswith("key:")
+    assert by["sent"] is not None
+    assert by["sent"][1]["by"].startswith("key:")
 
 
 def test_a_file_is_there_for_who_sees_all_of_it(sent: Served) -> None:
