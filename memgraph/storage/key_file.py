@@ -73,8 +73,16 @@ def _own(path: Path) -> bytes:
 
 
 def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:
-    """Replace the file; it is durable when this returns."""
+    """Replace the file; it is durable when this returns.
+
+    Raises:
+        InvalidConfig: the folder is another user's, whose server could not read the file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if path.parent.stat().st_uid != os.geteuid():
+        raise InvalidConfig(
+            f"{path.parent} belongs to another user; do this as that user", path=str(path.parent)
+        )
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Final
 
 from memgraph.errors import (
@@ -42,6 +42,9 @@ FLOOR_S: Final = 0.25
 class Gate:
     """Knows who asks, and gives them a handle that sees what they were granted and no more.
 
+    Attributes:
+        refusals: how often each key was refused.
+
     Args:
         keyless: requests without a key are ``KEYLESS``; for a loopback address only.
     """
@@ -50,6 +53,7 @@ class Gate:
         self.service = service
         self.keys = keys
         self.keyless = keyless
+        self.refusals = Refusals(service.settings().memory.server.refusals_per_minute)
 
     def authenticate(self, secret: str | None) -> Principal:
         """Who shows this secret. Raises Unauthenticated, InvalidConfig (see ``KeyStore.find``)."""
@@ -172,11 +176,6 @@ class Gate:
         return [
             name for name in self.service.orchestrators() if grants(principal.orchestrators, name)
         ]
-
-    @cached_property
-    def refusals(self) -> Refusals:
-        """How often each key was refused."""
-        return Refusals(self.service.settings().memory.server.refusals_per_minute)
 
     def _tell(self, principal: Principal, name: str, error: MemgraphError, *, field: str) -> None:
         self._tell_all(principal, name, [Refused(error, Denial(field, code=error.code))])

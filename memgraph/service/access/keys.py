@@ -126,9 +126,13 @@ class KeyStore:
 
     @property
     def has_any(self) -> bool:
-        """Whether there is a key that lets somebody in now. Raises InvalidConfig."""
+        """Whether there is a key that lets somebody in now; for the operator, as ``listed`` is.
+
+        Raises:
+            InvalidConfig: they cannot be read; its text says where they lie, and what to do.
+        """
         now = self._clock.now_ms()
-        return any(key.state(now) == "valid" for key, _ in self._current().values())
+        return any(each.state(now) == "valid" for each in self.listed())
 
     def _current(self) -> dict[str, tuple[ApiKey, Principal]]:
         with self._lock:

@@ -22,6 +22,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.policy.scope import ScopeFacts, Viewer, visible
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
+from memgraph.service.access.refusals import Refusals
 
 SEES_ALL = Viewer(
     clearance=Sensitivity.RESTRICTED,
@@ -43,11 +44,11 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Any:
     ) as service:
         service.create("orc-1")
         gate = Gate(service, KeyStore(service.root, service.clock))
-        gate.__dict__["refusals"] = Unlimited()
+        gate.refusals = Unlimited(1)
         yield gate
 
 
-class Unlimited:
+class Unlimited(Refusals):
     """No limit: the property is asked for more than a key would be."""
 
     def add(self, actor: str, now: int) -> None:

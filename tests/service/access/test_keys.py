@@ -222,7 +222,8 @@ def test_keys_that_cannot_be_trusted_let_nobody_in_until_they_are_mended(
             keys.find(made.secret)
         # Who asks is not told where the file lies.
         assert str(keys.path.parent) not in json.dumps(raised.value.as_dict())
-    with pytest.raises(InvalidConfig):
+    # The operator is.
+    with pytest.raises(InvalidConfig, match=r"keys\.json"):
         _ = keys.has_any
     for change in (lambda: keys.create(FIELDS), lambda: keys.revoke(made.key.key_id)):
         with pytest.raises(InvalidConfig):
@@ -242,6 +243,16 @@ def test_a_file_of_another_user_is_not_believed(
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(InvalidConfig):
         keys.find(secret)
+
+
+def test_no_key_is_made_in_another_users_folder_where_its_server_could_not_read_it(
+    keys: KeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys.path.parent.mkdir(parents=True)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(InvalidConfig):
+        keys.create(FIELDS)
+    assert not keys.path.exists()
 
 
 def test_where_the_file_is_taken_away_nobody_is_let_in(keys: KeyStore) -> None:
