@@ -1,7 +1,7 @@
 """How one call is carried out: sent, waited for, sent again where that is safe. No IO.
 
-``exchange`` is a generator. It yields what is to be done (``Send``, ``Pause``) and is given what
-came of it, so that a blocking and an awaiting sender share every rule.
+``exchange`` is a generator. It yields what is to be done (``Send``, ``Pause``, ``Work``) and is
+given what came of it, so that a blocking and an awaiting sender share every rule.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import uuid
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
@@ -63,6 +63,13 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """To be done here, beside an event loop if there is one; the sender gives what it gives."""
+
+    do: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What came. ``body`` is empty where a sink took it."""
 
@@ -85,9 +92,8 @@ class NoAnswer:
     sent: bool
 
 
-Step: TypeAlias = Send | Pause
-Came: TypeAlias = Answer | NoAnswer | None
-Course: TypeAlias = Generator[Step, Came, T]
+Step: TypeAlias = Send | Pause | Work
+Course: TypeAlias = Generator[Step, Any, T]
 
 
 def exchange(call: Call[T], rules: Rules) -> Course[T]:
@@ -105,9 +111,7 @@ def exchange(call: Call[T], rules: Rules) -> Course[T]:
         # One for all attempts: the server does the first that arrives and repeats its answer.
         headers[IDEMPOTENCY_KEY] = uuid.uuid4().hex
     for attempt in range(rules.retries + 1):
-        came = yield Send(call, headers)
-        if came is None:
-            raise TypeError("a sender gives an answer for what is sent")
+        came: Answer | NoAnswer = yield Send(call, headers)
         if isinstance(came, Answer) and 200 <= came.status < 300:
             return call.read(_good(call, came))
         error = _refusal(came)

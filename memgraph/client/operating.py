@@ -144,7 +144,7 @@ class OperatingWords(Place):
                 slow=True,
             )
             yield from self._ask(call)
-            return exported(file, self.name, path)
+            return (yield from self._aside(lambda: exported(file, self.name, path)))
 
     @course
     def backup(self, target: str | Path, *, force: bool = False) -> Course[BackedUp]:
@@ -163,7 +163,7 @@ class OperatingWords(Place):
                 "GET", f"{self._root}/backup", nothing, accepts=SQLITE, sink=file, slow=True
             )
             yield from self._ask(call)
-            return backed_up(file, self.name, path)
+            return (yield from self._aside(lambda: backed_up(file, self.name, path)))
 
     def _run(self, job: JobName | str, read: Read[T], **fields: Any) -> Call[T]:
         given = {name: each for name, each in fields.items() if each is not None}

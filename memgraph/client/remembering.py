@@ -155,7 +155,7 @@ class RememberingWords(Place):
             to: ``project`` (of a task's memory) or ``global`` (of a project's).
             scope_id: the project; None for global.
             confirmation_callback: who is asked before a Preference or an Identity becomes global;
-                called in the thread, or the event loop, that waits.
+                of an awaited handle it is called in a thread.
             reason: why; kept in the journal.
 
         Returns:
@@ -173,7 +173,8 @@ class RememberingWords(Place):
             if confirmation_callback is None:
                 raise
         memory = yield from self._ask(self._get(path, value_of(Memory)))
-        said = confirmed(confirmation_callback, question_about(memory))
+        question = question_about(memory)
+        said = yield from self._aside(lambda: confirmed(confirmation_callback, question))
         return (yield from self._promoted(path, {**fields, "confirmed": said}))
 
     def _promoted(self, path: str, fields: Mapping[str, Any]) -> Course[str | None]:

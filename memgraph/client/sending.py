@@ -12,7 +12,7 @@ import anyio
 import httpx
 from anyio.to_thread import run_sync
 
-from memgraph.client.exchange import Answer, Came, Course, NoAnswer, Pause, Rules, Send, Step
+from memgraph.client.exchange import Answer, Course, NoAnswer, Pause, Rules, Send, Step, Work
 from memgraph.errors import InvalidInput
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class BlockingSender:
 
     def run(self, course: Course[T]) -> T:
         """The end of a course."""
-        came: Came = None
+        came: Any = None
         try:
             while True:
                 came = self._do(course.send(came))
@@ -109,10 +109,12 @@ class BlockingSender:
     def close(self) -> None:
         self._http.close()
 
-    def _do(self, step: Step) -> Came:
+    def _do(self, step: Step) -> Any:
         if isinstance(step, Pause):
             self.pause(step.seconds)
             return None
+        if isinstance(step, Work):
+            return step.do()
         request = _request(self._http, step)
         try:
             response = self._http.send(request, stream=True)
@@ -143,7 +145,7 @@ class AwaitedSender:
 
     async def run(self, course: Course[T]) -> T:
         """The end of a course."""
-        came: Came = None
+        came: Any = None
         try:
             while True:
                 came = await self._do(course.send(came))
@@ -156,10 +158,12 @@ class AwaitedSender:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def _do(self, step: Step) -> Came:
+    async def _do(self, step: Step) -> Any:
         if isinstance(step, Pause):
             await self.pause(step.seconds)
             return None
+        if isinstance(step, Work):
+            return await run_sync(step.do)
         request = _request(self._http, step)
         try:
             response = await self._http.send(request, stream=True)

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from memgraph.client.calls import Call
-from memgraph.client.exchange import Course, Rules, exchange
+from memgraph.client.exchange import Course, Rules, Work, exchange
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +37,11 @@ class Speaker:
     def _ask(self, call: Call[T]) -> Course[T]:
         """One call of a word that takes several: ``answer = yield from self._ask(call)``."""
         return exchange(call, self._rules)
+
+    def _aside(self, work: Callable[[], T]) -> Course[T]:
+        """What takes its time here, such as a look through a file: it holds no event loop up."""
+        done: T = yield Work(work)
+        return done
 
 
 class Blocking(Speaker):

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from serving_worlds import Served, serving
 
@@ -289,3 +290,70 @@ def test_many_threads_share_a_client(tmp_path: Path) -> None:
             ids = list(pool.map(lambda each: orc.remember(f"Fact {each}."), range(24)))
         assert len(set(ids)) == 24
         assert orc.visible_counts()["kind"] == {"fact": 24}
+
+
+class Losing(httpx.HTTPTransport):
+    """Lets every request through, and loses the answers of the first ones."""
+
+    def __init__(self, lost: int) -> None:
+        super().__init__()
+        self.lost = lost
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        if self.lost > 0:
+            self.lost -= 1
+            response.read()
+            response.close()
+            raise httpx.ReadError("lost on the way")
+        return response
+
+
+def test_a_write_whose_answers_are_lost_is_done_once(
+    served: Served, name: str, secret: str
+) -> None:
+    with Client(served.url, key=secret, transport=Losing(2)) as client:
+        turn = client.orchestrator(name).save_episode("Hi.", session_id="s", source_role="user")
+        assert [each.memory_id for each in served.orchestrator(name).list_memories()] == [turn]
+    with Client(served.url, key=secret, transport=Losing(2), retries=1) as client:
+        with pytest.raises(RemoteUnavailable):
+            client.orchestrator(name).remember("It is kept all the same.")
+        assert len(served.orchestrator(name).list_memories()) == 2
+    with Client(served.url, key=secret, transport=Losing(1)) as client:
+        outcomes = client.orchestrator(name).save_episodes(
+            {"content": f"{each}", "session_id": "s", "source_role": "user"} for each in range(3)
+        )
+        assert [each.outcome for each in outcomes] == ["stored"] * 3
+        assert len(served.orchestrator(name).list_memories()) == 5
+
+
+@both
+def test_a_copy_that_is_none_leaves_nothing_behind(awaited: bool, tmp_path: Path) -> None:
+    export = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n"
+    database = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.sqlite3\r\n"
+    lines = b'{"record":"header"}\n{"record":"memory"}\n'
+    for answer, word, kind in (
+        (export + b"Content-Length: 900\r\n\r\n" + lines, "export", RemoteUnavailable),
+        (export + b"Content-Length: 40\r\n\r\n" + lines, "export", RemoteAnswerInvalid),
+        (export + b"Content-Length: 6\r\n\r\nabc\n[]", "export", RemoteAnswerInvalid),
+        (export + b"Content-Length: 0\r\n\r\n", "export", RemoteAnswerInvalid),
+        (database + b"Content-Length: 4\r\n\r\nSQLi", "backup", RemoteAnswerInvalid),
+        (export + b"Content-Length: 4\r\n\r\nSQLi", "backup", RemoteAnswerInvalid),
+    ):
+        with talking(answer) as url, pytest.raises(kind):
+            copied(url, word, tmp_path / "copy", awaited=awaited)
+        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError):
+        copied("http://127.0.0.1:9", "export", tmp_path / "no" / "copy", awaited=awaited)
+
+
+def copied(url: str, word: str, target: Path, *, awaited: bool) -> None:
+    async def later() -> None:
+        async with AsyncClient(url, key=SECRET, retries=0) as client:
+            await getattr(client.orchestrator("orc-1"), word)(target)
+
+    if awaited:
+        asyncio.run(later())
+        return
+    with Client(url, key=SECRET, retries=0) as client:
+        getattr(client.orchestrator("orc-1"), word)(target)
