@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -20,7 +21,7 @@ from serving_worlds import EVERYTHING
 
 from memgraph import MemoryService
 from memgraph.clock import SystemClock
-from memgraph.errors import InvalidConfig
+from memgraph.errors import ExtraMissing, InvalidConfig
 from memgraph.service.access.keys import KeyStore
 from memgraph.surfaces.draining import CUT_OFF
 from memgraph.surfaces.serving import serve
@@ -88,6 +89,8 @@ def consolidated(server: ServerProcess) -> None:
 def test_it_works_and_the_first_signal_lets_what_is_in_hand_come_to_its_end(root: Path) -> None:
     with server_process(root) as server, ThreadPoolExecutor(1) as pool:
         consolidated(server)
+        with server.client() as client:
+            bundle = client.post("/v1/orchestrators/orc-1/recall", json={"query": "Lisbon"}).json()
         with nobody_writes(root, "orc-1"):
             asked = write_that_waits(pool, server)
             server.process.send_signal(signal.SIGTERM)
@@ -103,7 +106,12 @@ def test_it_works_and_the_first_signal_lets_what_is_in_hand_come_to_its_end(root
     assert answer.status_code == 201
     assert [each for each in events if each != "request"] == ["serving", "draining", "ended"]
     with MemoryService(root, environ={}, background=False) as service:
-        memory = service.orchestrator("orc-1").get(answer.json()["memory_id"])
+        orc = service.orchestrator("orc-1")
+        memory = orc.get(answer.json()["memory_id"])
+        receipt = orc.receipt(bundle["receipt_id"])
+    assert [each.memory_id for each in receipt.items] == [
+        each["memory"]["memory_id"] for each in bundle["items"]
+    ]
     assert memory.content == "Written while it ended."
 
 
@@ -124,6 +132,20 @@ def test_what_does_not_come_to_its_end_is_cut_off() -> None:
         "with ended_at_the_latest() as within: within(0.01); threading.Event().wait(60)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == CUT_OFF
+
+
+@pytest.mark.parametrize("package", ["uvicorn", "prometheus_client"])
+def test_without_its_packages_it_says_which_extra_has_them(package: str) -> None:
+    script = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from memgraph.surfaces.cli import main; sys.exit(main(['serve', '--json']))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 1
+    error = json.loads(ran.stderr)["error"]
+    assert (error["code"], error["details"]) == (ExtraMissing.code, {"extra": "server"})
 
 
 def test_a_killed_server_has_lost_nothing_that_it_acknowledged(root: Path) -> None:
