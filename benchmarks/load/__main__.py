@@ -142,8 +142,12 @@ def _arguments() -> argparse.Namespace:
         help="requests a second of all clients together; all: as many as are answered",
     )
     parser.add_argument("--keep", type=Path, help="where what was filled stays for the next run")
-    parser.add_argument("serve", nargs="*", help="after --: arguments of memgraph serve")
-    return parser.parse_args()
+    parser.epilog = "What follows -- is for memgraph serve."
+    given = sys.argv[1:]
+    at = given.index("--") if "--" in given else len(given)
+    chosen = parser.parse_args(given[:at])
+    chosen.serve = given[at + 1 :]
+    return chosen
 
 
 if __name__ == "__main__":

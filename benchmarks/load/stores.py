@@ -18,12 +18,14 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.bench import latency_load
 from memgraph.service.bench.corpus import Corpus, corpus
+from memgraph.service.memory_service import MemoryService
 
 WRITES = 0.2
 # Of the requests to many orchestrators, besides the writes; the others are recalls.
 BULLETINS = 0.2
 # So many are filled; the others are copies of these under names of their own.
 FILLED = 10
+JOINED_SHARE = 40
 
 
 def one(folder: Path, size: int, tell: Callable[..., None]) -> Path:
@@ -39,10 +41,10 @@ def many(folder: Path, count: int, size: int, tell: Callable[..., None]) -> Path
     if not (kept / "done").exists():
         shutil.rmtree(kept, ignore_errors=True)
         for number in range(min(FILLED, count)):
-            latency_load.loaded(kept / f"filled-{number}", size, corpus(number), lambda *_: None)
+            _fill(kept / f"filled-{number}", size, number)
         for number in range(count):
             tell("copying", number, count)
-            _copy(kept / f"filled-{number % FILLED}" / latency_load.ROOT, kept / "root", number)
+            _copy(kept / f"filled-{number % FILLED}", kept / "root", number)
         (kept / "done").touch()
     return _fresh(kept / "root", folder)
 
@@ -88,6 +90,18 @@ def _turns(text: Corpus, start: int) -> Iterator[dict[str, Any]]:
     for number in itertools.count(start, 20):
         for turn in text.turns(number, 20):
             yield turn.model_dump(mode="json", exclude_unset=True)
+
+
+def _fill(root: Path, size: int, number: int) -> None:
+    with MemoryService(root, environ={}, background=False) as service:
+        memory = service.orchestrator(latency_load.NAME, create=True)
+        memory.remember_many(corpus(number).turns(0, size))
+        memory.embed_pending()
+        # One in forty memories is joined to others, as in the one of a hundred thousand.
+        ids = latency_load.memory_ids(service, max(size // JOINED_SHARE, 2))
+        pairs = list(itertools.combinations(ids, 2))[: len(ids) * latency_load.EDGES_PER_MEMORY]
+        latency_load.join(service, pairs)
+        latency_load.checkpointed(service)
 
 
 def _copy(filled: Path, root: Path, number: int) -> None:
