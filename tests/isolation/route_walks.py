@@ -106,8 +106,9 @@ def remember(view: View) -> Iterator[Ask]:
 
 @walks("POST", HERE + "/memories/batch")
 def remember_many(view: View) -> Iterator[Ask]:
-    items = [{"content": "Of many."}, {"content": "Derived.", "derived_from": view.hidden[:3]}]
-    yield _post("/memories/batch", {"items": items})
+    yield _post("/memories/batch", {"items": [{"content": "Of many."}]})
+    derived = [{"content": "Derived.", "derived_from": [one]} for one in view.hidden[:3]]
+    yield _post("/memories/batch", {"items": derived})
     for canary in islice(view.world.hidden(view.viewer), 0, None, 15):
         content = f"{canary.word} {TELLS}"
         yield _post("/memories/batch", {"items": [{"content": content}]})

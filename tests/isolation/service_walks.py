@@ -143,7 +143,8 @@ def tier(view: View) -> Iterator[Ask]:
 
 @walks("POST", HERE + "/forget")
 def forget(view: View) -> Iterator[Ask]:
-    yield _post("/forget", {"memory_ids": [*view.own[10:11], *view.hidden], **WHY})
+    for ids in (view.own[10:11], view.hidden):
+        yield _post("/forget", {"memory_ids": ids, **WHY})
 
 
 @walks("GET", HERE + "/events")

@@ -13,7 +13,6 @@ from route_walks import View
 from served_worlds import (
     OUTSIDE,
     PEOPLE,
-    SEEING,
     WHOLE_VIEW,
     Ask,
     Built,
@@ -142,7 +141,10 @@ def test_everything_that_is_offered_is_walked(server: Served) -> None:
     assert {each["name"] for each in _listed(server, "prompts/list", "prompts")} == PROMPTS.keys()
 
 
-@pytest.mark.parametrize("who", SEEING)
+AGENTS = ("no scope", "public", "a task", "an agent", "read alone", "write alone")
+
+
+@pytest.mark.parametrize("who", AGENTS)
 def test_an_agent_is_told_and_changes_nothing_hidden(server: Served, who: str) -> None:
     view = _seen_by(server, who)
     forbidden = server.world.forbidden(view.viewer) | server.other.forbidden(view.viewer)
