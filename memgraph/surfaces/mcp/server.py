@@ -21,7 +21,7 @@ from memgraph.service.agent_tools import MAX_MESSAGE_CHARS
 from memgraph.surfaces.mcp import prompts, resources
 from memgraph.surfaces.mcp.doors import Door
 from memgraph.surfaces.mcp.results import tool_error, tool_result
-from memgraph.surfaces.mcp.tools import TOOLS
+from memgraph.surfaces.mcp.tools import TOOLS, listed
 
 Context = ServerRequestContext[Any, Any]
 DoorOf = Callable[[Context], Door]
@@ -85,7 +85,7 @@ class _Asked:
     ) -> types.ListToolsResult:
         may = self._door_of(context).permissions
         return types.ListToolsResult(
-            tools=[tool.listed(name) for name, tool in TOOLS.items() if tool.permission in may]
+            tools=[each for name, each in listed().items() if TOOLS[name].permission in may]
         )
 
     async def call_tool(

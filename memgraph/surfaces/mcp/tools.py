@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import mcp_types as types
@@ -236,3 +237,9 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Statistics", "Tell how much is remembered.", MemoryStats, answers.StatsAnswer, stats
     ),
 }
+
+
+@cache
+def listed() -> Mapping[str, types.Tool]:
+    """As the protocol lists them; made once, as schemas take their time."""
+    return {name: tool.listed(name) for name, tool in TOOLS.items()}
