@@ -150,6 +150,7 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     from memgraph.surfaces.mcp.mounting import mcp_app
 
     app, mcp = create_app(gate), mcp_app(gate, chosen)
+    gate.service.intake.wake_waiting()
     own = app.router.lifespan_context
 
     @asynccontextmanager

@@ -1,0 +1,155 @@
+"""Contexts, tiers, forgetting, copies and making orchestrators, over HTTP."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import httpx
+import pytest
+from serving_worlds import Served
+
+from memgraph.model.access import Permission
+from memgraph.model.context import ContextPackage
+from memgraph.model.enums import Scope, Sensitivity
+from memgraph.policy.scope import Viewer
+
+BASE = "/v1/orchestrators/orc-1"
+IN_TASK = Viewer(session_ids=frozenset({"task-1"}))
+
+
+def denials(served: Served) -> int:
+    """Journal entries of refusals."""
+    with sqlite3.connect(served.service.paths("orc-1").database) as connection:
+        [(found,)] = connection.execute("SELECT count(*) FROM journal WHERE action = 'deny'")
+    connection.close()
+    return int(found)
+
+
+@pytest.mark.parametrize(
+    ("body", "params"),
+    [
+        ({"task": "task-1"}, {}),
+        ({"task": {"task_id": "task-1"}}, {"session": "task-2"}),
+        ({"task": {"task_id": "task-1", "project_id": "p"}}, {"session": "task-1"}),
+        (
+            {"task": {"task_id": "task-1", "metadata": {"project_id": "p"}}},
+            {"session": "task-1", "project": "q"},
+        ),
+    ],
+)
+def test_a_context_opens_only_what_the_view_names(
+    served: Served, client: httpx.Client, body: dict[str, object], params: dict[str, str]
+) -> None:
+    before = denials(served)
+    answer = client.post(f"{BASE}/context", json=body, params=params)
+    assert (answer.status_code, answer.json()["code"]) == (403, "access.denied")
+    assert denials(served) == before + 1
+
+
+def test_a_context_holds_what_the_task_does(served: Served, client: httpx.Client) -> None:
+    orc = served.service.orchestrator("orc-1", viewer=IN_TASK)
+    kept = orc.remember("The kiln runs at 900 degrees.", scope=Scope.SESSION, scope_id="task-1")
+    secret = orc.remember("The glaze is a secret.", sensitivity=Sensitivity.CONFIDENTIAL)
+    answer = client.post(
+        f"{BASE}/context",
+        params={"session": "task-1", "clearance": "Internal"},
+        json={"task": "task-1", "request": {"query": "kiln glaze"}},
+    )
+    package = ContextPackage.model_validate_json(answer.content)
+    assert kept in package.memory_ids
+    assert secret not in package.memory_ids
+    assert package.task_id == "task-1"
+
+
+def test_a_tier_that_is_not_open_is_refused(served: Served, client: httpx.Client) -> None:
+    at = f"{BASE}/tiers/task"
+    before = denials(served)
+    assert client.get(at, params={"scope_id": "task-9"}).status_code == 403
+    assert denials(served) == before + 1
+    assert client.get(at).status_code == 422
+    opened = client.get(at, params={"scope_id": "task-9", "session": "task-9"})
+    assert opened.json() == {"tier": "task", "scope_id": "task-9", "count": 0, "items": []}
+
+
+def test_each_memory_to_forget_has_an_outcome_and_a_miss_is_journalled(
+    served: Served, client: httpx.Client
+) -> None:
+    orc = served.service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+    seen = orc.remember("The shed is green.")
+    hidden = orc.remember("The safe is behind it.", sensitivity=Sensitivity.RESTRICTED)
+    before = denials(served)
+    answer = client.post(
+        f"{BASE}/forget",
+        params={"clearance": "Internal"},
+        json={"memory_ids": [seen, hidden, "nothing", seen], "reason": "tidying up"},
+    )
+    outcomes = answer.json()["outcomes"]
+    assert [each["outcome"] for each in outcomes] == ["retracted"] + ["rejected"] * 3
+    assert [each["code"] for each in outcomes[1:3]] == ["memory.not_found"] * 2
+    assert outcomes[3]["code"] == "memory.illegal_transition"
+    assert denials(served) == before + 2
+    assert orc.get(hidden).status.value == "active"
+
+
+def test_a_copy_is_what_the_library_gives_and_leaves_no_file(
+    served: Served, client: httpx.Client, tmp_path: Path
+) -> None:
+    exported = client.get(f"{BASE}/export")
+    assert exported.headers["content-type"].startswith("application/x-ndjson")
+    lines = list(served.orchestrator().export_lines())
+    # The first line has the time, the last the number of all.
+    assert exported.content.splitlines(keepends=True)[1:] == lines[1:]
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(client.get(f"{BASE}/backup").content)
+    with sqlite3.connect(copy) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+    assert list((served.service.root / ".outgoing").iterdir()) == []
+
+
+@pytest.mark.parametrize("what", ["export", "backup"])
+@pytest.mark.parametrize(
+    ("fields", "params"),
+    [
+        ({"project_ids": ("p",)}, {}),
+        ({"clearance": Sensitivity.CONFIDENTIAL}, {}),
+        ({"agent_id": "scout"}, {}),
+        ({"permissions": {Permission.READ, Permission.AUDIT}}, {}),
+        ({}, {"clearance": "Public"}),
+    ],
+)
+def test_a_copy_is_for_those_from_whom_nothing_is_hidden(
+    served: Served, what: str, fields: dict[str, object], params: dict[str, str]
+) -> None:
+    before = denials(served)
+    with served.client(served.key(**fields)) as client:
+        answer = client.get(f"{BASE}/{what}", params=params)
+    assert (answer.status_code, answer.json()["code"]) == (403, "access.denied")
+    assert denials(served) == before + 1
+
+
+def test_orchestrators_are_made_by_admins_of_their_names(served: Served) -> None:
+    at = "/v1/orchestrators"
+    with served.client(served.key(orchestrators=("mine",))) as client:
+        made = client.post(at, json={"name": "mine"})
+        assert (made.status_code, made.json()) == (201, {"name": "mine"})
+        assert client.post(at, json={"name": "mine"}).status_code == 409
+        before = denials(served)
+        there, absent = (client.post(at, json={"name": each}) for each in ("orc-1", "other"))
+        assert (there.status_code, there.json()) == (absent.status_code, absent.json())
+        assert there.json()["code"] == "orchestrator.missing"
+        assert denials(served) == before + 1
+        assert client.get(at).json() == {"items": [{"name": "mine"}]}
+    reader = served.key(orchestrators=("theirs",), permissions={Permission.WRITE})
+    with served.client(reader) as client:
+        assert client.post(at, json={"name": "theirs"}).status_code == 403
+    assert "theirs" not in served.service.orchestrators()
+
+
+def test_a_bad_turn_is_rejected_by_itself(client: httpx.Client) -> None:
+    turn = {"content": "Good morning.", "session_id": "s-1", "source_role": "user"}
+    items = [turn, {**turn, "content": ""}, {"content": "x"}, {**turn, "content": "Bye."}]
+    answer = client.post(f"{BASE}/episodes/batch", params={"session": "s-1"}, json={"items": items})
+    outcomes = [each["outcome"] for each in answer.json()["outcomes"]]
+    assert outcomes == ["stored", "rejected", "rejected", "stored"]
