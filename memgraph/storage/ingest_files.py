@@ -13,12 +13,11 @@ from memgraph.model.enums import IngestStatus
 from memgraph.storage import tables
 from memgraph.storage.encoding import json_text
 
-_FILE = (
-    tables.files.c.sha256,
-    tables.files.c.status,
-    tables.files.c.manifest,
-    tables.files.c.recorded_at,
-)
+
+def _files() -> sa.Select[Any]:
+    # Made when asked for: the tables cost a second, and who only recalls does without.
+    columns = tables.files.c
+    return sa.select(columns.sha256, columns.status, columns.manifest, columns.recorded_at)
 
 
 def status_of(connection: sa.Connection, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
@@ -46,14 +45,14 @@ class FileRow:
 
 def row_of(connection: sa.Connection, sha256: str) -> FileRow | None:
     """What became of one content; None: it was never dropped."""
-    found = connection.execute(sa.select(*_FILE).where(tables.files.c.sha256 == sha256)).first()
+    found = connection.execute(_files().where(tables.files.c.sha256 == sha256)).first()
     return None if found is None else _file(found)
 
 
 def before(connection: sa.Connection, place: tuple[int, str] | None, limit: int) -> list[FileRow]:
     """Contents before a place, the latest first; None: from the latest on."""
     order = sa.tuple_(tables.files.c.recorded_at, tables.files.c.sha256)
-    statement = sa.select(*_FILE).limit(limit)
+    statement = _files().limit(limit)
     statement = statement.order_by(tables.files.c.recorded_at.desc(), tables.files.c.sha256.desc())
     if place is not None:
         statement = statement.where(order < place)
