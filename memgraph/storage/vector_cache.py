@@ -66,6 +66,12 @@ class VectorCache:
             each.clear()
         return True
 
+    @property
+    def used(self) -> int:
+        """Bytes that all vectors together take."""
+        with self._lock:
+            return sum(self._used.values())
+
     def hold(self) -> HeldVectors:
         """A place for one orchestrator's vectors, empty."""
         return HeldVectors(self)
@@ -140,16 +146,19 @@ class HeldVectors:
         places = None if state.generation != generation else state.places(pks)
         return None if places is None else state.rows[places]
 
-    def met(self, generation: str, dimensions: int) -> Met:
-        """The vectors that recalls have asked for one by one, as far as there is room for them."""
+    def met(
+        self, generation: str, dimensions: int, pks: Sequence[int], fetch: Fetch
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """As ``Met.of``; what is fetched is kept for the next, as far as there is room."""
         known = self._met
         if known is None or (known.generation, known.dimensions) != (generation, dimensions):
             beside = 0 if self._index is None else self._index[1].size
             rows = (self._cache.max_bytes - beside) // (dimensions * _FLOAT_BYTES)
             known = self._met = Met(generation, dimensions, max(rows, 0))
+        found = known.of(pks, fetch)
         if not self._cache.make_room(self, self._size):
             self.clear()
-        return known
+        return found
 
     @property
     def _size(self) -> int:

@@ -69,7 +69,8 @@ class Vectors:
         self._generation = found.get("vector_generation", "0")
         self._version = found.get("vector_index_version", "0")
         self._held = held
-        self._met: Met | None = None
+        # Where nothing is kept from recall to recall, one still reads nothing twice.
+        self._met = Met(self._generation, self._dimensions, KEPT_BY_ONE if held is None else 0)
         self._seen: dict[tuple[int, ...], NDArray[np.intp]] = {}
 
     def nearest(
@@ -155,16 +156,13 @@ class Vectors:
 
     def _rows(self, pks: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """The canonical vectors of ``pks``, and which of them there are; the others are zeros."""
-        if self._met is None:
-            # What one recall reads it reads once, whether anything is kept for the next or not.
-            self._met = (
-                Met(self._generation, self._dimensions, KEPT_BY_ONE)
-                if self._held is None
-                else self._held.met(self._generation, self._dimensions)
-            )
-        return self._met.of(
-            pks, lambda lacking: canonical(self._connection, lacking, self._dimensions)
-        )
+
+        def fetch(lacking: list[int]) -> list[tuple[int, bytes]]:
+            return canonical(self._connection, lacking, self._dimensions)
+
+        if self._held is not None:
+            return self._held.met(self._generation, self._dimensions, pks, fetch)
+        return self._met.of(pks, fetch)
 
     def _kept_index(self, size: int) -> IndexCopy | None:
         if self._held is None:

@@ -8,12 +8,14 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 
 from memgraph import MemoryService
 from memgraph.errors import DatabaseMissing, MemoryDisabled
@@ -262,3 +264,45 @@ def test_a_forked_child_does_not_work_on_its_parents_connections(tmp_path: Path)
         check=True,
     )
     assert told.stdout.split() == ["7", "fact_"]
+
+
+def test_more_recalls_than_turns_all_end_and_one_that_fails_gives_its_turn_back(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.create("a")
+    memory = service.orchestrator("a")
+    memory.remember("The lamp is green.")
+    at_work, most, lock = 0, 0, threading.Lock()
+    with service.opened("a") as opened:
+        read = opened.database.read
+
+    @contextmanager
+    def counting() -> Iterator[sa.Connection]:
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+        try:
+            with read() as connection:
+                yield connection
+        finally:
+            with lock:
+                at_work -= 1
+
+    monkeypatch.setattr(opened.database, "read", counting)
+    monkeypatch.setattr(opened, "other_model", None)
+    turns = max(os.cpu_count() or 1, 2)
+    with ThreadPoolExecutor(4 * turns) as threads:
+        asked = [threads.submit(memory.recall, "lamp") for _ in range(12 * turns)]
+        assert all(each.result(WAIT_S).items for each in asked)
+    assert 1 <= most <= turns
+    monkeypatch.setattr(opened.database, "read", damaged)
+    for _ in range(turns + 1):
+        with pytest.raises(DatabaseMissing):
+            memory.recall("lamp")
+    monkeypatch.undo()
+    assert memory.recall("lamp").items
+
+
+def damaged() -> AbstractContextManager[sa.Connection]:
+    raise DatabaseMissing("gone")

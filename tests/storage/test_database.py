@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from database_workers import (
@@ -30,7 +31,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.storage import database as database_module
-from memgraph.storage import integrity, provisioning
+from memgraph.storage import integrity, provisioning, sqlite
 from memgraph.storage.database import Database, FileLock
 
 
@@ -46,6 +47,10 @@ def database(path: Path) -> Iterator[Database]:
     opened = open_database(path)
     yield opened
     opened.close()
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def wait_for(path: Path) -> None:
@@ -290,3 +295,28 @@ def test_the_lock_file_is_private_and_no_link_is_followed(tmp_path: Path) -> Non
     assert not elsewhere.exists()
     with pytest.raises(DatabaseMissing), FileLock(tmp_path / "gone" / "memory.lock").held():
         pytest.fail("no folder")
+
+
+def test_the_connection_that_looked_at_a_database_reads_it_and_none_stays_open(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    connect = sqlite.connect
+
+    def counted(*given: Any, **named: Any) -> Any:
+        made.append(connection := connect(*given, **named))
+        return connection
+
+    monkeypatch.setattr(sqlite, "connect", counted)
+    before = descriptors()
+    opened = open_database(path)
+    for _ in range(3):
+        with opened.read() as connection:
+            connection.exec_driver_sql("SELECT 1")
+    assert len(made) == 1
+    with opened.write() as connection:
+        connection.exec_driver_sql("SELECT 1")
+    assert len(made) == 2
+    opened.close()
+    open_database(path).close()
+    assert descriptors() == before

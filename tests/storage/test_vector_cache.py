@@ -123,3 +123,48 @@ def test_what_was_closed_takes_no_room() -> None:
     aligned(second, Rows(), [1, 2])
     assert first.of("0", [1]) is None
     assert second.of("0", [1]) is not None
+
+
+def met(rows: Rows, pks: list[int], held: HeldVectors) -> list[int]:
+    """Asks for single vectors, holds them against the rows, and gives which of them there are."""
+    found, there = held.met(rows.generation, DIMENSIONS, pks, rows.fetch)
+    for pk, row, known in zip(pks, found, there, strict=True):
+        wanted = vector(pk, rows.generation) if known else np.zeros(DIMENSIONS, np.float32)
+        assert np.array_equal(row, wanted)
+    return [pk for pk, known in zip(pks, there, strict=True) if known]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("01"), st.lists(st.integers(1, 40), max_size=25)), max_size=12
+    ),
+    st.integers(0, 30),
+    st.sets(st.integers(1, 40), max_size=5),
+)
+def test_vectors_met_one_by_one_are_those_of_their_generation(
+    asked: list[tuple[str, list[int]]], room: int, missing: set[int]
+) -> None:
+    cache = VectorCache(room * DIMENSIONS * 4)
+    held = cache.hold()
+    for generation, pks in asked:
+        rows = Rows(generation, missing)
+        assert met(rows, pks, held) == [pk for pk in pks if pk not in missing]
+        assert cache.used <= cache.max_bytes
+
+
+def test_what_was_met_is_read_once_and_the_oldest_gives_way() -> None:
+    held, rows = VectorCache(3 * DIMENSIONS * 4).hold(), Rows()
+    for pks in ([1, 2], [2, 3], [4, 3], [1]):
+        met(rows, pks, held)
+    assert rows.asked == [1, 2, 3, 4, 1]
+
+
+def test_vectors_of_others_that_were_met_give_way() -> None:
+    cache = VectorCache(4 * DIMENSIONS * 4)
+    first, second, rows = cache.hold(), cache.hold(), Rows()
+    met(rows, [1, 2, 3], first)
+    met(rows, [1, 2, 3], second)
+    assert cache.used == 3 * DIMENSIONS * 4
+    met(rows, [3], second)
+    met(rows, [1], first)
+    assert rows.asked == [1, 2, 3, 1, 2, 3, 1]
