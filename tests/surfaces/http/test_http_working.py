@@ -20,10 +20,9 @@ IN_TASK = Viewer(session_ids=frozenset({"task-1"}))
 
 def denials(served: Served) -> int:
     """Journal entries of refusals."""
-    with sqlite3.connect(served.service.paths("orc-1").database) as connection:
-        [(found,)] = connection.execute("SELECT count(*) FROM journal WHERE action = 'deny'")
-    connection.close()
-    return int(found)
+    with served.service.opened("orc-1") as opened, opened.database.read() as connection:
+        counted = "SELECT count(*) FROM audit_log WHERE action = 'deny'"
+        return int(connection.exec_driver_sql(counted).scalar_one())
 
 
 @pytest.mark.parametrize(
