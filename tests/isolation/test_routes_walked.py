@@ -14,10 +14,12 @@ from canaries import leaks, words_in
 from fastapi.routing import iter_route_contexts
 from route_walks import HERE, WALKS, View
 from served_worlds import (
+    ONE,
     OUTSIDE,
     OWNERS,
     PEOPLE,
     SEEING,
+    TWO,
     Ask,
     Built,
     Served,
@@ -43,8 +45,8 @@ class Told:
     @property
     def denials(self) -> int:
         """How many refusals the answer is: of a batch, one for each item."""
-        if self.ask.path == MAKING:
-            # Nothing is looked at, lest that should tell whether there is one of this name.
+        if self.ask.path == MAKING and self.ask.body and self.ask.body["name"] not in (ONE, TWO):
+            # Where there is none, there is no journal.
             return 0
         if self.answer.status_code in (403, 404):
             return 1
