@@ -49,7 +49,8 @@ class Told:
             # Where there is none, there is no journal.
             return 0
         if self.answer.status_code in (403, 404):
-            return 1
+            # No route at all: an address with a slash in it.
+            return int(self.answer.json()["code"] != "request.refused")
         if not self.answer.is_success or not self.ask.path.endswith(("/batch", "/forget")):
             return 0
         return sum(each["code"] in DENIED for each in self.answer.json()["outcomes"])
