@@ -72,8 +72,8 @@ def _own(path: Path) -> bytes:
         return file.read(MAX_BYTES)
 
 
-def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:
-    """Replace the file; it is durable when this returns.
+def make_folder(path: Path) -> None:
+    """See that the file can lie where it is meant to; before anything else is made there.
 
     Raises:
         InvalidConfig: the folder is another user's, whose server could not read the file.
@@ -83,11 +83,22 @@ def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:
         raise InvalidConfig(
             f"{path.parent} belongs to another user; do this as that user", path=str(path.parent)
         )
+
+
+def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:
+    """Replace the file; it is durable when this returns.
+
+    Raises:
+        InvalidConfig: there are more keys than ``read`` would take; the file stays as it is.
+    """
+    data = json.dumps({"version": VERSION, "keys": list(keys)}, indent=1).encode("ascii")
+    if len(data) > MAX_BYTES:
+        raise InvalidConfig(f"{path} would be over {MAX_BYTES:,} bytes", path=str(path))
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
-        json.dump({"version": VERSION, "keys": list(keys)}, file, indent=1)
+    with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+        file.write(data)
     fsync(draft)
     draft.replace(path)
     fsync(path.parent)

@@ -150,7 +150,8 @@ class KeyStore:
 
     @contextmanager
     def _changing(self) -> Iterator[list[ApiKey]]:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # First: a lock file of another user would keep the server's own one out.
+        key_file.make_folder(self.path)
         with FileLock(self.path.with_name(f"{KEYS_NAME}.lock")).held():
             keys = list(self.listed())
             yield keys

@@ -18,6 +18,7 @@ from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, InvalidConfig, InvalidInput, NotFound, Unauthenticated
 from memgraph.model.access import Permission
 from memgraph.service.access.keys import KeyStore
+from memgraph.storage import key_file
 
 FIELDS: dict[str, Any] = {
     "name": "a test",
@@ -252,7 +253,19 @@ def test_no_key_is_made_in_another_users_folder_where_its_server_could_not_read_
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(InvalidConfig):
         keys.create(FIELDS)
-    assert not keys.path.exists()
+    # Not the lock either: as another user's it would keep the server's own user out.
+    assert list(keys.path.parent.iterdir()) == []
+
+
+def test_more_keys_than_are_read_are_not_written(
+    keys: KeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = keys.create(FIELDS).secret
+    monkeypatch.setattr(key_file, "MAX_BYTES", keys.path.stat().st_size + 10)
+    with pytest.raises(InvalidConfig):
+        keys.create(FIELDS)
+    assert len(keys.listed()) == 1
+    assert keys.find(secret)
 
 
 def test_where_the_file_is_taken_away_nobody_is_let_in(keys: KeyStore) -> None:
