@@ -84,11 +84,9 @@ class DenialBook:
 
     def add(self, actor: str, told: Mapping[str, str], now: int) -> None:
         """Count a refusal, and journal what is due. Raises StorageError: it was only counted."""
-        refusal = _Refusal(actor, tuple(told.items()))
         with self._lock:
             due = self._due(now)
-            if refusal not in self._windows and len(self._windows) >= MAX_WINDOWS:
-                refusal = _Refusal(actor, tuple({**told, _DIGEST: "various"}.items()))
+            refusal = self._told_apart(_Refusal(actor, tuple(told.items())))
             if refusal in self._windows:
                 self._windows[refusal].times += 1
             else:
@@ -146,7 +144,14 @@ class DenialBook:
         """Count what could not be journalled; the next try tells it."""
         with self._lock:
             for each, one in left.items():
-                self._windows.setdefault(each, _Window(one.since, 0)).times += one.times
+                kept = self._told_apart(each)
+                self._windows.setdefault(kept, _Window(one.since, 0)).times += one.times
+
+    def _told_apart(self, refusal: _Refusal) -> _Refusal:
+        """The refusal, or where there are too many different ones its kind."""
+        if refusal in self._windows or len(self._windows) < MAX_WINDOWS:
+            return refusal
+        return refusal._replace(told=tuple({**dict(refusal.told), _DIGEST: "various"}.items()))
 
 
 def _entry(refusal: _Refusal, window: _Window) -> Entry:

@@ -13,8 +13,8 @@ import pytest
 from memgraph import MemoryService, Orchestrator, Scope, Viewer
 from memgraph.audit.findings import Code
 from memgraph.clock import FixedClock
-from memgraph.errors import AccessDenied, DatabaseBusy, InvalidInput
-from memgraph.service.denials import MAX_WINDOWS, WINDOW_MS, tell_denial
+from memgraph.errors import AccessDenied, DatabaseBusy, DatabaseFull, InvalidInput
+from memgraph.service.denials import MAX_WINDOWS, WINDOW_MS, Denial, tell_denial, tell_each
 from memgraph.service.opened import Opened
 
 VIEWER = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1"}))
@@ -203,6 +203,27 @@ def test_what_could_not_be_journalled_is_journalled_later(
     assert times(service) == []
     tell_all(service)
     assert sorted(times(service)) == [1, 2]
+
+
+def test_what_cannot_be_journalled_for_long_takes_no_memory_without_end(
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a gate's refusals each has an entry of its own, as long as there is a journal."""
+
+    def full(*_: object, **__: object) -> None:
+        raise DatabaseFull("full")
+
+    denials = [Denial("id", f"guess-{number}") for number in range(MAX_WINDOWS * 3)]
+    with service.opened("orc-1") as opened:
+        with monkeypatch.context() as patch:
+            patch.setattr(Opened, "transaction", full)
+            tell_each(opened, denials, actor="key:0")
+            for _ in range(2):
+                with pytest.raises(DatabaseFull):
+                    opened.denials.flush()
+        opened.denials.flush()
+    assert len(times(service)) == MAX_WINDOWS + 1
+    assert sum(times(service)) == len(denials)
 
 
 def test_a_refused_recall_is_journalled_too(service: MemoryService) -> None:
