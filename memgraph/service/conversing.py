@@ -15,6 +15,7 @@ from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.policy.conversations import follow, taken_over
 from memgraph.storage import events, sessions
 from memgraph.storage.sessions import Known, Seen
+from memgraph.storage.visibility import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ def note(
     *,
     at: int,
     live: bool,
+    view: View | None = None,
 ) -> None:
     """Register the sessions of stored turns, and tell of turns and completed sessions.
 
@@ -59,11 +61,13 @@ def note(
         live: the turns were said just now: each is told, and the first turn of a new session
             completes the others. Else they come from a file or another store, in whole sessions:
             each session is told to be complete, and no turn is.
+        view: what the writer sees; a confined one completes only sessions of which it sees a turn.
     """
     if not turns:
         return
     if live:
-        _as_said(connection, turns, following, known, at)
+        ending = view if view is not None and view.viewer.confined else None
+        _as_said(connection, turns, following, known, at, ending)
     else:
         _taken_over(connection, turns, following, known, at)
 
@@ -74,9 +78,10 @@ def _as_said(
     following: Mapping[str, int],
     known: Mapping[str, Known],
     at: int,
+    ending: View | None,
 ) -> None:
     begins = any(one not in known for one in following)
-    open_now = sessions.open_ids(connection) if begins else ()
+    open_now = sessions.open_ids(connection, ending) if begins else ()
     course = follow([turn.session_id for turn in turns], known, open_now)
     told: list[Event] = []
     for turn, over in zip(turns, course.completes, strict=True):

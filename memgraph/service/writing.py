@@ -203,7 +203,7 @@ class Writer:
             for row, item in stored
             if row["session_id"] in sequences and item.given.kind is MemoryKind.EPISODE
         ]
-        conversing.note(connection, said, sequences, talked_before, at=at, live=live)
+        conversing.note(connection, said, sequences, talked_before, at=at, live=live, view=view)
         return stored
 
     def _insert(

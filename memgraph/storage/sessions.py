@@ -69,9 +69,18 @@ def known(connection: sa.Connection, session_ids: Collection[str]) -> dict[str, 
     return {session_id: Known(*rest) for session_id, *rest in found}
 
 
-def open_ids(connection: sa.Connection) -> list[str]:
-    """Sessions that are neither completed nor consolidated, in the order they began."""
-    return [session_id for (session_id,) in driver(connection).execute(_OPEN)]
+def open_ids(connection: sa.Connection, view: View | None = None) -> list[str]:
+    """Sessions that are neither completed nor consolidated, in the order they began.
+
+    Args:
+        view: only those of which it shows a turn; None: all.
+    """
+    if view is None:
+        return [session_id for (session_id,) in driver(connection).execute(_OPEN)]
+    found = connection.execute(
+        sa.text(f"SELECT * FROM ({_OPEN}) o WHERE {_has_turn(view, 'o.session_id')}"), view.params
+    )
+    return list(found.scalars())
 
 
 def seen(connection: sa.Connection, rows: Sequence[Seen], *, at: int) -> None:

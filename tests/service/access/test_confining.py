@@ -280,6 +280,28 @@ def test_a_conversation_of_which_it_sees_nothing_takes_no_turn(gate: Gate) -> No
     assert orc.get(own).sequence == 0
 
 
+def test_a_conversation_that_begins_ends_those_alone_of_which_the_key_sees_a_turn(
+    gate: Gate,
+) -> None:
+    host = gate.service.orchestrator("orc-1", viewer=SEES_ALL)
+    orc = handle_of(gate, project_ids=("p1",))
+    orc.save_episode("Let us begin.", session_id="first", source_role="user")
+    orc.save_episode("The two of us.", session_id="shared", source_role="user")
+    place: dict[str, Any] = {"scope": "project", "scope_id": "p2"}
+    # The host's own new conversation ends all.
+    host.save_episode("Elsewhere.", session_id="elsewhere", source_role="user", **place)
+    host.save_episode("Go on.", session_id="shared", source_role="user", **place)
+    with pytest.raises(NotFound):
+        orc.end_session("elsewhere")
+    orc.save_episode("And now?", session_id="second", source_role="user")
+    still_open = {each.session_id for each in host.sessions() if each.completed_at is None}
+    assert {"elsewhere", "second"} <= still_open
+    assert not {"first", "shared"} & still_open
+    host.save_episode("All over.", session_id="last", source_role="user")
+    still_open = {each.session_id for each in host.sessions() if each.completed_at is None}
+    assert still_open == {"last"}
+
+
 def test_a_narrowed_request_writes_no_wider_than_it_sees(gate: Gate) -> None:
     fields: dict[str, Any] = {"project_ids": (ANY,), "clearance": Sensitivity.RESTRICTED}
     narrow = handle_of(gate, Narrowing(project_ids=("p1",), clearance=Sensitivity.PUBLIC), **fields)
