@@ -5,8 +5,11 @@ A pair is shown only when the reader may see both sides.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Final, Literal
+
+import sqlalchemy as sa
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import InvalidInput, NotFound
@@ -21,6 +24,7 @@ from memgraph.storage.visibility import View
 State = Literal["open", "resolved"]
 
 MAX_PAGE = 500
+_PLACE: Final = re.compile(r"([0-9]{1,15})\.([!-~]{1,200})")
 
 
 def list_contradictions(
@@ -39,12 +43,13 @@ def list_contradictions(
     Args:
         now_ms: milliseconds; for ages alone.
         limit: 1 to 500.
-        after: ``next_after`` of the page before: the id of its last edge.
+        after: ``next_after`` of the page before, which says where it ended whatever became of
+            its last edge since; or the id of an edge of this state.
         as_of: milliseconds; which were open or resolved then, with the statuses of then.
 
     Raises:
         InvalidInput: ``limit`` or ``state`` is not one of the above.
-        NotFound: ``after`` is no contradiction that the viewer sees, or no longer of this state.
+        NotFound: ``after`` is an id of no contradiction of this state that the viewer sees.
         StorageError: the database cannot be read.
     """
     if not 1 <= limit <= MAX_PAGE:
@@ -52,17 +57,10 @@ def list_contradictions(
     if state not in ("open", "resolved"):
         raise InvalidInput("a contradiction is open or resolved", field="state")
     view = View(viewer, as_of)
-    resolved = state == "resolved"
     with database.read() as connection:
-        position = None
-        if after is not None:
-            times = graph_queries.contradiction_times(connection, after, view)
-            time = None if times is None else times[1 if resolved else 0]
-            if time is None:
-                raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])
-            position = (time, after)
+        place = None if after is None else _place(connection, view, state, after)
         edges = graph_queries.contradictions(
-            connection, view, resolved=resolved, limit=limit + 1, after=position
+            connection, view, resolved=state == "resolved", limit=limit + 1, after=place
         )
         shown = edges[:limit]
         ends = {end for edge in shown for end in (edge.from_id, edge.to_id)}
@@ -70,8 +68,28 @@ def list_contradictions(
         sources = graph_queries.sources_of(connection, memories.values())
     items = _described(shown, memories, sources, now_ms if as_of is None else as_of)
     return ContradictionPage(
-        items=tuple(items), next_after=shown[-1].edge_id if len(edges) > limit else None
+        items=tuple(items), next_after=place_after(items[-1], state) if len(edges) > limit else None
     )
+
+
+def place_after(item: Contradiction, state: State) -> str:
+    """The ``after`` that goes on behind an item of a page; pure."""
+    time = item.edge.resolved_at if state == "resolved" else item.edge.created_at
+    return f"{time}.{item.edge.edge_id}"
+
+
+def _place(connection: sa.Connection, view: View, state: State, after: str) -> tuple[int, str]:
+    """Time and edge id behind which a page begins.
+
+    One that names its time is not looked up: nobody learns whether there is such an edge.
+    """
+    if told := _PLACE.fullmatch(after):
+        return int(told[1]), told[2]
+    times = graph_queries.contradiction_times(connection, after, view)
+    time = None if times is None else times[1 if state == "resolved" else 0]
+    if time is None:
+        raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])
+    return time, after
 
 
 def _described(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import iso
+from memgraph.graph.contradictions import place_after
 from memgraph.retrieval.citation import short_citation
 from memgraph.service.agent_work import cut, fitting, remembered
 
@@ -39,7 +40,8 @@ def list_contradictions(
     told = fitting({"next_after": page.next_after}, "contradictions", items)
     if told["left_out"]:
         # The next page begins with the first that had no room.
-        told["next_after"] = told["contradictions"][-1]["edge_id"]
+        last = page.items[len(told["contradictions"]) - 1]
+        told["next_after"] = place_after(last, "resolved" if resolved else "open")
     _note(handle, [side for each in told["contradictions"] for side in each["sides"]])
     return told
 

@@ -140,6 +140,40 @@ def test_a_pair_with_a_hidden_side_is_not_there(database: Database) -> None:
     assert len(list_contradictions(database, now_ms=LATER, viewer=cleared).items) == 1
 
 
+@pytest.mark.parametrize("state", STATES)
+def test_a_page_goes_on_whatever_became_of_its_last_edge(database: Database, state: State) -> None:
+    filling = Filling(database)
+    resolved = {"resolved_at": NOW + DAY, "resolution": {"reason": "measured"}}
+    given = resolved if state == "resolved" else {}
+    edges = [
+        filling.edge(filling.memory(), filling.memory(), "Contradicts", **given) for _ in range(4)
+    ]
+    filling.flush()
+    pages = [list_contradictions(database, now_ms=LATER, state=state, limit=2)]
+    last = pages[0].items[-1].edge.edge_id
+    # It changes its list between the pages.
+    changed = "NULL, resolution = NULL" if state == "resolved" else f"{LATER}, resolution = '{{}}'"
+    with database.write() as connection:
+        connection.exec_driver_sql(
+            f"UPDATE memory_edges SET resolved_at = {changed} WHERE edge_id = ?", (last,)
+        )
+    after = pages[0].next_after
+    pages.append(list_contradictions(database, now_ms=LATER, state=state, limit=2, after=after))
+    shown = [item.edge.edge_id for page in pages for item in page.items]
+    assert (sorted(shown), pages[1].next_after) == (sorted(edges), None)
+
+
+def test_a_place_tells_of_no_hidden_edge(database: Database) -> None:
+    filling = Filling(database)
+    shown = filling.edge(filling.memory(), filling.memory(), "Contradicts")
+    secret = filling.memory(sensitivity="Restricted")
+    hidden = filling.edge(filling.memory(), secret, "Contradicts", created_at=NOW + DAY)
+    filling.flush()
+    for one in (hidden, "edge_unknown"):
+        page = list_contradictions(database, now_ms=LATER, after=f"{NOW + DAY}.{one}")
+        assert [item.edge.edge_id for item in page.items] == [shown]
+
+
 def test_a_wrong_page_is_named(database: Database) -> None:
     filling = Filling(database)
     still_open = filling.edge(filling.memory(), filling.memory(), "Contradicts")

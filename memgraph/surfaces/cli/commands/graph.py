@@ -85,7 +85,7 @@ def contradictions(
     ] = False,
     limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
     after: Annotated[
-        str | None, typer.Option(metavar="EDGE", help="Go on after the page before.")
+        str | None, typer.Option(metavar="PLACE", help="Go on after the page before.")
     ] = None,
     as_of: Annotated[
         str | None, typer.Option(metavar="TIME", help="As it was then, ISO 8601.")
