@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -54,9 +53,7 @@ def store_document(
         return DocumentOutcome(outcome="duplicate", manifest=previous[1])
     prepared = [opened.writer.prepare(each) for each in document.memories]
     # The classifier is a model: it looks before the transaction, its word is written inside.
-    relations = find_relations(opened, document.memories if document.relate else ())
-    if view is not None:
-        relations = _seen_relations(opened, relations, view)
+    relations = find_relations(opened, document.memories if document.relate else (), seen=view)
     with opened.transaction(actor) as transaction:
         connection = transaction.connection
         previous = ingest_files.status_of(connection, document.sha256)
@@ -135,7 +132,7 @@ def _link(
         local = written.ids_by_key.get(link.local.removeprefix("#"))
         if local is None:
             continue
-        target = _find(connection, link)
+        target = _find(connection, link, view)
         if target is not None:
             edges += _edge(local, target, link)
         else:
@@ -164,15 +161,6 @@ def _taken(connection: sa.Connection, keys: Sequence[str], view: View | None) ->
                 connection, {name: each for name, each in row._mapping.items() if name != "link_id"}
             )
     return [row for row in rows if row.memory_id in seen]
-
-
-def _seen_relations(opened: Opened, relations: Relations, view: View) -> Relations:
-    """The relations to stored memories that the writer sees."""
-    ends = {end for each in relations.edges for end in (each.from_id, each.to_id) if end[0] != "#"}
-    with opened.database.read() as connection:
-        hidden = ends - memories.existing_ids(connection, sorted(ends), view)
-    kept = tuple(each for each in relations.edges if not {each.from_id, each.to_id} & hidden)
-    return replace(relations, edges=kept)
 
 
 def _replace_details(transaction: Transaction, new_id: str, old_id: str) -> None:
@@ -208,15 +196,24 @@ def _edge(local: str, other: str, link: Link | sa.Row[Any]) -> list[EdgeInput]:
     ]
 
 
-def _find(connection: sa.Connection, link: Link) -> str | None:
-    exact = ingest_files.known_as(connection, link.target)
+def _find(connection: sa.Connection, link: Link, view: View | None) -> str | None:
+    """The memory that a link names. One that the writer does not see is not there."""
+    exact = _known_as(connection, link.target, view)
     if exact:
         return exact[0]
     for key in link.fallbacks:
-        loose = ingest_files.known_as(connection, key)
+        loose = _known_as(connection, key, view)
         if len(loose) == 1:
             return loose[0]
     return None
+
+
+def _known_as(connection: sa.Connection, key: str, view: View | None) -> list[str]:
+    found = ingest_files.known_as(connection, key)
+    if view is None:
+        return found
+    seen = memories.existing_ids(connection, found, view)
+    return [each for each in found if each in seen]
 
 
 def _wait(connection: sa.Connection, local: str, link: Link) -> None:

@@ -8,7 +8,7 @@ short statements from different files are compared, within one scope.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -22,7 +22,7 @@ from memgraph.policy.scope import Viewer
 from memgraph.retrieval.query import choose_terms, read
 from memgraph.service.classifiers import local_embedding, relation_classifier
 from memgraph.service.opened import Opened
-from memgraph.storage import memories, namespace_queries, recall_queries
+from memgraph.storage import namespace_queries, recall_queries
 from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.recall_queries import Candidate
 from memgraph.storage.visibility import View
@@ -101,11 +101,7 @@ def _pairs(
         if memory.key is None or not _is_statement(memory):
             continue
         new = Statement(memory.content, memory.event_time or now)
-        found = _candidates(connection, memory, now)
-        if seen is not None:
-            ids = memories.existing_ids(connection, [each.memory_id for each in found], seen)
-            found = [each for each in found if each.memory_id in ids]
-        for stored in found:
+        for stored in _candidates(connection, memory, now, seen):
             if is_one_claim(stored.content) and stored.content != memory.content:
                 yield _Pair(memory.key, new, stored)
 
@@ -118,23 +114,38 @@ def _is_statement(memory: MemoryInput) -> bool:
     )
 
 
-def _candidates(connection: sa.Connection, memory: MemoryInput, now: int) -> list[Candidate]:
+def _candidates(
+    connection: sa.Connection, memory: MemoryInput, now: int, seen: View | None
+) -> list[Candidate]:
     question = read(memory.content)
     frequencies = recall_queries.document_frequencies(connection, question.words)
     terms = choose_terms(question, frequencies, recall_queries.document_count(connection))
     if not terms.words:
         return []
-    viewer = Viewer(
-        clearance=Sensitivity.RESTRICTED,
-        scopes=frozenset({memory.scope}),
-        project_ids=_only(memory, Scope.PROJECT),
-        session_ids=_only(memory, Scope.SESSION),
-    )
-    view = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
+    view = View(_reader(memory, seen), statuses=frozenset({MemoryStatus.ACTIVE}))
     narrowing = Narrowing(view, RecallRequest(kinds=(MemoryKind.FACT,)), now)
     found = recall_queries.by_text(connection, terms.match, narrowing, CANDIDATES)
     items = namespace_queries.items_among(connection, [each.pk for each in found])
     return [each for each in found if each.pk not in items]
+
+
+def _reader(memory: MemoryInput, seen: View | None) -> Viewer:
+    """Who sees the place of a memory; of those in it, what ``seen`` shows."""
+    projects, sessions = _only(memory, Scope.PROJECT), _only(memory, Scope.SESSION)
+    if seen is None:
+        return Viewer(
+            clearance=Sensitivity.RESTRICTED,
+            scopes=frozenset({memory.scope}),
+            project_ids=projects,
+            session_ids=sessions,
+        )
+    # Where the candidates are chosen: hidden ones would take the places of others.
+    return replace(
+        seen.viewer,
+        scopes=seen.viewer.scopes & {memory.scope},
+        project_ids=seen.viewer.project_ids & projects,
+        session_ids=seen.viewer.session_ids & sessions,
+    )
 
 
 def _only(memory: MemoryInput, scope: Scope) -> frozenset[str]:

@@ -6,10 +6,18 @@ from typing import Any
 
 import pytest
 
-from memgraph import EdgeInput, EdgeType, MemoryInput, MemoryService, MemoryStatus, Orchestrator
+from memgraph import (
+    EdgeInput,
+    EdgeType,
+    MemoryInput,
+    MemoryService,
+    MemoryStatus,
+    Orchestrator,
+    Viewer,
+)
 from memgraph.clock import FixedClock
 from memgraph.errors import DatabaseFull
-from memgraph.model.enums import IngestStatus
+from memgraph.model.enums import IngestStatus, Sensitivity
 from memgraph.model.ingest import Document, Link
 from memgraph.storage import ingest_files
 
@@ -125,3 +133,55 @@ def test_a_link_that_cannot_be_is_told(orc: Orchestrator) -> None:
     assert outcome.links_made == 1
     assert [each.code for each in outcome.links_rejected] == ["memory.conflict"]
     assert outcome.manifest["links_rejected"] == ["memory.conflict"]
+
+
+@pytest.fixture
+def bound(service: MemoryService, orc: Orchestrator) -> Orchestrator:
+    """A handle that stores and joins only what it sees: no more than Internal."""
+    return service.orchestrator(orc.name, viewer=Viewer(confined=True))
+
+
+def hidden(document: Document) -> Document:
+    fields = {"sensitivity": Sensitivity.RESTRICTED}
+    kept = tuple(each.model_copy(update=fields) for each in document.memories)
+    return document.model_copy(update={"memories": kept})
+
+
+def test_a_link_to_a_hidden_file_is_as_one_to_a_file_that_has_not_come(
+    orc: Orchestrator, bound: Orchestrator
+) -> None:
+    orc.ingest_document(hidden(document("a", "Secret.", document_keys=("k:hidden",))))
+    outcomes = [
+        bound.ingest_document(
+            document(
+                mark, text, links=(Link(local="#m0", target=key, edge_type=EdgeType.RELATED_TO),)
+            )
+        )
+        for mark, text, key in (("b", "One.", "k:hidden"), ("c", "Two.", "k:absent"))
+    ]
+    told = [(each.links_made, each.links_waiting, each.links_rejected) for each in outcomes]
+    assert told == [(0, 1, ())] * 2
+
+
+def test_a_hidden_file_does_not_stand_before_one_of_the_same_name(
+    orc: Orchestrator, bound: Orchestrator
+) -> None:
+    named = {"document_keys": ("k:1", "name:readme")}
+    orc.ingest_document(hidden(document("a", "Secret.", **named)))
+    orc.ingest_document(document("b", "Open.", **named))
+    for mark, target, fallbacks in (("c", "k:1", ()), ("d", "k:2", ("name:readme",))):
+        link = Link(local="#m0", target=target, edge_type=EdgeType.PART_OF, fallbacks=fallbacks)
+        found = bound.ingest_document(document(mark, f"Linked by {mark}.", links=(link,)))
+        assert (found.links_made, found.links_waiting) == (1, 0)
+
+
+def test_hidden_statements_are_neither_compared_nor_in_the_way(
+    orc: Orchestrator, bound: Orchestrator, clock: FixedClock
+) -> None:
+    texts = [f"The mill was flooded in {year} and again in 2021." for year in range(1990, 2010)]
+    orc.ingest_document(hidden(document("a", *texts)))
+    orc.ingest_document(document("b", "The mill has never been flooded."))
+    clock.advance(ms=60_000)
+    found = bound.ingest_document(document("c", "The mill was flooded in 2019 and again in 2021."))
+    assert found.relations["compared"] == 1
+    assert found.relations["contradicts"] == 1
