@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.clock import iso
 from memgraph.graph.contradictions import place_after
 from memgraph.retrieval.citation import short_citation
-from memgraph.service.agent_work import cut, fitting, remembered
+from memgraph.service.agent_work import MAX_LIST_CHARS, cut, fitting, remembered, within
 
 if TYPE_CHECKING:
     from memgraph.model.enums import EdgeType
@@ -52,7 +52,10 @@ def trace_memory(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
     head = {
         "memory": _sourced(found.memory, found.source) | {"status": found.memory.status.value},
         "independent_sources": found.independent_sources,
-        "also_said_in": [_place(found.memory, each.source) for each in found.supports[:MAX_LINKS]],
+        "also_said_in": within(
+            MAX_LIST_CHARS,
+            [_place(found.memory, each.source) for each in found.supports[:MAX_LINKS]],
+        ),
         "history": [
             {"status": each.status.value, "since": iso(each.since)}
             for each in found.status_history[-MAX_HISTORY:]

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, Scope, Sensitivity, SourceType
+from memgraph.errors import AccessDenied, Conflict, InvalidInput
+from memgraph.model.enums import (
+    CapturedBy,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
 from memgraph.policy.echo import is_agent
 from memgraph.storage import echo_queries, graph_queries, memories
 
@@ -117,9 +125,12 @@ def require_replaceable(connection: sa.Connection, new_id: str, old_id: str, vie
     Raises:
         NotFound, InvalidInput, AccessDenied: see ``require_correctable``; or whoever sees the old
             one would be left without either.
+        Conflict: the new one is not in force itself.
     """
     old = require_correctable(connection, old_id, view)
     new = _fact(connection, new_id, view)
+    if new.status is not MemoryStatus.ACTIVE:
+        raise Conflict("what replaces a fact is in force itself", memory_id=new_id)
     same_place = (new.scope, new.scope_id) == (old.scope, old.scope_id)
     if (
         not (same_place or new.scope is Scope.GLOBAL)

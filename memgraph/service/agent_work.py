@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from memgraph.clock import iso
 from memgraph.errors import Conflict
@@ -21,10 +21,13 @@ MAX_TEXT_CHARS: Final = 500
 """Of one memory in a result; the rest is cut and marked."""
 MAX_RESULT_CHARS: Final = 8_000
 """Of a whole result as JSON; what does not fit is left out and counted."""
+MAX_LIST_CHARS: Final = 1_500
+"""Of the names or places that stand beside the memories of a result."""
 PAUSE_MS: Final = 15 * 60_000
 """Between two maintenances, by the record of the jobs."""
 CUT: Final = " […]"
 
+Item = TypeVar("Item")
 Kind = Literal["episode", "fact", "reflection"]
 
 
@@ -105,12 +108,12 @@ def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
         "entity_id": found.entity_id,
         "name": cut(found.canonical_name),
         "type": found.type.value,
-        "also_called": [cut(each) for each in found.aliases[:10]],
+        "also_called": _names(found.aliases[:10]),
         "mentions": found.mention_count,
         "first_seen": iso(found.first_seen),
         "last_seen": iso(found.last_seen),
-        "named_beside": [cut(each.canonical_name) for each in found.related[:10]],
-        "could_also_mean": [cut(each.canonical_name) for each in found.candidates[:5]],
+        "named_beside": _names([each.canonical_name for each in found.related[:10]]),
+        "could_also_mean": _names([each.canonical_name for each in found.candidates[:5]]),
     }
     told = fitting(head, "memories", [remembered(each) for each in found.memories])
     handle.note_handed_out([each["text"] for each in told["memories"]])
@@ -175,6 +178,10 @@ def cut(text: str) -> str:
     return text[: MAX_TEXT_CHARS - len(CUT)] + CUT
 
 
+def _names(names: Sequence[str]) -> list[str]:
+    return within(MAX_LIST_CHARS, [cut(each) for each in names])
+
+
 def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
     """The receipt of a recall knows whole texts; a cut one has a last line of its own."""
     shortened = [_text(each) for each in memories if len(each.content) > MAX_TEXT_CHARS]
@@ -184,11 +191,17 @@ def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
 
 def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """As many items, from the first one on, as a prompt has room for; the rest is counted."""
-    kept: list[dict[str, Any]] = []
-    room = MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False))
+    kept = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
+    return {name: kept, **head, "left_out": len(items) - len(kept)}
+
+
+def within(room: int, items: Sequence[Item]) -> list[Item]:
+    """The first of them, as JSON together ``room`` characters at most; the very first always."""
+    kept: list[Item] = []
     for each in items:
         room -= len(json.dumps(each, ensure_ascii=False)) + 2
-        if room < 0:
+        # A page without any would be the last one.
+        if room < 0 and kept:
             break
         kept.append(each)
-    return {name: kept, **head, "left_out": len(items) - len(kept)}
+    return kept

@@ -110,7 +110,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
                 "source": _told_by_a_model(session_id),
             }
             given = validated(MemoryInput, fields | place._asdict())
-            edges = self._seen(opened, find_relations(opened, [given]).edges)
+            edges = find_relations(opened, [given], seen=self._view).edges
             same = [each.to_id for each in edges if each.edge_type is EdgeType.RELATED_TO]
             if same:
                 return Proposed("duplicate", same[0])
@@ -274,13 +274,6 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         at = opened.clock.now_ms() + 1
         with opened.database.read() as connection:
             return repeated(connection, content, at_ms=at, view=self._view, session_id=session_id)
-
-    def _seen(self, opened: Opened, edges: Sequence[EdgeInput]) -> list[EdgeInput]:
-        """The edges whose stored ends this handle may see."""
-        ends = {end for each in edges for end in (each.from_id, each.to_id) if end[0] != "#"}
-        with opened.database.read() as connection:
-            seen = memories.existing_ids(connection, sorted(ends), self._view) | {"#new"}
-        return [each for each in edges if {each.from_id, each.to_id} <= seen]
 
     def _store_fact(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph import MemoryService, Orchestrator, Viewer
+from memgraph.classification.relation_frame import Statement
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.service.agent_graph import list_contradictions, trace_memory
@@ -100,6 +101,24 @@ def test_what_only_a_person_replaces_stands(
     assert agent.trace(new).edges_out == ()
 
 
+def test_a_new_fact_is_compared_with_nothing_hidden(
+    service: MemoryService, agent: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what is hidden would take the place of what is seen, and show in the time it takes."""
+    fact(agent, "The shop opens at ten on Mondays.", sensitivity="Restricted")
+    fact(agent, "The shop opens at nine on Mondays.")
+    compared: list[str] = []
+
+    def on_one_topic(_self: object, pairs: list[tuple[Statement, Statement]]) -> list[bool]:
+        compared.extend(earlier.text for earlier, _ in pairs)
+        return [False] * len(pairs)
+
+    monkeypatch.setattr("memgraph.service.relating.Comparer.on_one_topic", on_one_topic)
+    narrow = service.orchestrator("orc-1", viewer=Viewer(), actor="agent")
+    assert narrow.propose_fact("The shop opens at noon on Mondays.").outcome == "stored"
+    assert compared == ["The shop opens at nine on Mondays."]
+
+
 def test_a_turn_replaces_nothing(agent: Orchestrator) -> None:
     turn = agent.save_episode("It opens at ten.", session_id="talk", source_role="user")
     with pytest.raises(InvalidInput):
@@ -134,6 +153,35 @@ def test_two_facts_do_not_replace_each_other(agent: Orchestrator) -> None:
     agent.propose_relation(new, "Updates", old)
     with pytest.raises(Conflict):
         agent.propose_relation(old, "Updates", new)
+
+
+@pytest.mark.parametrize("end", ["superseded", "retracted"])
+def test_what_is_out_of_force_replaces_nothing(agent: Orchestrator, end: str) -> None:
+    new, old = fact(agent, "The shop opens at ten."), fact(agent, "The ferry leaves at nine.")
+    if end == "superseded":
+        agent.propose_relation(fact(agent, "The shop opens at noon."), "Updates", new)
+    else:
+        agent.retract(new, reason="It was wrong.")
+    assert agent.get(new).status.value == end
+    with pytest.raises(Conflict):
+        agent.propose_relation(new, "Updates", old)
+    assert agent.get(old).status.value == "active"
+
+
+def test_a_contradiction_too_large_for_a_page_is_a_page(agent: Orchestrator) -> None:
+    """A control character takes six characters of JSON."""
+    said = {"source": {"captured_by": "extractor", "conversation_id": "\x01" * 500}}
+    made = []
+    for number in range(3):
+        sides = [fact(agent, f"{number} {side}" + "\x01" * 600, **said) for side in ("is", "not")]
+        made.append(agent.relate(sides[0], "Contradicts", sides[1]))
+    told: list[str] = []
+    after = None
+    for _ in made:
+        page = list_contradictions(agent, after=after)
+        told += [each["edge_id"] for each in page["contradictions"]]
+        after = page["next_after"]
+    assert (sorted(told), after) == (sorted(made), None)
 
 
 def test_a_page_that_has_no_room_goes_on_where_it_was_cut(agent: Orchestrator) -> None:
