@@ -29,6 +29,7 @@ _ASKED: Final = (
 )
 _SHOWN: Final = b"etag, idempotency-replayed, retry-after, x-request-id"
 _HOUR: Final = b"3600"
+_BEARER: Final = "bearer "
 
 
 def problem_body(error: MemgraphError, status: int) -> bytes:
@@ -68,6 +69,14 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
+def shown_key(scope: Scope) -> str | None:
+    """The secret that came with a request: None where none did, empty where it was no bearer's."""
+    given = header(scope, b"authorization")
+    if given is None:
+        return None
+    return given[len(_BEARER) :].strip() if given.lower().startswith(_BEARER) else ""
+
+
 class Guarded:
     """Answers requests for the hosts that it knows, and those of web pages that may ask.
 
@@ -75,13 +84,14 @@ class Guarded:
     known, and a name that was made to point here (DNS rebinding) by the Host.
 
     Args:
-        hosts: names in the Host header that are answered, besides loopback ones; a port is ignored.
+        hosts: names in the Host header that are answered, besides loopback ones; a port is ignored
+            here and there.
         origins: of pages that may ask, such as ``https://console.example``; no other may.
     """
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str]) -> None:
         self._app = app
-        self._hosts = LOOPBACK | {each.lower() for each in hosts}
+        self._hosts = LOOPBACK | {_host_name(each) for each in hosts}
         self._origins = frozenset(each.lower().rstrip("/") for each in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,6 +116,9 @@ class Guarded:
 
 def _host_name(host: str | None) -> str:
     name = (host or "").lower()
+    if name.count(":") > 1 and not name.startswith("["):
+        # A bare IPv6 address, as an operator may write it.
+        return f"[{name}]"
     if name.startswith("["):
         return name[: name.find("]") + 1]
     return name.partition(":")[0].rstrip(".")

@@ -1,0 +1,51 @@
+"""Which names in the Host header are answered."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from memgraph.surfaces.guarding import Guarded, Message, Receive, Scope, Send
+
+
+def status_of(host: str, allowed: str) -> int:
+    told: list[Message] = []
+
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> Message:
+        raise AssertionError("nothing of the body is read")
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    scope = {"type": "http", "method": "GET", "headers": [(b"host", host.encode())]}
+    anyio.run(Guarded(app, hosts=[allowed], origins=()), scope, receive, send)
+    status: int = told[0]["status"]
+    return status
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host"),
+    [
+        ("memory.example", "Memory.Example:8420"),
+        ("Memory.Example", "memory.example"),
+        ("memory.example:443", "memory.example"),
+        ("memory.example.", "memory.example"),
+        ("[2001:db8::1]", "[2001:db8::1]:8420"),
+        ("2001:db8::1", "[2001:db8::1]"),
+        ("other.example", "[::1]:8420"),
+        ("other.example", "LOCALHOST"),
+    ],
+)
+def test_a_host_is_known_by_its_name_however_it_is_written(allowed: str, host: str) -> None:
+    assert status_of(host, allowed) == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "evil.example", "memory.example.evil.example", "127.0.0.1.evil.example", "[", "[::2]"],
+)
+def test_no_other_host_is_answered(host: str) -> None:
+    assert status_of(host, "memory.example") == 421
