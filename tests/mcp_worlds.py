@@ -20,6 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from memgraph import __version__
 from memgraph.service.access.gate import Gate
 
 Mode = Literal["auto", "legacy"]
@@ -96,7 +97,8 @@ def remote_agent(url: str, secret: str | None, mode: Mode = "auto") -> Iterator[
     async def connected() -> AsyncIterator[Client]:
         shown = {} if secret is None else {"authorization": f"Bearer {secret}"}
         async with (
-            httpx2.AsyncClient(headers=shown, trust_env=False) as http,
+            # No TLS here: reading the certificates of a machine takes longer than most tests.
+            httpx2.AsyncClient(headers=shown, trust_env=False, verify=False) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
         ):
             yield client
@@ -113,6 +115,37 @@ def local_agent(root: Path, *options: str, mode: Mode = "auto") -> Iterator[Agen
     started = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
     with _agent(lambda: Client(started, mode=mode)) as made:
         yield made
+
+
+def tell_the_story_of_the_bees(agent: Agent) -> str:
+    """What an agent does over any transport, where it sees nothing yet; gives the new fact's id."""
+    info = agent.client.server_info
+    assert info is not None
+    assert (info.name, info.version) == ("memgraph", __version__)
+    old = agent.call("remember", content="Ada keeps her bees in York.")
+    assert old["outcome"] == "stored"
+    again = agent.call("remember", content="Ada keeps her bees in York.")
+    assert again == {"outcome": "duplicate", "memory_id": old["memory_id"]}
+    new = agent.call(
+        "correct", memory_id=old["memory_id"], new_content="Ada keeps her bees in Leeds."
+    )
+    assert new["replaced"] == old["memory_id"]
+    [found] = agent.call("recall", query="Where are the bees?")["memories"]
+    assert (found["memory_id"], found["source"]) == (new["memory_id"], "manual")
+    traced = agent.call("trace", memory_id=new["memory_id"])
+    assert traced["memory"]["status"] == "active"
+    assert [(each["role"], each["memory_id"]) for each in traced["linked"]] == [
+        ("replaced", old["memory_id"])
+    ]
+    assert agent.call("stats")["memories"]["status"] == {"active": 1, "superseded": 1}
+    assert "Leeds" in agent.read("memgraph://bulletin")
+    told = json.loads(agent.read(f"memgraph://memory/{new['memory_id']}"))
+    assert (told["content"], told["source"]) == ("Ada keeps her bees in Leeds.", "manual")
+    block, message = agent.do("get_prompt", "context", {"message": "Where are the bees?"}).messages
+    assert message.content.text == "Where are the bees?"
+    assert "Leeds" in block.content.text
+    stored: str = new["memory_id"]
+    return stored
 
 
 @contextmanager

@@ -7,6 +7,7 @@ opens nothing; there are no sessions that anybody could take over.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from memgraph.config.server import ServerSettings
 from memgraph.errors import (
     AccessDenied,
+    InvalidConfig,
     InvalidInput,
     MemgraphError,
     OrchestratorMissing,
@@ -36,11 +38,11 @@ from memgraph.model import enums
 from memgraph.model.access import Narrowing
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
+from memgraph.surfaces.guarding import shown_key
 from memgraph.surfaces.mcp.doors import Door, KeyDoor
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED, REQUEST_ID
 
-SCHEME: Final = "bearer "
 _DOOR: Final = "memgraph.door"
 _REPEATED: Final = {"project": "project_ids", "session": "session_ids"}
 _SINGLE: Final = {"agent": "agent_id", "clearance": "clearance"}
@@ -52,7 +54,7 @@ class McpApp:
     def __init__(self, gate: Gate, settings: ServerSettings) -> None:
         silence_sdk()
         self._gate = gate
-        server = make_server(_door_of, _failed, timeout_s=settings.request_timeout_s)
+        server = make_server(_door_of, _failed)
         self._manager = StreamableHTTPSessionManager(
             server,
             json_response=True,
@@ -111,7 +113,7 @@ def _opened(gate: Gate, request: Request) -> KeyDoor:
         InvalidInput: its query is not one; a misspelt name would widen what it sees.
         MemgraphError: what ``Gate.enter`` raises.
     """
-    principal = gate.authenticate(_secret(request))
+    principal = gate.authenticate(shown_key(request.scope))
     request.scope[AUTHENTICATED] = True
     asked = _asked(request)
     name = request.scope["path"].removeprefix(request.scope.get("root_path", "")).strip("/")
@@ -119,13 +121,6 @@ def _opened(gate: Gate, request: Request) -> KeyDoor:
     door.knock()
     request.scope[ENTERED] = (principal, name)
     return door
-
-
-def _secret(request: Request) -> str | None:
-    given = request.headers.get("authorization")
-    if given is None:
-        return None
-    return given[len(SCHEME) :].strip() if given.lower().startswith(SCHEME) else ""
 
 
 class _Query(Value):
@@ -152,6 +147,7 @@ _STATUS: Final[Mapping[type[MemgraphError], int]] = {
     OrchestratorMissing: 404,
     AccessDenied: 403,
     InvalidInput: 400,
+    InvalidConfig: 503,
     RateLimited: 429,
     RequestRefused: 400,
     StorageError: 503,
@@ -166,7 +162,7 @@ def _refusal(error: MemgraphError) -> Response:
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, RateLimited) and "retry_after_s" in error.details:
-        headers["Retry-After"] = str(error.details["retry_after_s"])
+        headers["Retry-After"] = str(math.ceil(error.details["retry_after_s"]))
     told = {
         "code": types.INVALID_REQUEST,
         "message": error.message,

@@ -17,7 +17,7 @@ def seen(value: Any) -> Any:
     if isinstance(value, str):
         return cleaned(value)
     if isinstance(value, dict):
-        return {name: seen(each) for name, each in value.items()}
+        return {seen(name): seen(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [seen(each) for each in value]
     return value

@@ -16,11 +16,11 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from memgraph import __version__
-from memgraph.errors import MemgraphError, RequestTimeout
+from memgraph.errors import MemgraphError
 from memgraph.service.agent_tools import MAX_MESSAGE_CHARS
 from memgraph.surfaces.mcp import prompts, resources
 from memgraph.surfaces.mcp.doors import Door
-from memgraph.surfaces.mcp.results import tool_error, tool_result
+from memgraph.surfaces.mcp.results import seen, tool_error, tool_result
 from memgraph.surfaces.mcp.tools import TOOLS, listed
 
 Context = ServerRequestContext[Any, Any]
@@ -35,17 +35,14 @@ INSTRUCTIONS: Final = (
 )
 
 
-def make_server(
-    door_of: DoorOf, failed: Failed, *, timeout_s: float, threads: int | None = None
-) -> Server[Any]:
+def make_server(door_of: DoorOf, failed: Failed, *, threads: int | None = None) -> Server[Any]:
     """A server whose messages are answered through the doors that ``door_of`` finds.
 
     Args:
         failed: is told of an error that nobody foresaw.
         threads: messages that are worked on at the same time; None: as many as the process allows.
-        timeout_s: after so many seconds the asker is told that there is no answer.
     """
-    asked = _Asked(door_of, timeout_s, threads)
+    asked = _Asked(door_of, threads)
     server: Server[Any] = Server(
         "memgraph",
         title="memgraph",
@@ -72,13 +69,16 @@ def silence_sdk() -> None:
         found.addHandler(logging.NullHandler())
 
 
+class _Unforeseen(Exception):  # never leaves this module
+    """The library failed (``__cause__``) with what would look like an error of the message."""
+
+
 class _Asked:
     """The handlers. The library waits for disks, so each of its calls has a thread."""
 
-    def __init__(self, door_of: DoorOf, timeout_s: float, threads: int | None) -> None:
+    def __init__(self, door_of: DoorOf, threads: int | None) -> None:
         self._door_of = door_of
         self._limiter = None if threads is None else anyio.CapacityLimiter(threads)
-        self._timeout_s = timeout_s
 
     async def list_tools(
         self, context: Context, _params: types.PaginatedRequestParams | None
@@ -139,13 +139,15 @@ class _Asked:
             return await self._work(work)
         except MemgraphError as error:
             told = {"code": error.code}
-            message = error.message[:MAX_MESSAGE_CHARS]
+            message = seen(error.message[:MAX_MESSAGE_CHARS])
             raise MCPError(types.INVALID_PARAMS, message, told) from None
 
     async def _work(self, work: Callable[[], Result]) -> Result:
-        with anyio.move_on_after(self._timeout_s):
-            return await run_sync(work, limiter=self._limiter, abandon_on_cancel=True)
-        raise RequestTimeout(f"no answer within {self._timeout_s:g} s; it may be done all the same")
+        """What ``work`` gives. It is never left alone: a thread keeps its place until it ends."""
+        try:
+            return await run_sync(work, limiter=self._limiter)
+        except ValidationError as error:
+            raise _Unforeseen from error
 
 
 def _containing(failed: Failed) -> ServerMiddleware[Any]:
@@ -157,7 +159,8 @@ def _containing(failed: Failed) -> ServerMiddleware[Any]:
             # What a client sent was no such message: the SDK says so without repeating it.
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, its text may be a memory's
-            failed(ctx, error)
+            cause = error.__cause__ if isinstance(error, _Unforeseen) else None
+            failed(ctx, error if not isinstance(cause, Exception) else cause)
             raise MCPError(types.INTERNAL_ERROR, BUG) from None
 
     return contained

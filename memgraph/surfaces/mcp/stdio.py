@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from memgraph.service.orchestrator import Orchestrator
 
 THREADS: Final = 4
-TIMEOUT_S: Final = 60.0
 
 
 def run(handle: Orchestrator, *, scope: Scope | None = None) -> None:
-    """Serve one client until its end of input.
+    """Serve one client until its end of input, or until it reads no more.
 
     Standard output carries the protocol alone: while it runs, whatever else is printed goes to
     standard error.
@@ -37,9 +36,11 @@ def run(handle: Orchestrator, *, scope: Scope | None = None) -> None:
     def failed(_context: Context, error: Exception) -> None:
         handle.log_event("mcp.bug", **bug_fields(error))
 
-    anyio.run(
-        _serve, make_server(lambda _context: door, failed, timeout_s=TIMEOUT_S, threads=THREADS)
-    )
+    try:
+        anyio.run(_serve, make_server(lambda _context: door, failed, threads=THREADS))
+    except* BrokenPipeError:
+        # The client is gone, as with the end of its input.
+        pass
 
 
 async def _serve(server: Server[Any]) -> None:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI
 from mcp_worlds import HEADERS, MODES, Mode, remote_agent, whole_app
+from pydantic import TypeAdapter
 from serving_worlds import Served, serving
 
-from memgraph.errors import StorageError
+from memgraph.errors import InvalidConfig, StorageError
 from memgraph.log import EventLog, MemorySink
 from memgraph.model.access import Permission
 from memgraph.service.access.gate import Gate
 from memgraph.service.memory_service import MemoryService
+from memgraph.surfaces.mcp.server import BUG
 
 PATH = "/mcp/orc-1"
 INITIALIZE = {
@@ -264,6 +268,70 @@ def test_the_servers_log_tells_who_asked_which_orchestrator(
     assert secret not in "".join(logged.lines)
 
 
+def test_an_error_of_what_is_stored_is_none_of_the_message(
+    served: Served, logged: MemorySink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pydantic's error looks like that of a message which cannot be read."""
+
+    def fail(*_args: object, **_named: object) -> None:
+        TypeAdapter(int).validate_python("Kxbroken of somebody else")
+
+    monkeypatch.setattr("memgraph.service.orchestrator.Orchestrator.visible_counts", fail)
+    told = post(served, served.key(), message("tools/call", name="stats", arguments={}))
+    assert told.json()["error"] == {"code": -32603, "message": BUG}
+    lines = [each for each in logged.lines if json.loads(each)["event"] == "mcp.bug"]
+    assert json.loads(lines[-1])["error"] == "ValidationError"
+    assert "Kxbroken" not in "".join(logged.lines)
+
+
+def test_keys_that_cannot_be_read_are_no_fault_of_the_asker(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(*_args: object) -> None:
+        raise InvalidConfig("the keys of this server cannot be read")
+
+    secret = served.key()
+    monkeypatch.setattr("memgraph.service.access.keys.KeyStore.find", unreadable)
+    told = post(served, secret)
+    assert (told.status_code, told.json()["error"]["data"]["code"]) == (503, "config.invalid")
+
+
+def test_what_takes_too_long_keeps_its_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else those who ask again and again would have more and more work done at once."""
+    at_work: list[None] = []
+    most: list[int] = []
+    begun, over = threading.Event(), threading.Event()
+
+    def slow(*_args: object) -> dict[str, Any]:
+        at_work.append(None)
+        most.append(len(at_work))
+        begun.set()
+        over.wait(20)
+        at_work.pop()
+        return {}
+
+    monkeypatch.setattr("memgraph.service.orchestrator.Orchestrator.visible_counts", slow)
+    config = {"memory": {"server": {"request_timeout_s": 0.3, "threads": 3}}}
+    with serving(tmp_path / "root", app_of=whole_app, config=config) as running:
+        running.orchestrator("orc-1")
+        secret = running.key()
+        asked = message("tools/call", name="stats", arguments={})
+        with ThreadPoolExecutor(8) as pool:
+            told = list(pool.map(lambda _: post(running, secret, asked).status_code, range(8)))
+        assert begun.wait(20)
+        over.set()
+    assert set(told) == {504}
+    assert max(most) <= 3
+
+
+def test_an_error_of_a_prompt_holds_nothing_unseen(served: Served) -> None:
+    given = {"name": "context", "arguments": {"message": "x", "\u202e\u200bq": "y"}}
+    told = post(served, served.key(), message("prompts/get", **given))
+    assert told.json()["error"]["message"] == "q: Extra inputs are not permitted"
+
+
 def test_a_damaged_store_is_told_by_its_code(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,7 +367,7 @@ def test_askers_at_the_same_time_see_their_own(served: Served) -> None:
         return project, post(served, secrets[project], asked, path="/mcp/orc-3").text
 
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(ask, [*words] * 16))
+        answers = list(pool.map(ask, [*words] * 8))
     for project, text in answers:
         assert {each for each in words.values() if each in text} == {words[project]}
 

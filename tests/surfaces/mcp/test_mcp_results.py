@@ -27,7 +27,7 @@ ANSWERS = st.dictionaries(
     st.sampled_from(["memories", "text", "more", "left_out"]),
     st.recursive(
         HOSTILE | st.integers() | st.booleans() | st.none(),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.just("text"), inner),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(HOSTILE, inner, max_size=3),
         max_leaves=8,
     ),
 )

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp_worlds import local_agent
+from mcp_worlds import local_agent, tell_the_story_of_the_bees
 
 from memgraph import MemoryService, Scope, Viewer
+from memgraph.surfaces.mcp import stdio
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -85,17 +88,39 @@ def test_one_that_cannot_be_opened_is_told_on_standard_error(cli: CommandLine) -
     assert json.loads(ran.err)["error"]["code"] == "orchestrator.missing"
 
 
+@pytest.mark.parametrize(("error", "quiet"), [(BrokenPipeError, True), (ValueError, False)])
+def test_it_ends_quietly_when_nobody_reads_any_more(
+    service: MemoryService,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+    quiet: bool,
+) -> None:
+    @asynccontextmanager
+    async def failing() -> AsyncIterator[None]:
+        raise ExceptionGroup("as the SDK's task group has it", [error()])
+        yield
+
+    monkeypatch.setattr(stdio, "stdio_server", failing)
+    ended = nullcontext() if quiet else pytest.raises(ExceptionGroup)
+    with ended:
+        stdio.run(service.orchestrator("orc-1", create=True))
+
+
 def test_it_ends_with_its_input_and_says_nothing_of_its_own(cli: CommandLine) -> None:
     for options in ((), ("--json",)):
         ran = cli("mcp", "--orchestrator", "orc-1", *options, stdin="\nno message\n")
         assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
-def test_the_options_say_what_the_agent_sees_and_who_it_is(root: Path) -> None:
+def test_an_agent_sees_and_is_what_the_options_say(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("The bees are behind the oak panel.", sensitivity="Confidential")
+        orc.remember("The bees of the shop sleep.", scope="project", scope_id="shop")
     options = ("--project", "web", "--session", "s1", "--scope", "project", "--actor", "desk")
     with local_agent(root, *options) as agent:
-        assert len(agent.call("recall", query="vault or bread")["memories"]) == 1
-        stored = agent.call("remember", content="Owls hunt at night.")["memory_id"]
+        stored = tell_the_story_of_the_bees(agent)
     with MemoryService(root, environ={}, background=False) as service:
         seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"web"})))
         traced = seeing.trace(stored)

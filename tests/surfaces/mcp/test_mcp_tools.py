@@ -5,16 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import jsonschema
 import pytest
-from mcp_worlds import Agent, Mode, local_agent, remote_agent, whole_app
+from mcp_worlds import (
+    MODES,
+    Agent,
+    Mode,
+    remote_agent,
+    tell_the_story_of_the_bees,
+    whole_app,
+)
 from serving_worlds import Served, serving
 
-from memgraph import CapturedBy, MemoryService, __version__
+from memgraph import CapturedBy
 from memgraph.model.access import Permission
 from memgraph.surfaces.mcp import prompts, resources
 from memgraph.surfaces.mcp.tools import TOOLS
@@ -43,53 +49,12 @@ def agent(served: Served, fresh: str) -> Iterator[Agent]:
         yield made
 
 
-def connected(transport: str, root: Path) -> AbstractContextManager[Agent]:
-    """An agent, connected to an orchestrator called orc-1 under a new root."""
-    if transport == "stdio":
-        with MemoryService(root, environ={}, background=False) as service:
-            service.orchestrator("orc-1", create=True)
-        return local_agent(root)
-    return serving_agent(root, "legacy" if transport == "http of 2025" else "auto")
-
-
-@contextmanager
-def serving_agent(root: Path, mode: Mode) -> Iterator[Agent]:
-    with serving(root, app_of=whole_app) as running:
-        running.orchestrator("orc-1")
-        with remote_agent(f"{running.url}/mcp/orc-1", running.key(), mode) as made:
-            yield made
-
-
-@pytest.mark.parametrize("transport", ["http", "http of 2025", "stdio"])
-def test_an_agent_remembers_recalls_mends_and_asks_why(transport: str, tmp_path: Path) -> None:
-    with connected(transport, tmp_path / "root") as agent:
-        info = agent.client.server_info
-        assert info is not None
-        assert (info.name, info.version) == ("memgraph", __version__)
-        old = agent.call("remember", content="Ada keeps her bees in York.")
-        assert old["outcome"] == "stored"
-        again = agent.call("remember", content="Ada keeps her bees in York.")
-        assert again == {"outcome": "duplicate", "memory_id": old["memory_id"]}
-        new = agent.call(
-            "correct", memory_id=old["memory_id"], new_content="Ada keeps her bees in Leeds."
-        )
-        assert new["replaced"] == old["memory_id"]
-        [found] = agent.call("recall", query="Where are the bees?")["memories"]
-        assert (found["memory_id"], found["source"]) == (new["memory_id"], "manual")
-        traced = agent.call("trace", memory_id=new["memory_id"])
-        assert traced["memory"]["status"] == "active"
-        assert [(each["role"], each["memory_id"]) for each in traced["linked"]] == [
-            ("replaced", old["memory_id"])
-        ]
-        assert agent.call("stats")["memories"]["status"] == {"active": 1, "superseded": 1}
-        assert "Leeds" in agent.read("memgraph://bulletin")
-        told = json.loads(agent.read(f"memgraph://memory/{new['memory_id']}"))
-        assert (told["content"], told["source"]) == ("Ada keeps her bees in Leeds.", "manual")
-        block, message = agent.do(
-            "get_prompt", "context", {"message": "Where are the bees?"}
-        ).messages
-        assert message.content.text == "Where are the bees?"
-        assert "Leeds" in block.content.text
+@pytest.mark.parametrize("mode", MODES)
+def test_an_agent_remembers_recalls_mends_and_asks_why(
+    served: Served, fresh: str, mode: Mode
+) -> None:
+    with remote_agent(f"{served.url}/mcp/{fresh}", served.key(), mode) as agent:
+        tell_the_story_of_the_bees(agent)
 
 
 def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) -> None:
