@@ -117,6 +117,7 @@ class JobsHandle(Handle):
             opened.receipts.flush()
         # What is written bears that time too, so everything about it has the clock stand there.
         with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
+            opened.upkeep.removes = False
             yield opened
 
     def _run(self, asked: Asked, now: Time | None, progress: Told, stop: Stop) -> JobRun:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import sqlalchemy as sa
@@ -22,6 +22,8 @@ from memgraph.clock import Clock
 from memgraph.errors import InvalidInput, KeyReused
 from memgraph.storage import idempotency
 from memgraph.storage.database import Database
+from memgraph.storage.graph_queries import visible_memories
+from memgraph.storage.visibility import View
 
 KEPT_MS: Final = 24 * 60 * 60 * 1_000
 Committed = Callable[[], None]
@@ -46,12 +48,14 @@ class Claim:
     Attributes:
         memory_ids: what was written under it, at most ``MOST_IDS``.
         made: whether a transaction that holds it is durable.
+        at: when it was asked for; None: when its first transaction was, by that one's own clock.
     """
 
     key_sha256: str
     request_sha256: str
     memory_ids: tuple[str, ...] = ()
     made: bool = False
+    at: int | None = None
 
     @classmethod
     def of(cls, actor: str, key: str, *request: bytes) -> Claim:
@@ -112,15 +116,12 @@ def note(connection: sa.Connection, claim: Claim, entries: Iterable[Entry], at: 
     memory_ids = tuple(dict.fromkeys((*claim.memory_ids, *subjects)))[:MOST_IDS]
     if claim.made:
         idempotency.extend(connection, claim.key_sha256, memory_ids)
-    elif not idempotency.claim(
-        connection,
-        claim.key_sha256,
-        claim.request_sha256,
-        memory_ids,
-        at=at,
-        expired=at - KEPT_MS,
-    ):
-        raise ClaimTaken(claim)
+    else:
+        # A job may run as if it were another time; for how long a key counts, it is no other.
+        at = at if claim.at is None else claim.at
+        key, request = claim.key_sha256, claim.request_sha256
+        if not idempotency.claim(connection, key, request, memory_ids, at=at, expired=at - KEPT_MS):
+            raise ClaimTaken(claim)
 
     def committed() -> None:
         claim.made, claim.memory_ids = True, memory_ids
@@ -140,8 +141,11 @@ class Answers:
         self._waiting: dict[str, idempotency.Answer] = {}
         self._lock = threading.Lock()
 
-    def find(self, claim: Claim) -> Kept | idempotency.Done | None:
+    def find(self, claim: Claim, view: View | None = None) -> Kept | idempotency.Done | None:
         """What became of the same request before; a ``Done`` has no answer, or none yet.
+
+        Args:
+            view: of the ids that were written, give those that are seen with it.
 
         Raises:
             KeyReused: the key was given with another request. StorageError.
@@ -155,6 +159,9 @@ class Answers:
             found = idempotency.find(
                 connection, claim.key_sha256, expired=self._clock.now_ms() - KEPT_MS
             )
+            if view is not None and found is not None and found.status is None:
+                seen = visible_memories(connection, found.memory_ids, view)
+                found = replace(found, memory_ids=tuple(seen))
         if found is None:
             return None
         _require_same(claim, found.request_sha256)
@@ -163,8 +170,12 @@ class Answers:
         return Kept(found.status, found.answer or "")
 
     def keep(self, claim: Claim, status: int, text: str) -> bool:
-        """Keep an answer; gives whether so many wait that they are to be written now."""
-        answer = idempotency.Answer(claim.key_sha256, claim.request_sha256, status, text)
+        """Keep an answer; gives whether so many wait that they are to be written now.
+
+        A request that was done without a transaction under its claim gets a row with its answer.
+        """
+        at = None if claim.made else self._clock.now_ms()
+        answer = idempotency.Answer(claim.key_sha256, claim.request_sha256, status, text, at)
         with self._lock:
             self._waiting[claim.key_sha256] = answer
             return len(self._waiting) >= MOST_WAITING
@@ -176,7 +187,7 @@ class Answers:
         if not due:
             return
         with self._database.write(durable=False) as connection:
-            idempotency.keep(connection, due)
+            idempotency.keep(connection, due, kept_ms=KEPT_MS)
         with self._lock:
             for each in due:
                 if self._waiting.get(each.key_sha256) is each:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -48,12 +48,17 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request was answered, to be kept with it."""
+    """What a request was answered, to be kept with it.
+
+    Attributes:
+        at: when; None: the request is noted already, by the transaction that did it.
+    """
 
     key_sha256: str
     request_sha256: str
     status: int
     text: str
+    at: int | None = None
 
 
 def claim(
@@ -88,8 +93,12 @@ def find(connection: sa.Connection, key_sha256: str, *, expired: int) -> Done | 
     return Done(request_sha256, created_at, tuple(json.loads(memory_ids)), status, answer)
 
 
-def keep(connection: sa.Connection, answers: Iterable[Answer]) -> None:
-    """Keep what was answered, once for each request."""
+def keep(connection: sa.Connection, answers: Sequence[Answer], *, kept_ms: int) -> None:
+    """Keep what was answered, once for each request; those that are not noted yet are now."""
+    for each in answers:
+        if each.at is not None:
+            key, request = each.key_sha256, each.request_sha256
+            claim(connection, key, request, (), at=each.at, expired=each.at - kept_ms)
     rows = [(each.status, each.text, each.key_sha256, each.request_sha256) for each in answers]
     driver(connection).executemany(_KEEP, rows)
 

@@ -12,6 +12,8 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.audit.journal import Entry
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput, KeyReused
+from memgraph.model.enums import Sensitivity
+from memgraph.policy.scope import Viewer
 from memgraph.service.denials import tell_denial
 from memgraph.service.idempotency import (
     KEPT_MS,
@@ -25,6 +27,7 @@ from memgraph.service.idempotency import (
 )
 from memgraph.service.opened import Opened
 from memgraph.storage.idempotency import Done
+from memgraph.storage.visibility import View
 
 PRINTABLE = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=20)
 PARTS = st.lists(st.binary(max_size=6), max_size=4)
@@ -170,3 +173,44 @@ def test_after_its_time_a_key_is_free(opened: Opened, orc: Orchestrator, clock: 
     found = done(opened, claim(request=b"another"))
     assert (found.memory_ids, found.status) == ((second,), None)
     assert first != second
+
+
+def test_a_claim_counts_from_when_it_was_asked_for(
+    service: MemoryService, opened: Opened, orc: Orchestrator
+) -> None:
+    """What is done as if it were another time is no older, or younger, for that."""
+    now = opened.clock.now_ms()
+    mine = claim()
+    mine.at = now
+    with service.at(now - 2 * KEPT_MS) as then, claiming(mine):
+        then.orchestrator(orc.name).remember("two days ago")
+    assert done(opened, claim()).created_at == now
+
+
+def test_a_job_of_another_time_removes_no_claim(opened: Opened, orc: Orchestrator) -> None:
+    with claiming(claim()):
+        orc.remember("now")
+    orc.run("decay", now=opened.clock.now_ms() + 2 * KEPT_MS)
+    assert done(opened, claim()).memory_ids
+
+
+def test_ids_are_told_to_who_sees_them(opened: Opened, orc: Orchestrator) -> None:
+    with claiming(claim()):
+        orc.remember("open")
+        orc.remember("hidden", sensitivity=Sensitivity.RESTRICTED)
+    whole, less = (
+        opened.answers.find(claim(), View(Viewer(clearance=clearance)))
+        for clearance in (Sensitivity.RESTRICTED, Sensitivity.INTERNAL)
+    )
+    assert isinstance(whole, Done)
+    assert isinstance(less, Done)
+    assert len(whole.memory_ids) == 2
+    assert less.memory_ids == whole.memory_ids[:1]
+
+
+def test_a_request_that_wrote_nothing_may_have_an_answer(opened: Opened) -> None:
+    opened.answers.keep(claim(), 200, "{}")
+    opened.answers.flush()
+    assert opened.answers.find(claim()) == Kept(200, "{}")
+    with claiming(claim()), pytest.raises(ClaimTaken), opened.transaction("x"):
+        pass

@@ -27,7 +27,11 @@ REMOVED_AT_ONCE: Final = 2_000
 
 
 class Upkeep:
-    """Small steps, each a transaction that nobody waits for long."""
+    """Small steps, each a transaction that nobody waits for long.
+
+    Attributes:
+        removes: whether what is past its time is removed; not by a clock that was set to a time.
+    """
 
     def __init__(
         self, database: Database, clock: Clock, log: EventLog, subscribers: Subscribers
@@ -38,6 +42,7 @@ class Upkeep:
         self._subscribers = subscribers
         self._merged_at = database.commits
         self._events_at = 0
+        self.removes = True
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Do what is due.
@@ -47,7 +52,7 @@ class Upkeep:
         """
         self._merge(stop)
         now = self._clock.now_ms()
-        if now >= self._events_at:
+        if self.removes and now >= self._events_at:
             self._events_at = now + EVENTS_EVERY_MS
             self._remove_failures(now)
             self._remove_events(now, stop)
