@@ -88,7 +88,10 @@ def create_app(gate: Gate) -> FastAPI:
     # The last one added is the outermost.
     app.add_middleware(Once)
     app.add_middleware(
-        Limits, settings=chosen.server, max_file_bytes=chosen.ingest.max_file_size_mb * 1_000_000
+        Limits,
+        settings=chosen.server,
+        max_file_bytes=chosen.ingest.max_file_size_mb * 1_000_000,
+        authenticate=gate.authenticate,
     )
     app.add_middleware(
         Guarded, hosts=chosen.server.allowed_hosts, origins=chosen.server.allowed_origins

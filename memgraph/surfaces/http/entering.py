@@ -8,14 +8,15 @@ from typing import Annotated, cast
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 
+from memgraph.errors import RequestTimeout
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.values import validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.guarding import shown_key
 from memgraph.surfaces.http.once import take_turn
-from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED, UNTIMED
+from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED, UNTIMED, WANTED
 
-SCHEME = "bearer "
 WRITING = (Permission.WRITE, Permission.ADMIN)
 
 
@@ -25,11 +26,7 @@ def gate_of(request: Request) -> Gate:
 
 def principal_of(request: Request) -> Principal:
     """Who asks. Raises Unauthenticated."""
-    given = request.headers.get("authorization")
-    secret = None
-    if given is not None:
-        secret = given[len(SCHEME) :].strip() if given.lower().startswith(SCHEME) else ""
-    principal = gate_of(request).authenticate(secret)
+    principal = gate_of(request).authenticate(shown_key(request.scope))
     request.scope[AUTHENTICATED] = True
     return principal
 
@@ -54,14 +51,22 @@ def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
         principal, handle = await run_sync(_entered, request, permission)
         request.scope[ENTERED] = (principal, handle.name)
         if permission in WRITING:
-            await take_turn(request, gate_of(request), handle.name, principal.actor)
+            await take_turn(request, gate_of(request).service, handle)
+            _require_wanted(request)
         return handle
 
     enter.permission = permission  # type: ignore[attr-defined] # what the reference tells of it
     return enter
 
 
+def _require_wanted(request: Request) -> None:
+    """Raises RequestTimeout: it waited so long for its turn that it was answered meanwhile."""
+    if not request.scope.get(WANTED, lambda: True)():
+        raise RequestTimeout("nobody waits for this any more; nothing was done")
+
+
 def _entered(request: Request, permission: Permission) -> tuple[Principal, Orchestrator]:
+    _require_wanted(request)
     principal = principal_of(request)
     name = request.path_params["orchestrator"]
     return principal, gate_of(request).enter(principal, name, permission, _narrowing(request))

@@ -1,21 +1,22 @@
 """Bounds on what a request may take: its size, its time, how often, how many at once.
 
 A body is read whole before the application sees the request: nobody who sends slowly holds a
-thread. What is refused here costs neither a thread nor a look at a database.
+thread. Whose key is not known yet is asked for it before a large body is read, and when many like
+them are being read. What is refused for its size or rate costs neither a thread nor a look at a
+file.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 import time
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
-from anyio.to_thread import current_default_thread_limiter
+from anyio.to_thread import current_default_thread_limiter, run_sync
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import (
@@ -24,14 +25,19 @@ from memgraph.errors import (
     RequestTimeout,
     RequestTooLarge,
     ServerBusy,
+    Unauthenticated,
 )
 from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send, header, refuse
-from memgraph.surfaces.http.rates import MOST_KNOWN, Rates
-from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED
+from memgraph.surfaces.http.problems import status_of
+from memgraph.surfaces.http.rates import Rates
+from memgraph.surfaces.http.sources import Source, Sources
+from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED, WANTED
 
 ALIVE: Final = "/healthz"
 """Answered however busy the server is."""
 BUSY_RETRY_S: Final = 1
+STRANGERS_BYTES: Final = 65_536
+"""The largest body that is read before its sender has shown a key."""
 _EVENTS: Final = b"text/event-stream"
 
 
@@ -40,6 +46,8 @@ class Limits:
 
     Args:
         max_file_bytes: of a file that is uploaded (PUT); the application reads it piece by piece.
+        authenticate: raises Unauthenticated, InvalidConfig for what was shown as a key; called in a
+            thread.
         monotonic: seconds.
     """
 
@@ -49,6 +57,7 @@ class Limits:
         settings: ServerSettings,
         *,
         max_file_bytes: int,
+        authenticate: Callable[[str | None], object],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
@@ -56,9 +65,11 @@ class Limits:
         self._max_file_bytes = max_file_bytes
         self._monotonic = monotonic
         self._rates = Rates(settings.requests_per_second)
-        self._sources = _Sources()
+        self._authenticate = authenticate
+        self._sources = Sources()
         self._most = settings.threads + settings.max_waiting
-        self._reading = 0
+        # Of those whose key is known, and of the others.
+        self._reading: Counter[bool] = Counter()
         self._working = 0
         self._threads_set = False
 
@@ -69,24 +80,24 @@ class Limits:
         if not self._threads_set:
             current_default_thread_limiter().total_tokens = self._settings.threads
             self._threads_set = True
-        source, digest = self._sources.of(scope)
-        wait_s = self._rates.take(source, self._monotonic())
+        source = self._sources.of(scope)
+        wait_s = self._rates.take(source.name, self._monotonic())
         if wait_s > 0:
             await _refuse(send, RateLimited("too many requests; wait", retry_after_s=wait_s), 429)
             return
         try:
-            body = await self._arrived(scope, receive)
+            body = await self._arrived(scope, receive, source)
         except MemgraphError as error:
-            await _refuse(send, error, _STATUS[type(error)])
+            await _refuse(send, error, _status(error))
             return
         if body is None:
             return
         if self._working >= self._most:
             await _refuse(send, _busy(), 503)
             return
-        await self._answered(scope, body, self._sources.learning(scope, digest, send))
+        await self._answered(scope, body, self._sources.learning(scope, source, send))
 
-    async def _arrived(self, scope: Scope, receive: Receive) -> Receive | None:
+    async def _arrived(self, scope: Scope, receive: Receive, source: Source) -> Receive | None:
         """What gives the body to the application; None: the client is gone."""
         if scope["method"] == "PUT":
             _require_size(scope, self._max_file_bytes)
@@ -95,26 +106,42 @@ class Limits:
             return receive
         limit = self._settings.max_body_bytes
         _require_size(scope, limit)
-        if self._reading >= self._most:
-            raise _busy()
-        self._reading += 1
         try:
             async with asyncio.timeout(self._settings.request_timeout_s):
-                body = await _read(receive, limit)
+                known = await self._is_known(scope, source)
+                body = await self._read(receive, limit, known=known)
         except TimeoutError:
             raise RequestTimeout("the request did not arrive in time") from None
-        finally:
-            self._reading -= 1
         return None if body is None else _given(body, receive)
+
+    async def _is_known(self, scope: Scope, source: Source) -> bool:
+        """Whether it is known who sends; they are asked where much depends on it."""
+        if source.known:
+            return True
+        few = self._reading[False] < self._most // 2
+        if few and _size(scope) <= STRANGERS_BYTES:
+            return False
+        await run_sync(self._authenticate, source.secret)
+        scope[AUTHENTICATED] = True
+        return True
+
+    async def _read(self, receive: Receive, limit: int, *, known: bool) -> bytes | None:
+        if self._reading[known] >= self._most:
+            raise _busy()
+        self._reading[known] += 1
+        try:
+            return await _read(receive, limit)
+        finally:
+            self._reading[known] -= 1
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = _Reply(send, self._settings.request_timeout_s, self._leave)
         self._working += 1
-        scope[UNTIMED] = reply.untimed
+        scope[UNTIMED], scope[WANTED] = reply.untimed, reply.is_wanted
         try:
             await self._app(scope, receive, reply.send)
         finally:
-            reply.end()
+            await reply.end()
 
     def _leave(self) -> None:
         self._working -= 1
@@ -124,6 +151,7 @@ class _Reply:
     """Passes an answer on; where none has begun in time, tells so, and drops the one that comes.
 
     The work itself is not broken off: a thread cannot be, and a write that was begun is finished.
+    One that was not begun is not wanted any more.
     """
 
     def __init__(self, send: Send, timeout_s: float, leave: Callable[[], None]) -> None:
@@ -148,10 +176,16 @@ class _Reply:
         """It may take as long as it takes; to be called in the event loop."""
         self._timer.cancel()
 
-    def end(self) -> None:
-        """The application has come to its end."""
+    def is_wanted(self) -> bool:
+        """Whether somebody still waits for the answer."""
+        return not self._expired
+
+    async def end(self) -> None:
+        """The application has come to its end, and so has what was told in its place."""
         self._timer.cancel()
         self._leave_once()
+        if self._telling is not None:
+            await self._telling
 
     def _leave_once(self) -> None:
         if self._leave is not None:
@@ -164,53 +198,10 @@ class _Reply:
         self._telling = asyncio.get_running_loop().create_task(_refuse(self._send, error, 504))
 
 
-class _Sources:
-    """Whom a request counts for: its key once that was found to be one, else its address.
-
-    Keys are known by the digest of their secret: no file is read for a request that is refused.
-    """
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[str, None] = OrderedDict()
-
-    def of(self, scope: Scope) -> tuple[str, str | None]:
-        """The source, and the digest of what was shown as a key."""
-        shown = header(scope, b"authorization")
-        digest = None
-        if shown is not None:
-            digest = hashlib.sha256(shown.encode("latin-1")).hexdigest()
-            if digest in self._known:
-                return digest, digest
-        client = scope.get("client")
-        return "" if client is None else str(client[0]), digest
-
-    def learning(self, scope: Scope, digest: str | None, send: Send) -> Send:
-        """Passes an answer on, and notes whether the key was one."""
-        if digest is None:
-            return send
-
-        async def learnt(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._note(digest, known=bool(scope.get(AUTHENTICATED)))
-            await send(message)
-
-        return learnt
-
-    def _note(self, digest: str, *, known: bool) -> None:
-        if not known:
-            self._known.pop(digest, None)
-            return
-        self._known[digest] = None
-        self._known.move_to_end(digest)
-        if len(self._known) > MOST_KNOWN:
-            self._known.popitem(last=False)
-
-
-_STATUS: Final[dict[type[MemgraphError], int]] = {
-    RequestTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    RequestTimeout: HTTPStatus.REQUEST_TIMEOUT,
-    ServerBusy: HTTPStatus.SERVICE_UNAVAILABLE,
-}
+def _status(error: MemgraphError) -> int:
+    # Here it is the request that is late, elsewhere the answer.
+    late = isinstance(error, RequestTimeout)
+    return HTTPStatus.REQUEST_TIMEOUT if late else status_of(error)
 
 
 def _busy() -> ServerBusy:
@@ -225,6 +216,14 @@ def _require_size(scope: Scope, limit: int) -> None:
     told = header(scope, b"content-length")
     if told is not None and told.isdigit() and int(told) > limit:
         raise _too_large(limit)
+
+
+def _size(scope: Scope) -> float:
+    """How large the body is said to be, bytes; infinite where it comes in chunks."""
+    told = header(scope, b"content-length")
+    if told is not None and told.isdigit():
+        return int(told)
+    return 0 if header(scope, b"transfer-encoding") is None else math.inf
 
 
 async def _read(receive: Receive, limit: int) -> bytes | None:
@@ -277,4 +276,6 @@ def _is_stream(message: Message) -> bool:
 async def _refuse(send: Send, error: MemgraphError, status: int) -> None:
     wait_s = error.details.get("retry_after_s")
     headers = [] if wait_s is None else [(b"retry-after", str(math.ceil(wait_s)).encode())]
+    if isinstance(error, Unauthenticated):
+        headers.append((b"www-authenticate", b"Bearer"))
     await refuse(send, error, status, headers)

@@ -7,25 +7,30 @@ thread. Between processes, and after a crash, the database tells what was done.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import anyio
 from anyio.to_thread import run_sync
 from fastapi import Request, Response
 
 from memgraph.errors import AnswerLost, MemgraphError, RequestRefused
-from memgraph.service.access.gate import Gate
+from memgraph.log import EventLog
+from memgraph.service.background import Background
 from memgraph.service.idempotency import Claim, ClaimTaken, Kept, claim_for_this_request
 from memgraph.service.memory_service import MemoryService
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.storage.idempotency import Done
+from memgraph.storage.visibility import View
 from memgraph.surfaces.guarding import PROBLEM, ASGIApp, Message, Receive, Scope, Send, header
 from memgraph.surfaces.http.problems import problem
-from memgraph.surfaces.scopes import TURN
+from memgraph.surfaces.scopes import REQUEST_ID, TURN
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 
-# Another process may be about to keep what it answered; after a crash nobody will.
-_PATIENCE_MS: Final = 1_000
+# Another process writes what it answered within this time; after a crash nobody will.
+_PATIENCE_MS: Final = round((Background.LATER_S + 1) * 1_000)
 _LOOK_EVERY_S: Final = 0.05
 
 
@@ -37,6 +42,15 @@ class Replay(Exception):  # an answer, no error
         self.kept = kept
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Where a request writes, and what its sender sees."""
+
+    service: MemoryService
+    name: str
+    view: View
+
+
 class Turn:
     """One request with a key, from its arrival to its answer."""
 
@@ -45,18 +59,18 @@ class Turn:
         self.claim: Claim | None = None
         self._going = going
         self._place = ""
-        self._service: MemoryService | None = None
-        self._name = ""
+        self._asker: Asker | None = None
         self._done = anyio.Event()
 
-    async def take(self, service: MemoryService, name: str, claim: Claim) -> None:
+    async def take(self, asker: Asker, claim: Claim) -> None:
         """Let the request go on under its claim, once nobody else does the same.
 
         Raises:
             Replay: it was done. KeyReused, AnswerLost: see there.
         """
-        self._service, self._name, self.claim = service, name, claim
-        place = f"{name}/{claim.key_sha256}"
+        claim.at = asker.service.clock.now_ms()
+        self._asker, self.claim = asker, claim
+        place = f"{asker.name}/{claim.key_sha256}"
         while (other := self._going.get(place)) is not None:
             await other.wait()
         self._going[place], self._place = self._done, place
@@ -67,14 +81,14 @@ class Turn:
 
     async def find(self) -> Kept | None:
         """What the request was answered before. Raises KeyReused, AnswerLost."""
-        if self._service is None or self.claim is None:
+        if self._asker is None or self.claim is None:
             return None
         waited_ms = 0.0
         while True:
-            found = await run_sync(_find, self._service, self._name, self.claim)
+            found = await run_sync(_find, self._asker, self.claim)
             if found is None or isinstance(found, Kept):
                 return found
-            age_ms = max(self._service.clock.now_ms() - found.created_at, waited_ms)
+            age_ms = max(self._asker.service.clock.now_ms() - found.created_at, waited_ms)
             if age_ms >= _PATIENCE_MS:
                 raise AnswerLost(
                     "this was done before, and its answer was lost; look at what it wrote",
@@ -84,10 +98,15 @@ class Turn:
             waited_ms += _LOOK_EVERY_S * 1_000
 
     async def keep(self, status: int, body: bytes) -> None:
-        """Keep the answer, if a write was done under the claim and it came to its end."""
-        if self._service is None or self.claim is None or not self.claim.made or status >= 500:
+        """Keep the answer to what was done. What was refused and wrote nothing may be asked again.
+
+        Raises:
+            MemgraphError: it cannot be kept.
+        """
+        if self._asker is None or self.claim is None or status >= 500:
             return
-        await run_sync(_keep, self._service, self._name, self.claim, status, body.decode())
+        if self.claim.made or status < 400:
+            await run_sync(_keep, self._asker, self.claim, status, body.decode())
 
     def end(self) -> None:
         """Let those go on that wait."""
@@ -120,26 +139,29 @@ class Once:
             await self._app(scope, receive, hold)
             status = told[0]["status"] if told else 500
             await turn.keep(status, b"".join(each.get("body", b"") for each in told[1:]))
+        except MemgraphError as error:
+            # It is done, and answered all the same: a retry is told that its answer was lost.
+            _tell_lost(scope, error)
         finally:
             turn.end()
         for message in told:
             await send(message)
 
 
-async def take_turn(request: Request, gate: Gate, name: str, actor: str) -> None:
+async def take_turn(request: Request, service: MemoryService, handle: Orchestrator) -> None:
     """Let a write with a key go on, or raise what ends it; one without goes on as it is."""
     turn: Turn | None = request.scope.get(TURN)
     if turn is None:
         return
     claim = Claim.of(
-        actor,
+        handle.actor,
         turn.key,
         request.method.encode(),
         request.url.path.encode(),
         "&".join(sorted(request.url.query.split("&"))).encode(),
         await request.body(),
     )
-    await turn.take(gate.service, name, claim)
+    await turn.take(Asker(service, handle.name, View(handle.viewer)), claim)
 
 
 async def on_replay(_request: Request, error: Exception) -> Response:
@@ -170,15 +192,21 @@ def _replayed(kept: Kept) -> Response:
     return answer
 
 
-def _find(service: MemoryService, name: str, claim: Claim) -> Any:
-    with service.opened(name) as opened:
-        return opened.answers.find(claim)
+def _tell_lost(scope: Scope, error: MemgraphError) -> None:
+    log: EventLog | None = getattr(scope["app"].state, "log", None)
+    if log is not None:
+        log.failure("answer.lost", error, request_id=scope.get(REQUEST_ID))
 
 
-def _keep(service: MemoryService, name: str, claim: Claim, status: int, text: str) -> None:
-    with service.opened(name) as opened:
+def _find(asker: Asker, claim: Claim) -> Kept | Done | None:
+    with asker.service.opened(asker.name) as opened:
+        return opened.answers.find(claim, asker.view)
+
+
+def _keep(asker: Asker, claim: Claim, status: int, text: str) -> None:
+    with asker.service.opened(asker.name) as opened:
         many = opened.answers.keep(claim, status, text)
-        if not service.embeds_in_background:
+        if not asker.service.embeds_in_background:
             try:
                 opened.answers.flush()
             except MemgraphError as error:

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
+@pytest.fixture(scope="module")
+def roomy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with limited(tmp_path_factory.mktemp("roomy")) as served:
+        yield served
+
+
 def raw(served: Served, sent: bytes) -> tuple[int, dict[str, str], dict[str, Any]]:
     """Send bytes and read the answer until the server closes: status, headers, the problem."""
     host, port = served.url.removeprefix("http://").split(":")
@@ -55,6 +61,43 @@ def raw(served: Served, sent: bytes) -> tuple[int, dict[str, str], dict[str, Any
 def request(served: Served, *lines: str, host: str = "localhost", body: bytes = b"") -> bytes:
     head = [f"POST {MEMORIES} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {served.key()}"]
     return "\r\n".join([*head, "Content-Type: application/json", *lines, "", ""]).encode() + body
+
+
+def begun(served: Served, *lines: str, key: str | None) -> bytes:
+    """The head of a request whose body does not come."""
+    shown = [] if key is None else [f"Authorization: Bearer {key}"]
+    head = [f"POST {MEMORIES} HTTP/1.1", "Host: localhost", *shown, *lines, "", ""]
+    return "\r\n".join(head).encode()
+
+
+@pytest.mark.parametrize("key", [None, "mgk_wrong"])
+@pytest.mark.parametrize("size", ["Content-Length: 70000", "Transfer-Encoding: chunked"])
+def test_a_large_body_of_who_has_no_key_is_not_read(
+    roomy: Served, key: str | None, size: str
+) -> None:
+    status, headers, told = raw(roomy, begun(roomy, size, key=key))
+    assert (status, told["code"]) == (401, "access.unauthenticated")
+    assert headers["www-authenticate"] == "Bearer"
+
+
+def test_a_large_body_is_taken_with_the_first_request_of_a_key(roomy: Served) -> None:
+    items = [{"content": f"{n} " + "x" * 2_000} for n in range(50)]
+    with roomy.client(roomy.key()) as client:
+        answer = client.post(f"{MEMORIES}/batch", json={"items": items})
+    assert [each["outcome"] for each in answer.json()["outcomes"]] == ["stored"] * 50
+
+
+def test_strangers_who_send_slowly_take_no_place_of_others(tmp_path: Path) -> None:
+    with limited(tmp_path, threads=1, max_waiting=3) as served, ExitStack() as held:
+        host, port = served.url.removeprefix("http://").split(":")
+        slow = begun(served, "Content-Length: 10", key=None)
+        for _ in range(2):
+            connection = held.enter_context(socket.create_connection((host, int(port))))
+            connection.sendall(slow)
+        # Half of the places are theirs; then they are asked for a key before they are waited for.
+        assert raw(served, slow)[0] == 401
+        with served.client(served.key()) as client:
+            assert client.post(MEMORIES, json={"content": "mine"}).status_code == 201
 
 
 def test_a_body_that_says_it_is_too_large_is_not_read(small: Served) -> None:
@@ -171,6 +214,17 @@ def test_who_asks_too_often_waits_and_nobody_else(tmp_path: Path) -> None:
         assert other.get(MEMORIES).status_code == 200
 
 
+def test_a_key_is_one_however_it_is_written(tmp_path: Path) -> None:
+    with limited(tmp_path, requests_per_second=1) as served, served.client() as client:
+        key = served.key()
+        statuses = [
+            client.get(MEMORIES, headers={"authorization": shown + key}).status_code
+            for shown in ("Bearer ", "Bearer  ", "bearer ", "BEARER    ", "Bearer   ") * 3
+        ]
+    assert statuses[0] == 200
+    assert 429 in statuses
+
+
 def test_keys_that_are_none_count_for_their_address(tmp_path: Path) -> None:
     with limited(tmp_path, requests_per_second=1) as served, served.client() as client:
         statuses = [
@@ -234,3 +288,20 @@ def test_what_takes_too_long_is_told_and_finished_all_the_same(
         assert client.get(path).status_code == 503, "its thread is not free yet"
         gateway.open.set()
         assert gateway.entered.acquire(timeout=PATIENCE_S)
+
+
+def test_what_nobody_waits_for_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = Gateway(monkeypatch)
+    with (
+        limited(tmp_path, threads=1, max_waiting=5, request_timeout_s=0.3) as served,
+        served.client(served.key()) as client,
+    ):
+        assert client.get("/v1/orchestrators/orc-1/contradictions").status_code == 504
+        late = client.post(MEMORIES, json={"content": "too late"})
+        assert (late.status_code, late.json()["code"]) == (504, "request.timeout")
+        gateway.open.set()
+        stored = client.post(MEMORIES, json={"content": "in time"})
+        assert stored.status_code == 201, "behind the one that waited"
+        assert [each.content for each in served.orchestrator().list_memories()] == ["in time"]

@@ -16,8 +16,11 @@ import request_workers
 from serving_worlds import PATIENCE_S, Served, serving
 
 from memgraph.clock import FixedClock
+from memgraph.errors import MemoryDisabled
+from memgraph.service.background import Background
 from memgraph.service.idempotency import KEPT_MS
 from memgraph.service.opened import Opened
+from memgraph.surfaces.http import once
 
 BASE = "/v1/orchestrators/orc-1"
 EPISODES = f"{BASE}/episodes"
@@ -201,7 +204,60 @@ def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
     assert say(teller, "k").content == first.content
 
 
-def test_killed_between_write_and_answer_it_tells_what_was_written(tmp_path: Path) -> None:
+def test_an_answer_is_given_though_nothing_can_be_kept(
+    turns: Served, teller: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_given: object) -> None:
+        raise MemoryDisabled("it was closed meanwhile")
+
+    monkeypatch.setattr(once, "_keep", closed)
+    monkeypatch.setattr(once, "_PATIENCE_MS", 0)
+    assert say(teller, "k").status_code == 201
+    assert say(teller, "k").json()["code"] == "request.answer_lost"
+    assert said(turns) == 1
+
+
+def test_what_writes_no_memory_is_done_once_too(turns: Served, teller: httpx.Client) -> None:
+    path, headers = f"{BASE}/jobs/decay/run", {"idempotency-key": "k"}
+    answers = [teller.post(path, json={}, headers=headers) for _ in range(2)]
+    assert [each.status_code for each in answers] == [200, 200]
+    assert answers[0].content == answers[1].content
+    assert len(turns.orchestrator().jobs()) == 1
+
+
+def test_a_job_of_another_time_is_done_once_now(turns: Served, teller: httpx.Client) -> None:
+    say(teller, None, "I moved to Bergen in May.")
+    headers = {"idempotency-key": "k"}
+    body = {"now": turns.service.clock.now_ms() - 2 * KEPT_MS}
+    path = f"{BASE}/jobs/consolidation/run"
+    answers = [teller.post(path, json=body, headers=headers) for _ in range(2)]
+    assert answers[0].content == answers[1].content
+    assert len(turns.orchestrator().jobs()) == 1
+
+
+def test_an_answer_that_another_server_is_about_to_write_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Background, "LATER_S", 1.1)
+    given = {"keyless": True, "background": True}
+    with (
+        serving(tmp_path / "root", **given) as one,
+        serving(tmp_path / "root", **given) as other,
+        one.client() as here,
+        other.client() as there,
+    ):
+        one.orchestrator()
+        # The first of them is written with what else there is to do.
+        for n in range(3):
+            answers = [say(client, f"k{n}") for client in (here, there)]
+            assert [each.status_code for each in answers] == [201, 201]
+            assert answers[0].content == answers[1].content
+
+
+def test_killed_between_write_and_answer_it_tells_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(once, "_PATIENCE_MS", 0)
     root = tmp_path / "root"
     command = [sys.executable, request_workers.__file__, str(root)]
     with subprocess.Popen(

@@ -1,0 +1,80 @@
+"""The bounds of requests where they meet, one step of the event loop at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from memgraph.config.server import ServerSettings
+from memgraph.surfaces.guarding import Message, Receive, Scope, Send
+from memgraph.surfaces.http.limits import Limits
+from memgraph.surfaces.http.sources import Sources
+from memgraph.surfaces.scopes import AUTHENTICATED
+
+TIMEOUT_S = 0.01
+
+
+def scope(**more: Any) -> Scope:
+    return {"type": "http", "method": "GET", "path": "/v1", "headers": [], **more}
+
+
+def shown(key: str) -> Scope:
+    return scope(headers=[(b"authorization", f"Bearer {key}".encode())], client=("10.0.0.1", 1))
+
+
+async def nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def test_an_answer_that_comes_with_the_deadline_is_one_answer() -> None:
+    async def late(_scope: Scope, _receive: Receive, send: Send) -> None:
+        # The deadline passes while nothing else can run; then both are due at once.
+        time.sleep(2 * TIMEOUT_S)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"late"})
+
+    async def ask() -> list[Message]:
+        settings = ServerSettings(request_timeout_s=TIMEOUT_S)
+        limits = Limits(late, settings, max_file_bytes=1, authenticate=lambda _secret: None)
+        told: list[Message] = []
+
+        async def send(message: Message) -> None:
+            told.append(message)
+
+        await limits(scope(), nothing, send)
+        return list(told)
+
+    told = asyncio.run(ask())
+    assert [each["type"] for each in told] == ["http.response.start", "http.response.body"]
+    assert told[0]["status"] == 504
+
+
+def answer(sources: Sources, asked: Scope, status: int) -> None:
+    async def send(_message: Message) -> None:
+        return
+
+    learning = sources.learning(asked, sources.of(asked), send)
+    asyncio.run(learning({"type": "http.response.start", "status": status}))  # type: ignore[arg-type] # every Send of ours is a coroutine function
+
+
+def test_a_key_is_known_until_it_is_refused() -> None:
+    sources = Sources()
+    assert sources.of(shown("k")).name == "10.0.0.1"
+    answer(sources, shown("k") | {AUTHENTICATED: True}, 404)
+    known = sources.of(shown("  k "))
+    assert known.known
+    assert known.name not in ("10.0.0.1", "k")
+    answer(sources, shown("k"), 504)
+    assert sources.of(shown("k")) == known.__class__(known.name, "k", known=True)
+    answer(sources, shown("k"), 401)
+    assert not sources.of(shown("k")).known
+
+
+def test_an_address_is_no_digest_of_a_key() -> None:
+    sources = Sources()
+    answer(sources, shown("k"), 200)
+    assert sources.of(shown("k")).name == "10.0.0.1", "nobody found it to be a key"
+    assert sources.of(scope(client=None)).name == ""
