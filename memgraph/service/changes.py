@@ -80,7 +80,8 @@ def contradiction(connection: sa.Connection, edge_id: str, view: View) -> Edge:
     if len(memories.existing_ids(connection, [edge.from_id, edge.to_id], view)) < 2:
         raise edges.missing(edge_id)
     if edge.edge_type is not EdgeType.CONTRADICTS:
-        raise NotFound(f"{edge_id} is a {edge.edge_type.value} edge, no contradiction")
+        told = f"{edge_id} is a {edge.edge_type.value} edge, no contradiction"
+        raise NotFound(told, edge_id=edge_id)
     return edge
 
 

@@ -36,7 +36,7 @@ class Refused(NamedTuple):
         return cls(error, Denial(field, asked, error.code))
 
 
-ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "entity", "key")
+ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "name", "sha256", "key")
 """Under which names an error tells what was asked for."""
 
 Teller = Callable[[Sequence[Refused]], None]

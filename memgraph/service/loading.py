@@ -84,7 +84,11 @@ class Loader:
         return outcomes
 
     def _prepare(self, batch: Sequence[Item]) -> list[Prepared | Outcome]:
-        checked = [self._checked(item) for item in batch]
+        errors: list[MemgraphError] = []
+        checked = [self._checked(item, errors) for item in batch]
+        if errors:
+            # At once: each time takes a transaction.
+            self._rejected(errors)
         vectors = iter(self._embedded([one for one in checked if isinstance(one, MemoryInput)]))
         prepare = self._opened.writer.prepare
         return [
@@ -92,11 +96,12 @@ class Loader:
             for one in checked
         ]
 
-    def _checked(self, item: Item) -> MemoryInput | Outcome:
+    def _checked(self, item: Item, errors: list[MemgraphError]) -> MemoryInput | Outcome:
+        """The item, or what is told of it; why it is rejected goes to ``errors``."""
         try:
             return with_canonical_source(self._opened, self._as_input(item))
         except (AccessDenied, InvalidInput) as error:
-            self._rejected([error])
+            errors.append(error)
             return Outcome(outcome="rejected", code=error.code, message=error.message)
 
     def _embedded(self, given: Sequence[MemoryInput]) -> Iterable[NDArray[np.float32]]:

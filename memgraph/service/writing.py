@@ -174,7 +174,8 @@ class Writer:
                 continue
             missing = _missing(given, grounds, written)
             if missing is not None:
-                error = NotFound(f"derived from {missing[:80]!r}, which is not there")
+                told = missing[:80]
+                error = NotFound(f"derived from {told!r}, which is not there", memory_id=told)
                 written.memories.append(written.reject(error))
                 continue
             duplicate = None if identity is None else known.get(identity)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -32,6 +32,7 @@ from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
 from memgraph.service.access.gate import FLOOR_S, KEYLESS, Gate
 from memgraph.service.access.keys import KeyStore
+from memgraph.service.handle import Refused
 from memgraph.service.opened import Opened
 
 READ, WRITE = Permission.READ, Permission.WRITE
@@ -207,6 +208,45 @@ def test_of_a_batch_every_item_that_is_refused_is_an_entry(gate: Gate) -> None:
     codes = sorted(each["code"] for _, each in told(gate))
     assert codes == ["access.denied"] * 3 + ["memory.not_found"]
     assert gate.service.orchestrator("orc-1").verify().findings == []
+
+
+def test_the_files_of_a_batch_that_may_not_be_named_are_told_in_one_go(gate: Gate) -> None:
+    one = principal(gate, **ALL)
+    handle = gate.enter(one, "orc-1", WRITE)
+    tell, calls = handle._teller, []
+    assert tell is not None
+
+    def counted(refused: Sequence[Refused]) -> None:
+        calls.append(len(refused))
+        tell(refused)
+
+    handle._teller = counted
+    outside = {"source_path": "/etc/passwd"}
+    items = [{"content": f"number {each}", "source": outside} for each in range(20)]
+    assert {each.code for each in handle.remember_many(items)} == {"access.denied"}
+    assert calls == [20]
+    assert [each["field"] for _, each in told(gate)] == ["source_path"] * 20
+
+
+MISSES: list[Callable[[Orchestrator, str], object]] = [
+    lambda orc, asked: orc.trace(asked),
+    lambda orc, asked: orc.receipt(asked),
+    lambda orc, asked: orc.get_entity_info(asked),
+    lambda orc, asked: orc.end_session(asked),
+    lambda orc, asked: orc.resolve(asked, winner=asked, reason="a test"),
+    lambda orc, asked: orc.ingest_file(asked),
+    lambda orc, asked: orc.remember("from it", derived_from=[asked]),
+]
+
+
+@pytest.mark.parametrize("miss", range(len(MISSES)))
+def test_whatever_is_missed_an_auditor_finds_by_its_name(gate: Gate, miss: int) -> None:
+    one = principal(gate, **ALL)
+    handle = gate.enter(one, "orc-1", WRITE)
+    asked = "ab" * 32
+    gate.miss(one, "orc-1", refused(lambda: MISSES[miss](handle, asked)))
+    [(_, entry)] = told(gate)
+    assert entry["asked_sha256"] == hashlib.sha256(asked.encode()).hexdigest()
 
 
 def test_what_is_no_refusal_is_no_entry(gate: Gate) -> None:
