@@ -103,7 +103,7 @@ class Claim:
         target.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
             self.file.rename(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
         self._remove()
 
     def drop(self) -> None:
@@ -162,7 +162,7 @@ def claim(zone: Path, path: str, *, at: int) -> Claim | None:
     except BaseException:
         made.drop()
         raise
-    _sync_folder(made.directory)
+    sync_folder(made.directory)
     return made
 
 
@@ -229,7 +229,16 @@ def write_durably(path: Path, value: Any, *, scratch: Path | None = None) -> Non
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last through a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -325,11 +334,3 @@ def numbered(name: str, number: int, limit: int) -> str:
 
 def _exists(path: Path) -> bool:
     return os.path.lexists(path)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

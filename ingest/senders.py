@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.claims import claimed_paths, write_durably
+from ingest.claims import claimed_paths, write_durably, zone_lock
 
 UPLOADS: Final = ".uploads"
 
@@ -48,8 +48,15 @@ def some_wait(zone: Path) -> bool:
 
 
 def done_with(zone: Path, sha256: str) -> None:
-    """Forget the sender of a content that became what it becomes."""
-    _note_of(zone, sha256).unlink(missing_ok=True)
+    """Forget the sender of a content that became what it becomes.
+
+    Not where a file of it waits: the same content may lie there twice, or be sent again just now.
+    """
+    if not _note_of(zone, sha256).exists():
+        return
+    with zone_lock(zone):
+        if waiting(zone, sha256) is None:
+            _note_of(zone, sha256).unlink(missing_ok=True)
 
 
 def sent_as(zone: Path, path: str) -> str | None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.claims import MAX_NAME_BYTES, zone_lock
+from ingest.claims import MAX_NAME_BYTES, sync_folder, zone_lock
 from ingest.discover import is_hidden_or_temporary
 from ingest.leftovers import INCOMING
 from ingest.parse import SUPPORTED_TYPES
 from ingest.pipeline import IngestPipeline
 from ingest.senders import note_sender, some_wait, waiting
 from ingest.staging import free_name
-from memgraph.errors import InvalidInput, RequestTooLarge
+from memgraph.errors import DatabaseFull, InvalidInput, RequestTooLarge, StorageError
 from memgraph.model.enums import IngestStatus
 from memgraph.model.remote import Uploaded
 from memgraph.service.orchestrator import Orchestrator
@@ -34,6 +36,7 @@ class Draft:
 
     Raises:
         InvalidInput: no name for a file that is taken.
+        StorageError: here and later: the drop zone cannot be written to, or is full.
     """
 
     def __init__(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> None:
@@ -42,9 +45,10 @@ class Draft:
         self._zone = handle.paths.ingest
         self._limit = handle.settings.memory.ingest.max_file_size_mb * _MEGABYTE
         self._size, self._digest = 0, hashlib.sha256()
-        self._zone.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = self._zone / f"{INCOMING}{secrets.token_hex(8)}"
-        self._file = self._path.open("xb")
+        with _on_disk():
+            self._zone.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._file = self._path.open("xb")
 
     def write(self, data: bytes) -> None:
         """Add to it. Raises RequestTooLarge: it is larger than a file may be."""
@@ -52,29 +56,34 @@ class Draft:
         if self._size > self._limit:
             raise RequestTooLarge(f"a file has {self._limit} bytes at most", limit=self._limit)
         self._digest.update(data)
-        self._file.write(data)
+        with _on_disk():
+            self._file.write(data)
 
     def place(self) -> Uploaded:
         """Drop it; a content that was taken before, or waits, is told so and dropped no more."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with _on_disk():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
         sha256 = self._digest.hexdigest()
         before = self._handle.ingested(sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return Uploaded(sha256=sha256, name=self._name, known="processed")
-        with zone_lock(self._zone):
+        with _on_disk(), zone_lock(self._zone):
             if waiting(self._zone, sha256) is not None:
                 return Uploaded(sha256=sha256, name=self._name, known="waiting")
             target = str(free_name(self._zone, Path(self._name)))
             # First: a file without a sender would be stored without bounds.
             note_sender(self._zone, sha256, path=target, sender=self._sender)
             self._path.rename(self._zone / target)
+            sync_folder(self._zone)
         return Uploaded(sha256=sha256, name=target)
 
     def discard(self) -> None:
         """Close it, and remove what was not dropped."""
-        self._file.close()
+        # On a full disk the last bytes of a file that is given up cannot be written.
+        with suppress(OSError):
+            self._file.close()
         self._path.unlink(missing_ok=True)
 
 
@@ -115,3 +124,14 @@ def check_name(name: str) -> None:
         raise InvalidInput("name: a plain file name, not hidden, without a folder", field="name")
     if not name.casefold().endswith(SUPPORTED_TYPES):
         raise InvalidInput(f"name: ends in {', '.join(SUPPORTED_TYPES)}", field="name")
+
+
+@contextmanager
+def _on_disk() -> Iterator[None]:
+    """Tells of a disk that does not do what it is asked for, without a path of this machine."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DatabaseFull("there is no room for the file") from error
+        raise StorageError(f"the file cannot be kept: {error.strerror}") from error

@@ -144,7 +144,7 @@ def _link(
     transaction.tell(joined.entries)
     for edge, outcome in zip(edges, joined.edges, strict=True):
         if edge.edge_type is EdgeType.UPDATES and not edge.partial and outcome.outcome == "stored":
-            _replace_details(transaction, edge.from_id, edge.to_id)
+            _replace_details(transaction, edge.from_id, edge.to_id, view)
     return joined.edges, waiting
 
 
@@ -163,13 +163,14 @@ def _taken(connection: sa.Connection, keys: Sequence[str], view: View | None) ->
     return [row for row in rows if row.memory_id in seen]
 
 
-def _replace_details(transaction: Transaction, new_id: str, old_id: str) -> None:
-    """The rest of a replaced decision's text goes with it.
+def _replace_details(transaction: Transaction, new_id: str, old_id: str, view: View | None) -> None:
+    """The rest of a replaced decision's text goes with it, as far as the writer sees it.
 
     Its context and consequences stay: they stand on a replaced ground, and are told as such.
     """
     status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
-    for part in ingest_files.parts_left(transaction.connection, old_id, DETAIL_ROLE):
+    parts = ingest_files.parts_left(transaction.connection, old_id, DETAIL_ROLE)
+    for part in _seen(transaction.connection, parts, view):
         memories.set_status(
             transaction.connection,
             part,
@@ -209,11 +210,15 @@ def _find(connection: sa.Connection, link: Link, view: View | None) -> str | Non
 
 
 def _known_as(connection: sa.Connection, key: str, view: View | None) -> list[str]:
-    found = ingest_files.known_as(connection, key)
+    return _seen(connection, ingest_files.known_as(connection, key), view)
+
+
+def _seen(connection: sa.Connection, ids: list[str], view: View | None) -> list[str]:
+    """Those of the memories that the writer sees."""
     if view is None:
-        return found
-    seen = memories.existing_ids(connection, found, view)
-    return [each for each in found if each in seen]
+        return ids
+    seen = memories.existing_ids(connection, ids, view)
+    return [each for each in ids if each in seen]
 
 
 def _wait(connection: sa.Connection, local: str, link: Link) -> None:

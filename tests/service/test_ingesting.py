@@ -185,3 +185,27 @@ def test_hidden_statements_are_neither_compared_nor_in_the_way(
     found = bound.ingest_document(document("c", "The mill was flooded in 2019 and again in 2021."))
     assert found.relations["compared"] == 1
     assert found.relations["contradicts"] == 1
+
+
+def test_a_replaced_decision_takes_no_hidden_part_with_it(
+    orc: Orchestrator, service: MemoryService, bound: Orchestrator
+) -> None:
+    detail = {"attributes": {"role": "decision_detail"}}
+    parts = (
+        MemoryInput(key="m0", content="We bake at night."),
+        MemoryInput(key="m1", content="The oven is free then.", **detail),
+        MemoryInput(key="m2", content="Otto is ill.", sensitivity=Sensitivity.RESTRICTED, **detail),
+    )
+    edges = tuple(
+        EdgeInput(from_id=f"#m{n}", to_id="#m0", edge_type=EdgeType.PART_OF) for n in (1, 2)
+    )
+    older = document("a", document_keys=("adr:1",), edges=edges)
+    stored = orc.ingest_document(older.model_copy(update={"memories": parts}))
+    link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES)
+    bound.ingest_document(document("b", "We bake in the morning.", links=(link,)))
+    host = service.orchestrator(orc.name, viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+    assert [host.get(str(each.memory_id)).status for each in stored.memories] == [
+        MemoryStatus.SUPERSEDED,
+        MemoryStatus.SUPERSEDED,
+        MemoryStatus.ACTIVE,
+    ]

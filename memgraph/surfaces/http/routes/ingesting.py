@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from typing import Annotated, Any, Final
 
 from anyio import CancelScope
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.requests import ClientDisconnect
 
-from memgraph.errors import RequestTimeout
+from memgraph.errors import RequestRefused, RequestTimeout
 from memgraph.model.remote import IngestedFile, IngestPage, Limit, Uploaded
 from memgraph.model.values import Name
 from memgraph.policy.access import sees_everything
 from memgraph.service.intake import Draft, draft
 from memgraph.surfaces.http.answering import answered
-from memgraph.surfaces.http.entering import Asking, Reader, Writer, gate_of
+from memgraph.surfaces.http.entering import Asking, Reader, Writer, gate_of, untimed
+from memgraph.surfaces.http.problems import problem
 
 PIECE: Final = 1 << 18
 """So much of a file is written at a time, bytes."""
@@ -50,9 +53,13 @@ async def upload(
     service = gate_of(request).service
     settings = await run_sync(service.settings)
     arriving = await run_sync(draft, orc, name)
+    # It has the time of a request to arrive; then it is taken, however late that is.
+    await untimed(request)
     try:
         await _arrived(request, arriving, settings.memory.server.request_timeout_s)
         uploaded = await run_sync(arriving.place)
+    except RequestTimeout as error:
+        return problem(error, HTTPStatus.REQUEST_TIMEOUT)
     finally:
         with CancelScope(shield=True):
             await run_sync(arriving.discard)
@@ -84,13 +91,19 @@ def get(
 
 
 async def _arrived(request: Request, arriving: Draft, timeout_s: float) -> None:
-    """Write the whole body; raises RequestTimeout: it took longer than seconds."""
+    """Write the whole body.
+
+    Raises:
+        RequestTimeout: it took longer than seconds. RequestRefused: the sender is gone.
+    """
     try:
         async with asyncio.timeout(timeout_s):
             async for piece in _pieces(request):
                 await run_sync(arriving.write, piece)
     except TimeoutError:
         raise RequestTimeout("the file did not arrive in time", limit_s=timeout_s) from None
+    except ClientDisconnect:
+        raise RequestRefused("the file did not arrive as a whole") from None
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:
