@@ -179,8 +179,7 @@ class MemoryService:
         """
         try:
             with self.opened(name) as opened:
-                if opened.damage is not None:
-                    raise opened.damage
+                opened.require_sound()
                 degraded = opened.shortcomings()
         except MemgraphError as error:
             return {"orchestrator": name, "status": "disabled", **error.as_dict()}

@@ -223,6 +223,15 @@ class Opened:
 
         bring_back(self, recalled)
 
+    def require_sound(self) -> None:
+        """Raises StorageError: its file is gone or another, or a call met damage in it.
+
+        What is open goes on reading a file that was removed, and writes nothing into it.
+        """
+        self.database.require_same_file()
+        if self.damage is not None:
+            raise self.damage
+
     def shortcomings(self) -> list[str]:
         """Codes of the work that does not get done. Raises StorageError."""
         from memgraph.service.life.agenda import shortcomings

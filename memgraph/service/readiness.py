@@ -1,7 +1,9 @@
 """How all orchestrators of a root stand, told cheaply however many there are.
 
-What was found of one is kept until its files change. A look opens a few at most, the longest
-unlooked-at first, so that its cost is bounded; of the others it tells what was known.
+What was found of one is kept until its files change, or for a minute: jobs become overdue, and a
+disk that failed works again, though no file has changed. A look opens a few at most, changed ones
+first and of them the longest unlooked-at, so that its cost is bounded; of the others it tells what
+was known.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from memgraph.errors import MemgraphError, MemoryDisabled
+from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemgraphError, MemoryDisabled
 from memgraph.model.running import LastJob, Ready, Standing
 from memgraph.paths import global_config_file
 from memgraph.service.life.worker import Stamp, stamp_of
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
 
     from memgraph.service.memory_service import MemoryService
 
+VERIFY: Final = "run: memgraph verify, and restore a backup"
 LOOK_S: Final = 0.25
 """How long one look may open databases."""
+FRESH_MS: Final = 60_000
+"""After so long an orchestrator is looked at though none of its files has changed."""
 REST_S: Final = 1.0
 """A look tells what the one before it found, if that is no longer ago."""
 
@@ -35,7 +40,7 @@ REST_S: Final = 1.0
 class _Found:
     """What a look found of an orchestrator; ``oldest``: since when its first memory waits."""
 
-    stamp: Stamp
+    stamp: Stamp | None
     standing: Standing
     oldest: int | None
 
@@ -73,20 +78,24 @@ class Readiness:
         names = self._service.orchestrators()
         for gone in set(self._found) - set(names):
             del self._found[gone], self._files[gone]
-        changed = []
+        changed, stale = [], []
+        now = self._service.clock.now_ms()
         for name in names:
             known = self._found.setdefault(
-                name, _Found((), Standing(orchestrator=name, status="unknown"), None)
+                name, _Found(None, Standing(orchestrator=name, status="unknown"), None)
             )
             if known.stamp != self._stamp(name) or self._damaged(name, known):
                 changed.append(known)
-        changed.sort(key=lambda one: one.standing.looked_at or 0)
+            # A clock that was set back is no reason to rest for long.
+            elif not 0 <= now - (known.standing.looked_at or 0) < FRESH_MS:
+                stale.append(known)
         until = time.monotonic() + LOOK_S
-        for known in changed:
-            if time.monotonic() >= until:
-                return
-            name = known.standing.orchestrator
-            self._found[name] = self._probed(name)
+        for group in (changed, stale):
+            for known in sorted(group, key=lambda one: one.standing.looked_at or 0):
+                if time.monotonic() >= until:
+                    return
+                name = known.standing.orchestrator
+                self._found[name] = self._probed(name)
 
     def _damaged(self, name: str, known: _Found) -> bool:
         """Whether a call has met damage since: what only reads changes no file."""
@@ -96,24 +105,30 @@ class Readiness:
 
     def _probed(self, name: str) -> _Found:
         now = self._service.clock.now_ms()
+        # As they were before the look: what changes meanwhile is looked at again.
+        stamp = self._stamp(name)
         oldest = None
         try:
             with self._service.if_open(name) as opened:
                 if opened is None:
                     standing, oldest = self._of_closed(name)
-                elif opened.damage is not None:
-                    raise opened.damage
                 else:
+                    opened.require_sound()
                     codes = opened.shortcomings()
                     with opened.database.read() as connection:
                         standing, oldest = _read(connection, name, codes)
+        except DatabaseReplaced as error:
+            # After a restore: the next look opens the file that is there now.
+            self._service.forget(name)
+            standing, stamp = _disabled(name, error), None
         except MemgraphError as error:
-            standing = Standing(
-                orchestrator=name, status="disabled", codes=(error.code,), advice=error.message
-            )
+            standing = _disabled(name, error)
+        # What its data brings out is the failure of that one alone: the others are told.
+        except Exception as error:  # noqa: BLE001 - whatever it is, see above
+            told = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
+            standing = _disabled(name, told)
         looked = standing.model_copy(update={"looked_at": now})
-        # As the files are after the look: to open and close one may change them.
-        return _Found(self._stamp(name), looked, oldest)
+        return _Found(stamp, looked, oldest)
 
     def _of_closed(self, name: str) -> tuple[Standing, int | None]:
         """Opened beside the pool, which would have to close another for it."""
@@ -139,13 +154,21 @@ class Readiness:
         waited_s = max(self._service.clock.now_ms() - found.oldest, 0) / 1_000
         return found.standing.model_copy(update={"oldest_pending_s": waited_s})
 
-    def _stamp(self, name: str) -> Stamp:
+    def _stamp(self, name: str) -> Stamp | None:
+        """None: its files cannot be looked at, which is no reason not to tell of the others."""
         if name not in self._files:
             paths = self._service.paths(name)
             wal = paths.database.with_name(f"{paths.database.name}-wal")
             settings = (global_config_file(self._service.root), paths.config_file)
             self._files[name] = (paths.database, wal, *settings)
-        return stamp_of(*self._files[name])
+        try:
+            return stamp_of(*self._files[name])
+        except OSError:
+            return None
+
+
+def _disabled(name: str, error: MemgraphError) -> Standing:
+    return Standing(orchestrator=name, status="disabled", codes=(error.code,), advice=error.message)
 
 
 def _read(connection: sa.Connection, name: str, codes: list[str]) -> tuple[Standing, int | None]:

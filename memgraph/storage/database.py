@@ -217,7 +217,7 @@ class Database:
             sqlite.translated_errors(),
             self._writer.connect() as connection,
         ):
-            self._require_same_file()
+            self.require_same_file()
             with self._waiting_for_disk(connection, durable), connection.begin():
                 yield connection
             self.commits += 1
@@ -247,7 +247,7 @@ class Database:
             sqlite.translated_errors(),
             self._writer.connect() as connection,
         ):
-            self._require_same_file()
+            self.require_same_file()
             yield connection.connection.driver_connection
 
     def fold(self) -> None:
@@ -282,10 +282,11 @@ class Database:
         try:
             found = self.path.stat()
         except FileNotFoundError:
-            raise DatabaseMissing(f"no database at {self.path}") from None
+            raise DatabaseMissing(f"no database at {self.path}; restore a backup") from None
         return found.st_dev, found.st_ino
 
-    def _require_same_file(self) -> None:
+    def require_same_file(self) -> None:
+        """Raises DatabaseMissing, DatabaseReplaced: what was opened is not there any more."""
         # A file renamed or unlinked under open connections takes commits that nobody will see.
         if self._file_identity() != self._identity:
             raise DatabaseReplaced(

@@ -117,10 +117,13 @@ def translate(error: Exception) -> Exception:
         return InvalidInput("a number is too large to store")
     if isinstance(cause, UnicodeEncodeError):
         return InvalidInput("a text holds a lone surrogate")
+    if isinstance(cause, UnicodeDecodeError):
+        return DatabaseCorrupt("the database holds bytes that are no text; restore a backup")
     if code is not None and (known := _BY_PRIMARY_CODE.get(code & 0xFF)):
         kind, message = known
         return kind(f"{message} ({name})", sqlite=name)
-    return StorageError(f"the database failed ({name})", sqlite=name)
+    # Our statements fit our schema: most likely that is damaged.
+    return StorageError(f"the database failed ({name}); verify it, restore a backup", sqlite=name)
 
 
 def violated(error: Exception) -> str:
@@ -135,12 +138,13 @@ def translated_errors() -> Iterator[None]:
     """Everything the driver raises inside leaves as an error of memgraph.errors."""
     try:
         yield
-    # Integers beyond 64 bits and lone surrogates fail when they are bound, with Python's errors.
+    # Integers beyond 64 bits and lone surrogates fail when they are bound, with Python's errors;
+    # damaged texts when they are read, also those in which SQLite tells of a damaged schema.
     except (
         DBAPIError,
         PoolTimeoutError,
         sqlite.Error,
         OverflowError,
-        UnicodeEncodeError,
+        UnicodeError,
     ) as error:
         raise translate(error) from error

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import httpx
+import pysqlite3.dbapi2 as driver
 import pytest
+import sqlalchemy as sa
 from serving_worlds import Served, serving
 
-from memgraph.errors import DatabaseCorrupt
+from memgraph.clock import FixedClock
+from memgraph.errors import (
+    DatabaseCorrupt,
+    DatabaseEmpty,
+    DatabaseMissing,
+    DatabaseReplaced,
+    MemgraphError,
+    SchemaOutdated,
+    SchemaTooNew,
+)
 from memgraph.model.access import Permission
 from memgraph.service import readiness
-from memgraph.storage import provisioning
+from memgraph.storage import embeddings, provisioning
 from memgraph.surfaces.metrics import PrometheusMeters
 
 NAMES = ("orc-1", "orc-2", "orc-3")
@@ -136,26 +148,119 @@ def test_a_process_without_figures_says_so(tmp_path: Path) -> None:
         assert client.get("/metrics").status_code == 404
 
 
-def test_a_damaged_orchestrator_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+def _garbage(database: Path) -> None:
+    database.write_bytes(b"no database" * 1_000)
+
+
+def _cut(database: Path) -> None:
+    os.truncate(database, database.stat().st_size // 2)
+
+
+def _no_text(database: Path) -> None:
+    """SQLite tells of such a schema in words that are no text either."""
+    found = database.read_bytes()
+    assert b"CREATE TABLE memories" in found
+    database.write_bytes(found.replace(b"CREATE TABLE memories", b"CREATE T\xffBLE memories"))
+
+
+def _version(database: Path, version: str) -> None:
+    connection = driver.connect(str(database))
+    connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
+    connection.commit()
+    connection.close()
+
+
+DAMAGES: Mapping[str, tuple[Callable[[Path], object], type[MemgraphError], str]] = {
+    "garbage": (_garbage, DatabaseCorrupt, "restore a backup"),
+    "empty": (lambda database: os.truncate(database, 0), DatabaseEmpty, "restore a backup"),
+    "missing": (Path.unlink, DatabaseMissing, "memgraph init"),
+    "cut": (_cut, DatabaseCorrupt, "restore a backup"),
+    "no-text": (_no_text, DatabaseCorrupt, "restore a backup"),
+    "older": (lambda database: _version(database, "0001"), SchemaOutdated, "db upgrade"),
+    "newer": (lambda database: _version(database, "9999"), SchemaTooNew, "newer memgraph"),
+}
+
+
+def test_damaged_orchestrators_are_named_and_the_others_go_on(tmp_path: Path) -> None:
     with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
-        for name in NAMES:
+        served.orchestrator("sound").remember(SECRET_TEXT)
+        for name, (damage, _, _) in DAMAGES.items():
             served.orchestrator(name).remember(SECRET_TEXT)
             served.service.forget(name)
-        database = served.service.paths("orc-2").database
-        database.write_bytes(b"no database" * 1_000)
-        answer = client.get("/v1/orchestrators/orc-2/memories")
-        assert (answer.status_code, answer.json()["code"]) == (503, DatabaseCorrupt.code)
-        assert "restore a backup" in answer.json()["detail"]
-        assert client.get("/v1/orchestrators/orc-1/memories").is_success
+            damage(served.service.paths(name).database)
+        kept = {name: _bytes(served.service.paths(name).database) for name in DAMAGES}
         found = standings(client)
-        assert {name: each["status"] for name, each in found.items()} == {
-            "orc-1": "ready",
-            "orc-2": "disabled",
-            "orc-3": "ready",
-        }
-        assert found["orc-2"]["codes"] == [DatabaseCorrupt.code]
-        assert "restore a backup" in str(found["orc-2"]["advice"])
-        assert database.read_bytes().startswith(b"no database")
+        assert found["sound"]["status"] == "ready"
+        for name, (_, error, advice) in DAMAGES.items():
+            for method, path in (("GET", "memories"), ("POST", "memories"), ("POST", "recall")):
+                body = {"content": "New."} if path == "memories" else {"query": "heron"}
+                answer = client.request(
+                    method,
+                    f"/v1/orchestrators/{name}/{path}",
+                    json=body if method == "POST" else None,
+                )
+                assert (name, answer.status_code, answer.json()["code"]) == (name, 503, error.code)
+                assert advice in answer.json()["detail"]
+            assert (found[name]["status"], found[name]["codes"]) == ("disabled", [error.code])
+            assert advice in str(found[name]["advice"])
+            assert _bytes(served.service.paths(name).database) == kept[name]
+        assert client.get("/v1/orchestrators/sound/memories").is_success
+
+
+def _bytes(file: Path) -> bytes | None:
+    return file.read_bytes() if file.exists() else None
+
+
+def test_what_the_rows_of_one_bring_out_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = embeddings.pending_count
+
+    def of_sound_ones(connection: sa.Connection) -> int:
+        if provisioning.orchestrator_of(connection.connection.driver_connection) == "orc-2":
+            raise KeyError(SECRET_TEXT)
+        return real(connection)
+
+    monkeypatch.setattr(embeddings, "pending_count", of_sound_ones)
+    with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
+        for name in NAMES:
+            served.orchestrator(name)
+        found = standings(client)
+    assert {name: each["status"] for name, each in found.items()} == {
+        "orc-1": "ready",
+        "orc-2": "disabled",
+        "orc-3": "ready",
+    }
+    assert "KeyError" in str(found["orc-2"]["advice"])
+    assert "heron" not in str(found)
+
+
+def test_a_database_that_was_taken_away_under_the_server_is_told(tmp_path: Path) -> None:
+    with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
+        served.orchestrator().remember(SECRET_TEXT)
+        database = served.service.paths("orc-1").database
+        aside = database.rename(database.with_name("aside.db"))
+        assert standings(client)["orc-1"]["codes"] == [DatabaseMissing.code]
+        assert client.get("/v1/orchestrators/orc-1").json()["status"] == "disabled"
+        database.write_bytes(aside.read_bytes())
+        assert standings(client)["orc-1"]["codes"] == [DatabaseReplaced.code]
+        assert standings(client)["orc-1"]["status"] == "ready"
+
+
+def test_what_changes_no_file_is_looked_for_each_minute(tmp_path: Path) -> None:
+    clock = FixedClock()
+    with (
+        serving(tmp_path / "root", keyless=True, clock=clock) as served,
+        served.client() as client,
+    ):
+        served.orchestrator().remember(SECRET_TEXT)
+        with served.service.opened("orc-1") as opened:
+            assert standings(client)["orc-1"]["status"] == "ready"
+            opened.rerank_failed = True
+            assert standings(client)["orc-1"]["status"] == "ready"
+            clock.advance(ms=readiness.FRESH_MS)
+            found = standings(client)["orc-1"]
+    assert (found["status"], found["codes"]) == ("degraded", ["reranker.failing"])
 
 
 def test_damage_that_a_reader_meets_is_told_though_no_file_has_changed(tmp_path: Path) -> None:
