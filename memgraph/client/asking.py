@@ -219,7 +219,8 @@ class AskingWords(Place):
         Raises:
             NotFound: no memory that the key may see names it.
         """
-        return self._get("/entities/info", value_of(EntityProfile), name=name_or_id, limit=limit)
+        fields = {"name": name_or_id, "limit": limit}
+        return self._look("/entities/info", fields, value_of(EntityProfile))
 
     @word
     def visible_counts(self) -> Call[dict[str, dict[str, int]]]:

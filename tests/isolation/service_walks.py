@@ -87,11 +87,11 @@ def entities(view: View) -> Iterator[Ask]:
     yield _get("/entities", prefix="kx", limit=1000)
 
 
-@walks("GET", HERE + "/entities/info")
+@walks("POST", HERE + "/entities/info")
 def entity_info(view: View) -> Iterator[Ask]:
     own = [each.word for each in view.world.seen(view.viewer)[:3]]
     for name in [*own, *view.words, *TASKS, *PROJECTS]:
-        yield _get("/entities/info", name=name, limit=100)
+        yield _post("/entities/info", {"name": name, "limit": 100})
 
 
 @walks("POST", HERE + "/entities/merge")

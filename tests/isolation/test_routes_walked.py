@@ -30,7 +30,10 @@ from served_worlds import (
 PUBLIC = {"/openapi.json", "/healthz", "/readyz", "/metrics"}
 """Without an orchestrator in the path: see test_hostile_requests.py."""
 MAKING = "/v1/orchestrators"
-READ_BY_POST = ("/recall", "/relevant", "/subgraph", "/context", "/context/block", "/verify")
+READ_BY_POST = (
+    *("/recall", "/relevant", "/subgraph", "/context", "/context/block"),
+    *("/entities/info", "/verify"),
+)
 DENIED = {"memory.not_found", "access.denied"}
 
 

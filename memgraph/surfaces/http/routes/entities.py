@@ -16,6 +16,13 @@ from memgraph.surfaces.http.entering import Admin, Reader
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/entities", tags=["entities"])
 
 
+class EntityWanted(Value):
+    """An entity, by its id or one of its names; ``limit``: memories at most."""
+
+    name: Name
+    limit: Annotated[int, Field(ge=0, le=100)] = 10
+
+
 class Merge(Value):
     """``other`` becomes a name of ``into``; both are ids or names."""
 
@@ -42,14 +49,10 @@ def listed(
     return answered(EntityList(items=tuple(orc.entities(prefix=prefix, limit=limit))))
 
 
-@router.get("/info", operation_id="get_entity_info", response_model=EntityProfile)
-def info(
-    orc: Reader,
-    name: Annotated[Name, Query(description="Its id, its name, or another of its names.")],
-    limit: Annotated[int, Query(ge=0, le=100, description="Memories at most.")] = 10,
-) -> Response:
-    """All about one entity."""
-    return answered(orc.get_entity_info(name, limit=limit))
+@router.post("/info", operation_id="get_entity_info", response_model=EntityProfile)
+def info(orc: Reader, body: EntityWanted) -> Response:
+    """All about one entity. Who is asked for is in no address, which proxies log."""
+    return answered(orc.get_entity_info(body.name, limit=body.limit))
 
 
 @router.post("/merge", operation_id="merge_entities", response_model=EntityInfo)
