@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter, ValidationError
 
-from memgraph.errors import InvalidInput, NotFound, RemoteAnswerInvalid
+from memgraph.errors import InvalidInput, NotFound, OrchestratorMissing, RemoteAnswerInvalid
 from memgraph.model.values import Value
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class Call(Generic[T]):
 
     Attributes:
         path: from the root of the server, every part of it escaped.
-        params: of the query; None and empty ones are left out, sequences repeated.
+        params: of the query; None and empty ones are left out, collections repeated.
         body: bytes as they are sent, or None.
         read: makes the answer of the body of a good one.
         repeat: whether it may be sent again.
@@ -66,7 +66,7 @@ class Call(Generic[T]):
         """The parameters as they are sent."""
         found: list[tuple[str, str]] = []
         for name, value in self.params.items():
-            many = isinstance(value, Sequence | frozenset) and not isinstance(value, str)
+            many = isinstance(value, Collection) and not isinstance(value, str)
             given = value if many else (value,)
             found.extend((name, _written(each)) for each in given if each is not None)
         return tuple(found)
@@ -82,6 +82,14 @@ def segment(text: str, *, field: str = "id") -> str:
         raise NotFound(f"nothing has this {field}", field=field)
     # A dot by itself would be taken for a step in the path.
     return quote(text, safe="").replace(".", "%2E")
+
+
+def orchestrator_path(name: str) -> str:
+    """Where an orchestrator is. Raises OrchestratorMissing: none can be called so."""
+    try:
+        return f"/v1/orchestrators/{segment(name, field='orchestrator')}"
+    except NotFound:
+        raise OrchestratorMissing("no orchestrator can be called so") from None
 
 
 def body(fields: Mapping[str, Any] | Value) -> bytes:

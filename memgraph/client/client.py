@@ -9,7 +9,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 import httpx
 
-from memgraph.client.calls import Call, Read, Repeat, body, part_of, segment, value_of
+from memgraph.client.calls import Call, Read, Repeat, body, orchestrator_path, part_of, value_of
 from memgraph.client.exchange import Rules
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
 from memgraph.client.sending import AwaitedSender, BlockingSender, Server, server_of
@@ -59,9 +59,12 @@ class ServerWords:
 
     @word
     def health(self, name: str) -> Call[dict[str, Any]]:
-        """Whether an orchestrator's memory works; see ``MemoryService.health``."""
-        path = f"/v1/orchestrators/{segment(name, field='orchestrator')}"
-        return Call("GET", path, _health)
+        """Whether an orchestrator's memory works; see ``MemoryService.health``.
+
+        Raises:
+            OrchestratorMissing: there is none, or it is not the key's.
+        """
+        return Call("GET", orchestrator_path(name), _health)
 
 
 class Client(ServerWords, Blocking):

@@ -16,7 +16,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from memgraph import errors
 from memgraph.client.calls import JSON, Call, Repeat
-from memgraph.errors import MemgraphError, RemoteAnswerInvalid, RemoteUnavailable
+from memgraph.errors import InvalidInput, MemgraphError, RemoteAnswerInvalid, RemoteUnavailable
+from memgraph.model.remote import Health
 
 T = TypeVar("T")
 
@@ -28,7 +29,12 @@ _AWAY: Final = frozenset({502, 503, 504})
 _UNTOUCHED_STATUS: Final = frozenset({408, 425, 429})
 _UNTOUCHED: Final = (errors.RateLimited, errors.ServerBusy)
 # May be over in a moment; a damaged store is not.
-_PASSING: Final = (errors.DatabaseBusy, errors.RequestTimeout, RemoteUnavailable)
+_PASSING: Final = (
+    errors.DatabaseBusy,
+    errors.RequestTimeout,
+    errors.ServerEnding,
+    RemoteUnavailable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class Rules:
     """How stubborn a client is.
 
     Attributes:
-        retries: how often a call is sent again, at most.
+        retries: how often a call is sent again, at most; 0 or more.
         first_pause_s: before the first of them; each further one is twice as long. A part of it,
             at least half, is left to chance.
         longest_pause_s: a server that asks for more (Retry-After) is not waited for.
@@ -45,6 +51,10 @@ class Rules:
     retries: int = 2
     first_pause_s: float = 0.2
     longest_pause_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.retries, int) or self.retries < 0:
+            raise InvalidInput("retries is a whole number, 0 or more", field="retries")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +177,19 @@ def _told(answer: Answer) -> MemgraphError:
         )
     error = kind(_text(problem.get("detail")))
     error.details = dict(details) if isinstance(details, dict) else {}
-    if answer.retry_after is not None:
-        error.details.setdefault("retry_after_s", _seconds(answer.retry_after))
+    pause = _seconds(answer.retry_after)
+    if pause is not None:
+        error.details.setdefault("retry_after_s", pause)
+    return error
+
+
+def error_of(health: Health) -> MemgraphError:
+    """Why an orchestrator is disabled, as the library's own error."""
+    kind = _by_code().get(health.code or "")
+    if kind is None:
+        return RemoteAnswerInvalid("the server does not say what is wrong with the memory")
+    error = kind(_text(health.message))
+    error.details = dict(health.details)
     return error
 
 

@@ -16,6 +16,9 @@ from memgraph.errors import Conflict, InvalidInput
 def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
     """A draft beside ``target`` that takes its place when the block ends well.
 
+    What was written has to be made ``durable`` in the block: of a large file that takes its time,
+    which the block may spend in a thread.
+
     Args:
         force: replace a file that is there.
 
@@ -33,8 +36,6 @@ def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
     try:
         with os.fdopen(handle, "w+b") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
         if force:
             draft.replace(target)
         else:
@@ -43,9 +44,23 @@ def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
         draft.unlink(missing_ok=True)
 
 
+def durable(file: BufferedRandom) -> BufferedRandom:
+    """Wait until all that was written is on the disk; gives the file."""
+    file.flush()
+    os.fsync(file.fileno())
+    return file
+
+
 def _linked(draft: Path, target: Path) -> None:
     """Give a draft its name, unless somebody took the name meanwhile."""
+    taken = Conflict(f"there is a file already: {target}", path=str(target))
     try:
+        # A link cannot replace what another process put there meanwhile, a rename would.
         target.hardlink_to(draft)
     except FileExistsError:
-        raise Conflict(f"there is a file already: {target}", path=str(target)) from None
+        raise taken from None
+    except OSError:
+        # A file system without links: the check and the rename are two steps there.
+        if os.path.lexists(target):
+            raise taken from None
+        draft.rename(target)

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from memgraph.audit.findings import Code, Finding, VerifyReport
 from memgraph.client.calls import Call, Read, Repeat, nothing, part_of, segment, value_of
 from memgraph.client.copies import BackedUp, Exported, backed_up, exported
-from memgraph.client.exchange import Course
-from memgraph.client.files import whole
+from memgraph.client.exchange import Course, error_of
+from memgraph.client.files import durable, whole
 from memgraph.client.places import Place, Time, moment
 from memgraph.client.words import course, word
 from memgraph.errors import InvalidInput, RemoteAnswerInvalid
@@ -36,8 +36,11 @@ class OperatingWords(Place):
         """Counts over everything stored, sizes on disk, the state of the embeddings; for admins.
 
         ``visible_counts`` counts what the key sees, and takes no more than to read.
+
+        Raises:
+            DatabaseCorrupt, …: the memory is disabled; the error says why.
         """
-        return self._get("/status", part_of(Status, lambda told: told.stats or {}))
+        return self._get("/status", part_of(Status, _stored))
 
     @word
     def jobs(self, *, limit: int = 50) -> Call[Sequence[JobRun]]:
@@ -144,7 +147,7 @@ class OperatingWords(Place):
                 slow=True,
             )
             yield from self._ask(call)
-            return (yield from self._aside(lambda: exported(file, self.name, path)))
+            return (yield from self._aside(lambda: exported(durable(file), self.name, path)))
 
     @course
     def backup(self, target: str | Path, *, force: bool = False) -> Course[BackedUp]:
@@ -163,12 +166,18 @@ class OperatingWords(Place):
                 "GET", f"{self._root}/backup", nothing, accepts=SQLITE, sink=file, slow=True
             )
             yield from self._ask(call)
-            return (yield from self._aside(lambda: backed_up(file, self.name, path)))
+            return (yield from self._aside(lambda: backed_up(durable(file), self.name, path)))
 
     def _run(self, job: JobName | str, read: Read[T], **fields: Any) -> Call[T]:
         given = {name: each for name, each in fields.items() if each is not None}
         path = f"/jobs/{segment(str(job), field='job')}/run"
         return replace(self._look(path, given, read), repeat=Repeat.NEVER, slow=True)
+
+
+def _stored(told: Status) -> dict[str, Any]:
+    if told.stats is None:
+        raise error_of(told.health)
+    return told.stats
 
 
 def _runs(answer: bytes) -> Sequence[JobRun]:

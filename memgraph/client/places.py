@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from memgraph.client.calls import Call, Read, Repeat, body, nothing, segment
+from memgraph.client.calls import Call, Read, Repeat, body, nothing, orchestrator_path
 from memgraph.client.words import Speaker
 from memgraph.clock import iso, parse_time
-from memgraph.errors import InvalidInput, NotFound, OrchestratorMissing
+from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing
 from memgraph.model.values import Value
 
@@ -30,10 +30,7 @@ class Place(Speaker):
     def _set_place(self, name: str, narrowing: Narrowing) -> None:
         self.name = name
         self.narrowing = narrowing
-        try:
-            self._root = f"/v1/orchestrators/{segment(name, field='orchestrator')}"
-        except NotFound:
-            raise OrchestratorMissing("no orchestrator can be called so") from None
+        self._root = orchestrator_path(name)
         self._view: dict[str, Any] = {
             "project": narrowing.project_ids,
             "session": narrowing.session_ids,

@@ -11,7 +11,7 @@ from memgraph.client.exchange import Course
 from memgraph.client.places import Place, plain
 from memgraph.client.words import course, word
 from memgraph.context.confirming import ConfirmationCallback, confirmed
-from memgraph.errors import ConfirmationMissing
+from memgraph.errors import ConfirmationMissing, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import EdgeType
 from memgraph.model.remote import EdgeId, Forgotten, ForgottenList, MemoryId, PromotedId
@@ -95,6 +95,8 @@ class RememberingWords(Place):
         Raises:
             InvalidInput: too many or too few, or a reason that is none.
         """
+        if isinstance(memory_ids, str):
+            raise InvalidInput("memory_ids: 1 to 1,000 ids", field="memory_ids")
         fields = {"memory_ids": list(memory_ids), "reason": reason}
         return self._write("/forget", fields, part_of(ForgottenList, lambda told: [*told.outcomes]))
 

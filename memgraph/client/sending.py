@@ -20,6 +20,7 @@ T = TypeVar("T")
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 CONNECT_S = 5.0
 SLOW_S = 3_600.0
+MAX_TIMEOUT_S = 86_400.0
 # They end before anything is sent.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 
@@ -68,7 +69,7 @@ def server_of(
         raise InvalidInput(_ADDRESS, field="url")
     if parsed.query or parsed.fragment or not 0 < (parsed.port or 1) < 65_536:
         raise InvalidInput(_ADDRESS, field="url")
-    if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
+    if key is not None and not _is_word(key):
         raise InvalidInput("a key is one word of printable ASCII", field="key")
     elsewhere = parsed.scheme == "http" and parsed.host not in LOOPBACK
     if key is not None and elsewhere and not plain_http:
@@ -76,9 +77,15 @@ def server_of(
             "a key is not sent to another machine unencrypted: use https, or plain_http",
             field="url",
         )
-    if not timeout_s > 0:
-        raise InvalidInput("timeout_s is above 0", field="timeout_s")
+    if not 0 < timeout_s <= MAX_TIMEOUT_S:
+        raise InvalidInput(
+            f"timeout_s is above 0 and at most {MAX_TIMEOUT_S:,.0f}", field="timeout_s"
+        )
     return Server(parsed, timeout_s, verify)
+
+
+def _is_word(key: str) -> bool:
+    return isinstance(key, str) and key != "" and all("!" <= each <= "~" for each in key)
 
 
 _ADDRESS = "the address of a server reads https://host or http://127.0.0.1:8420, without a password"

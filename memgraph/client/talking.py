@@ -53,20 +53,22 @@ class TalkingWords(Place):
 
     @word
     def sessions(
-        self, *, pending: bool | None = None, limit: int = 100, before: str | None = None
+        self, *, pending: bool | None = None, limit: int = 100, before: SessionPlace | str | None = None
     ) -> Call[Sequence[SessionInfo]]:
         """The conversations of which the key may see a turn, the last one talked in first.
 
         Args:
             pending: True: only those that wait for their consolidation, False: the others.
             limit: 1 to 1,000.
-            before: the id of the last session of the page before.
+            before: the last session of the page before: what comes after the place that it had
+                there. Its id alone: after the place that it has now.
 
         Raises:
             InvalidInput: a limit out of its bounds.
-            NotFound: no session ``before``.
+            NotFound: no session of the id ``before``.
         """
-        return self._get("/sessions", _SESSIONS, pending=pending, limit=limit, cursor=before)
+        after = {"cursor": before.cursor} if isinstance(before, SessionPlace) else {"before": before}
+        return self._get("/sessions", _SESSIONS, pending=pending, limit=limit, **after)
 
     @word
     def end_session(self, session_id: str) -> Call[bool]:

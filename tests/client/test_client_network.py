@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import hashlib
 import logging
+import os
 import shutil
 import socket
 import ssl
@@ -21,7 +24,9 @@ import pytest
 from serving_worlds import Served, serving
 
 from memgraph.client import AsyncClient, Client
+from memgraph.client.files import whole
 from memgraph.errors import (
+    Conflict,
     InvalidInput,
     MemgraphError,
     OrchestratorMissing,
@@ -244,8 +249,9 @@ def test_the_key_is_in_no_text(
 def test_nothing_can_be_called_so() -> None:
     with Client("http://127.0.0.1:9") as client:
         for name in ("", "a/b", "\ud800", "a\x00b"):
-            with pytest.raises(OrchestratorMissing):
-                client.orchestrator(name)
+            for say in (client.orchestrator, client.health):
+                with pytest.raises(OrchestratorMissing):
+                    say(name)
         with pytest.raises(InvalidInput):
             client.orchestrator("orc-1", clearance="Cosmic")
         with pytest.raises(InvalidInput):
@@ -345,6 +351,40 @@ def test_a_copy_that_is_none_leaves_nothing_behind(awaited: bool, tmp_path: Path
         assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileNotFoundError):
         copied("http://127.0.0.1:9", "export", tmp_path / "no" / "copy", awaited=awaited)
+
+
+EXPORT = (
+    b'{"record":"header"}\n{"record":"end","sha256":"%s"}\n' % hashlib.sha256().hexdigest().encode()
+)
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s"
+
+
+def test_a_copy_is_made_durable_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda _: threads.append(threading.get_ident()))
+    with talking(WHOLE % (len(EXPORT), EXPORT)) as url:
+        copied(url, "export", tmp_path / "copy", awaited=True)
+    assert (tmp_path / "copy").read_bytes() == EXPORT
+    assert len(threads) == 1
+    assert threads != [threading.get_ident()]
+
+
+def test_a_copy_comes_to_a_disk_without_links_and_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(_self: Path, _target: Path) -> None:
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", none)
+    with talking(WHOLE % (len(EXPORT), EXPORT)) as url:
+        copied(url, "export", tmp_path / "copy", awaited=False)
+        with pytest.raises(Conflict), whole(tmp_path / "other", force=False):
+            (tmp_path / "other").write_bytes(b"somebody's")
+    assert (tmp_path / "copy").read_bytes() == EXPORT
+    assert (tmp_path / "other").read_bytes() == b"somebody's"
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def copied(url: str, word: str, target: Path, *, awaited: bool) -> None:

@@ -20,6 +20,7 @@ from memgraph.errors import (
     AnswerLost,
     DatabaseBusy,
     DatabaseCorrupt,
+    InvalidInput,
     MemgraphError,
     NotFound,
     RateLimited,
@@ -145,6 +146,10 @@ def test_retry_after_is_waited_for_unless_it_is_too_long(awaited: bool) -> None:
     with pytest.raises(RateLimited) as refused:
         said(Replies([late]), remember, awaited=awaited)
     assert refused.value.details == {"retry_after_s": 31.0}
+    dated = problem(RateLimited, 429, {"retry-after": "Sat, 31 Jan 2026 08:30:00 GMT"})
+    with pytest.raises(RateLimited) as refused:
+        said(Replies([dated]), remember, awaited=awaited, retries=0)
+    assert refused.value.details == {}
 
 
 @both
@@ -205,6 +210,48 @@ def test_what_is_no_answer_of_memgraph_is_told_so(reply: httpx.Response, awaited
 def test_a_later_version_may_tell_more(awaited: bool) -> None:
     page = httpx.Response(200, json={"items": [], "next_cursor": None, "weather": "fair"})
     assert said(Replies([page]), lambda orc: orc.sessions(), awaited=awaited) == ()
+
+
+@both
+def test_the_counts_of_a_disabled_memory_are_the_error_that_disables_it(awaited: bool) -> None:
+    health = {"orchestrator": "orc-1", "status": "disabled", "message": "restore a backup"}
+    for code, kind in ((DatabaseCorrupt.code, DatabaseCorrupt), ("tea.pot", RemoteAnswerInvalid)):
+        told = {"health": health | {"code": code, "details": {"path": "x"}}, "stats": None}
+        replies = Replies([httpx.Response(200, json=told)])
+        with pytest.raises(kind) as refused:
+            said(replies, lambda orc: orc.stats(), awaited=awaited)
+        assert type(refused.value) is kind
+        if kind is DatabaseCorrupt:
+            assert refused.value.message == "restore a backup"
+            assert refused.value.details == {"path": "x"}
+
+
+@both
+def test_names_of_entities_are_in_no_address(awaited: bool) -> None:
+    replies = Replies([problem(NotFound, 404)])
+    with pytest.raises(NotFound):
+        said(replies, lambda orc: orc.get_entity_info("Nora Quill"), awaited=awaited)
+    [sent] = replies.sent
+    assert (sent.method, sent.url.path) == ("POST", "/v1/orchestrators/orc-1/entities/info")
+    assert not sent.url.query
+    assert b"Nora Quill" in sent.content
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"retries": -1},
+        {"retries": 1.5},
+        {"timeout_s": 0},
+        {"timeout_s": float("nan")},
+        {"timeout_s": float("inf")},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_waited_for_is_refused(kind: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(options))):
+        kind(URL, **options)
 
 
 def test_every_error_of_the_library_comes_back_as_itself() -> None:

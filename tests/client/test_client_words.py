@@ -135,6 +135,7 @@ def test_pages_of_memories_follow_one_another(way: Any) -> None:
     assert len(way.list_memories(statuses=())) == 5
     assert [each.memory_id for each in way.list_memories(statuses=["retracted"])] == [made[0]]
     assert list(way.list_memories(types=[MemoryType.GOAL])) == []
+    assert len(way.list_memories(types={MemoryType.FACT})) == 4
     with pytest.raises(InvalidInput):
         way.list_memories(limit=0)
 
@@ -308,8 +309,9 @@ def test_forgetting_has_an_outcome_each(way: Any) -> None:
     outcomes = way.forget([memory_id, "fact_none"], reason="secret")
     assert [type(each) for each in outcomes] == [Forgotten] * 2
     assert [each.outcome for each in outcomes] == ["retracted", "rejected"]
-    with pytest.raises(InvalidInput):
-        way.forget([], reason="none")
+    for none in ([], "fact_none"):
+        with pytest.raises(InvalidInput):
+            way.forget(none, reason="none")
 
 
 def test_what_is_hidden_from_a_view_is_not_there(speak: Speak) -> None:
