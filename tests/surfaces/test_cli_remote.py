@@ -113,6 +113,36 @@ def test_the_key_is_read_from_a_file_and_shown_nowhere(
     assert cli("stats", "orc-1", *there, *both).code == 2
 
 
+def test_whoever_shows_a_key_means_a_server(cli: CommandLine, tmp_path: Path) -> None:
+    """Nothing is written into a root beside it when the server's address was forgotten."""
+    (tmp_path / "file").write_text("mgk_k", encoding="ascii")
+    for option in (
+        ["--key", "mgk_k"],
+        ["--key-file", f"{tmp_path}/file"],
+        ["--ca-file", f"{tmp_path}/file"],
+        ["--plain-http"],
+    ):
+        for command in (["remember", "orc-1", "Not here."], ["db", "status", "orc-1"]):
+            assert cli.error(*command, *option)["code"] == "cli.usage", option
+    assert cli.json("list", "orc-1")["memories"] == []
+
+
+def test_who_may_not_count_everything_counts_what_is_visible(
+    cli: CommandLine, served: Served
+) -> None:
+    cli.remember("Seen.")
+    cli.remember("Hidden.", "--sensitivity", "Restricted")
+    secret = served.key(permissions=frozenset({"read"}), clearance="Internal")
+    key = ("--server", served.url, "--key", secret)
+    refused = cli.error("stats", "orc-1", *key)
+    assert (refused["code"], refused["details"]) == ("access.denied", {"permission": "admin"})
+    assert "--visible" in refused["message"]
+    there = cli.json("stats", "orc-1", "--visible", *key)
+    assert there["kind"] == {"fact": 1}
+    assert cli.json("stats", "orc-1", "--visible") == there
+    assert sum(cli.json("stats", "orc-1")["memories"]["kind"].values()) == 2
+
+
 def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> None:
     for arguments, code in (
         (["show", "orc-1", "fact_none"], "memory.not_found"),
@@ -124,6 +154,7 @@ def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> Non
         (["stats", "orc-1", "--actor", "ada"], "cli.usage"),
         (["stats", "orc-1", "--server", "memory.example"], "input.invalid"),
         (["stats", "orc-1", "--server", "http://memory.example"], "input.invalid"),
+        (["stats", "orc-1", "--ca-file", "no-such-file"], "cli.system"),
     ):
         assert remote.error(*arguments)["code"] == code, arguments
     assert remote.json("init", "orc-1", "--exist-ok")["created"] is False

@@ -95,10 +95,15 @@ class Invocation:
         return address(self)
 
     def require_place(self) -> None:
-        """Raises LocalOnly: a server is meant, and the command is about a root of this machine."""
+        """Before a command begins.
+
+        Raises:
+            LocalOnly: a server is meant, and the command is about a root of this machine.
+            BadParameter: the options do not say which of them is meant.
+        """
         from memgraph.surfaces.cli.remote import REMOTE, local_only
 
-        if self.command not in REMOTE and self.server_url is not None:
+        if self.server_url is not None and self.command not in REMOTE:
             raise local_only(self.command)
 
     @contextmanager

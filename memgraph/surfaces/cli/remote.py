@@ -83,13 +83,19 @@ def address(given: Invocation, environ: Mapping[str, str] = os.environ) -> str |
     """The server that a command line is about; None: a root of this machine.
 
     Raises:
-        BadParameter: it names both.
+        BadParameter: it names both, or has options for a server and names none.
     """
     if given.server is not None and given.root is not None:
         raise typer.BadParameter("name a --server or a --root, not both")
-    if given.server is not None or given.root is not None:
-        return given.server
-    return environ.get(SERVER_VARIABLE) or None
+    found = given.server
+    if found is None and given.root is None:
+        found = environ.get(SERVER_VARIABLE) or None
+    if found is None and (given.key or given.key_file or given.ca_file or given.plain_http):
+        # Whoever shows a key means a server: nothing is to be written somewhere else.
+        raise typer.BadParameter(
+            "--key, --key-file, --ca-file and --plain-http are for a server: name it with --server"
+        )
+    return found
 
 
 @contextmanager
@@ -200,6 +206,9 @@ def _authorities(ca_file: str | None) -> ssl.SSLContext | bool:
         return True
     import ssl
 
+    # ssl does not say which file is missing.
+    with Path(ca_file).open("rb"):
+        pass
     try:
         return ssl.create_default_context(cafile=ca_file)
     except ssl.SSLError:

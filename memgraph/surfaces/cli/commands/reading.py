@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memgraph.errors import AccessDenied
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.commands.shaping import (
@@ -16,6 +17,10 @@ from memgraph.surfaces.cli.commands.shaping import (
 )
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.surfaces.cli.invocation import Invocation
 
 
 def list_memories(
@@ -82,11 +87,32 @@ def show_memories(
     return Report({"memories": [as_json(each) for each in found]}, show)
 
 
-def stats(context: typer.Context, orchestrator: OrchestratorName) -> Report:
-    """Count what is stored, by type, status, edge and embedding, with the sizes on disk."""
-    with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.stats()
+def stats(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    visible: Annotated[
+        bool,
+        typer.Option("--visible", help="Count what may be seen: memories by kind, type, status."),
+    ] = False,
+) -> Report:
+    """Count what is stored, by type, status, edge and embedding, with the sizes on disk.
+
+    That counts what is hidden, too: on a server it takes the permission admin, --visible only read.
+    """
+    given = invocation(context)
+    with given.orchestrator(orchestrator) as handle:
+        found = handle.visible_counts() if visible else _stored(given, handle)
     return Report(found, lambda screen: screen.fields(list(_flat(found, ""))))
+
+
+def _stored(given: Invocation, handle: Orchestrator) -> dict[str, Any]:
+    try:
+        return handle.stats()
+    except AccessDenied as error:
+        if given.server_url is None:
+            raise
+        hint = f"{error.message}; --visible counts what the key sees"
+        raise AccessDenied(hint, **error.details) from None
 
 
 def _flat(value: dict[str, Any], prefix: str) -> list[tuple[str, str]]:
