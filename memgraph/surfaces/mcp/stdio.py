@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from signal import SIG_DFL, SIGINT, signal
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -37,10 +41,24 @@ def run(handle: Orchestrator, *, scope: Scope | None = None) -> None:
         handle.log_event("mcp.bug", **bug_fields(error))
 
     try:
-        anyio.run(_serve, make_server(lambda _context: door, failed, threads=THREADS))
+        with _interruptible():
+            anyio.run(_serve, make_server(lambda _context: door, failed, threads=THREADS))
     except* BrokenPipeError:
         # The client is gone, as with the end of its input.
         pass
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the process at once: the thread that waits for input hears of nothing."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal(SIGINT, SIG_DFL)
+    try:
+        yield
+    finally:
+        signal(SIGINT, before)
 
 
 async def _serve(server: Server[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -104,6 +105,22 @@ def test_it_ends_quietly_when_nobody_reads_any_more(
     ended = nullcontext() if quiet else pytest.raises(ExceptionGroup)
     with ended:
         stdio.run(service.orchestrator("orc-1", create=True))
+
+
+def test_an_interrupt_ends_it_though_its_input_does_not(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread waits for input: as an exception, an interrupt would wait for it, too."""
+    before = signal.getsignal(signal.SIGINT)
+    during: list[object] = []
+
+    async def serve(_server: object) -> None:
+        during.append(signal.getsignal(signal.SIGINT))
+
+    monkeypatch.setattr(stdio, "_serve", serve)
+    stdio.run(service.orchestrator("orc-1", create=True))
+    assert during == [signal.SIG_DFL]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_it_ends_with_its_input_and_says_nothing_of_its_own(cli: CommandLine) -> None:
