@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -24,6 +25,8 @@ from memgraph.surfaces.cli.text import plain
 if TYPE_CHECKING:
     from memgraph.service.access.keys import KeyStore
 
+SECRET_CHARS: Final = 60
+"""Of each secret, see ``KeyStore``."""
 COLUMNS = ("id", "name", "state", "orchestrators", "permissions", "up to", "places", "ends")
 KeyId = Annotated[
     str, typer.Argument(metavar="ID", help="As `memgraph key list` shows it.", show_default=False)
@@ -140,10 +143,11 @@ def _keys(given: Invocation) -> KeyStore:
 
 @contextmanager
 def _place_for_secret(output: Path | None) -> Iterator[Callable[[str], object]]:
-    """Where a secret is kept; there before the key is made, so that no key is lost.
+    """Where a secret is kept; there, with room for it, before the key is made or another one ends.
 
     Raises:
         Conflict: there is a file already.
+        OSError: it cannot be made, or the disk is full.
     """
     if output is None:
         yield len
@@ -153,11 +157,25 @@ def _place_for_secret(output: Path | None) -> Iterator[Callable[[str], object]]:
     except FileExistsError:
         raise Conflict(f"there is a file {output} already", path=str(output)) from None
     try:
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            yield lambda secret: file.write(f"{secret}\n")
+        _put(handle, output, " " * SECRET_CHARS)
+        yield lambda secret: _put(handle, output, secret)
     except BaseException:
         output.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(handle)
+
+
+def _put(handle: int, path: Path, text: str) -> None:
+    """Make a text the only line of a file; it is durable on return."""
+    line = f"{text}\n".encode("ascii")
+    try:
+        written = os.pwrite(handle, line, 0)
+        os.fsync(handle)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    if written < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def _told(made: NewKey, output: Path | None) -> Report:
