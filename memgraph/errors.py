@@ -41,6 +41,7 @@
     │   ├── RequestTimeout           request.timeout
     │   ├── RateLimited              request.rate_limited
     │   ├── ServerBusy               request.server_busy
+    │   ├── ServerEnding             request.server_ending
     │   ├── KeyReused                request.key_reused
     │   └── AnswerLost               request.answer_lost
     ├── RemoteError                  remote.error
@@ -266,6 +267,12 @@ class ServerBusy(RequestRefused):
     """So many wait already that it was not taken; ``details["retry_after_s"]`` as above."""
 
     code = "request.server_busy"
+
+
+class ServerEnding(RequestRefused):
+    """The server ends, and broke the wait for its own answer off; a write may be done."""
+
+    code = "request.server_ending"
 
 
 class KeyReused(RequestRefused):

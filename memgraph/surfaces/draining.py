@@ -22,6 +22,8 @@ except ModuleNotFoundError:
 
 KEEP_ALIVE_S = 75
 """Longer than the clients and proxies that use connections again: they, not we, close idle ones."""
+REQUEST_THREAD = "AnyIO worker thread"
+"""The name of the threads that work on requests."""
 CUT_OFF = 1
 """The exit code of a process that did not come to its end in time."""
 
@@ -72,8 +74,9 @@ class DrainingServer(uvicorn.Server):
         before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
 
         def end(_number: int, _frame: FrameType | None) -> None:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            # The second one is the kernel's: Python's own handler of SIGINT would wait for threads.
+            for number in before:
+                signal.signal(number, signal.SIG_DFL)
             self.should_exit = True
 
         for each in before:
@@ -87,10 +90,11 @@ class DrainingServer(uvicorn.Server):
 
 @contextmanager
 def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
-    """Gives a function that ends the process in so many seconds, unless the block ends before.
+    """Gives a function that ends the process in so many seconds, unless all is done before.
 
     A thread that waits for somebody else's answer cannot be told to stop. Nothing is lost by it:
-    what was acknowledged is in the database.
+    what was acknowledged is in the database. Such threads are waited for where the block ends: the
+    interpreter would wait for them at its own end, without a limit.
     """
     timers: list[threading.Timer] = []
 
@@ -100,9 +104,13 @@ def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
         timer.start()
         timers.append(timer)
 
+    others = frozenset(threading.enumerate())
     try:
         yield end_within
     finally:
+        for each in threading.enumerate():
+            if timers and each.name == REQUEST_THREAD and each not in others:
+                each.join()
         for timer in timers:
             timer.cancel()
 

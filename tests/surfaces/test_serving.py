@@ -14,16 +14,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import httpx
 import pytest
+from anyio.to_thread import run_sync
 from server_processes import PATIENCE_S, ServerProcess, nobody_writes, server_process
 from serving_worlds import EVERYTHING
 
 from memgraph import MemoryService
 from memgraph.clock import SystemClock
-from memgraph.errors import ExtraMissing, InvalidConfig
+from memgraph.errors import ExtraMissing, InvalidConfig, ServerEnding
 from memgraph.service.access.keys import KeyStore
-from memgraph.surfaces.draining import CUT_OFF
+from memgraph.surfaces.draining import CUT_OFF, REQUEST_THREAD
 from memgraph.surfaces.serving import serve
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def until(condition: Callable[[], bool]) -> None:
     over = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < over, "it never came about"
-        threading.Event().wait(0.01)
+        threading.Event().wait(0.05)
 
 
 def drains(server: ServerProcess) -> bool:
@@ -87,7 +89,8 @@ def consolidated(server: ServerProcess) -> None:
 
 
 def test_it_works_and_the_first_signal_lets_what_is_in_hand_come_to_its_end(root: Path) -> None:
-    with server_process(root) as server, ThreadPoolExecutor(1) as pool:
+    quick = {"MEMGRAPH_MEMORY__EMBEDDING__PROVIDER": "fake"}
+    with server_process(root, **quick) as server, ThreadPoolExecutor(1) as pool:
         consolidated(server)
         with server.client() as client:
             bundle = client.post("/v1/orchestrators/orc-1/recall", json={"query": "Lisbon"}).json()
@@ -109,6 +112,7 @@ def test_it_works_and_the_first_signal_lets_what_is_in_hand_come_to_its_end(root
         orc = service.orchestrator("orc-1")
         memory = orc.get(answer.json()["memory_id"])
         receipt = orc.receipt(bundle["receipt_id"])
+    assert bundle["items"]
     assert [each.memory_id for each in receipt.items] == [
         each["memory"]["memory_id"] for each in bundle["items"]
     ]
@@ -121,17 +125,44 @@ def test_a_second_signal_ends_it_at_once(root: Path) -> None:
             asked = write_that_waits(pool, server)
             server.process.send_signal(signal.SIGTERM)
             until(lambda: drains(server))
-            assert server.end() == -signal.SIGTERM
+            # Of the two it is the one to which Python has an answer of its own.
+            assert server.end(signal.SIGINT) == -signal.SIGINT
         with pytest.raises(httpx.TransportError):
             asked.result()
 
 
+def test_what_takes_too_long_is_broken_off_and_told_so(root: Path) -> None:
+    drain = {"MEMGRAPH_MEMORY__SERVER__DRAIN_S": "0.1"}
+    with server_process(root, **drain) as server, ThreadPoolExecutor(1) as pool:
+        with nobody_writes(root, "orc-1"):
+            asked = write_that_waits(pool, server)
+            server.process.send_signal(signal.SIGTERM)
+            answer = asked.result()
+            # The request's thread waits on: nobody can break it off, so that the process lives.
+            assert server.process.poll() is None
+        assert server.process.wait(PATIENCE_S) == 0
+        told = server.log()
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, answer.json()["code"]) == (503, ServerEnding.code)
+    line = next(line for line in told if line["event"] == "request" and line["method"] == "POST")
+    assert (line["status"], line["request_id"]) == (503, answer.headers["x-request-id"])
+
+
 def test_what_does_not_come_to_its_end_is_cut_off() -> None:
     script = (
-        "import threading; from memgraph.surfaces.draining import ended_at_the_latest\n"
-        "with ended_at_the_latest() as within: within(0.01); threading.Event().wait(60)"
+        "import threading\n"
+        "from memgraph.surfaces.draining import REQUEST_THREAD, ended_at_the_latest\n"
+        "waits = threading.Thread(target=threading.Event().wait, args=[60], name=REQUEST_THREAD)\n"
+        "with ended_at_the_latest() as within:\n"
+        "    waits.start()\n"
+        "    within(0.01)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == CUT_OFF
+
+
+def test_threads_of_requests_have_the_name_that_is_looked_for() -> None:
+    found = anyio.run(run_sync, threading.current_thread)
+    assert found.name == REQUEST_THREAD
 
 
 @pytest.mark.parametrize("package", ["uvicorn", "prometheus_client"])

@@ -6,13 +6,14 @@ told by its class and its place alone, because the text of an error may hold wha
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 import uuid
 from collections.abc import Callable
 from typing import Final
 
-from memgraph.errors import MemgraphError
+from memgraph.errors import MemgraphError, ServerEnding
 from memgraph.log import EventLog, bug_fields
 from memgraph.surfaces.guarding import (
     ASGIApp,
@@ -35,6 +36,7 @@ SECURITY: Final[Headers] = [
 ]
 QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Asked every few seconds by machines; logged where they fail."""
+CUT_OFF: Final = "the server ends before this is done; a write may be done all the same"
 NO_STORE: Final = (b"cache-control", b"no-store")
 # An id of a trace or a UUID, and nothing that could be a text: it comes to stand in the log.
 _GIVEN_ID: Final = re.compile(r"^[0-9a-fA-F-]{8,64}$")
@@ -74,6 +76,12 @@ class Envelope:
 
         try:
             await self._app(scope, receive, completed)
+        except asyncio.CancelledError:
+            # Only a server that ends breaks requests off, and only those that took too long for it.
+            if not status:
+                await refuse(completed, ServerEnding(CUT_OFF), 503)
+            self._tell(scope, request_id, status, time.monotonic() - began)
+            raise
         except Exception as error:  # noqa: BLE001 # the last one before the socket, see above
             self._tell_bug(error, request_id)
             if not status:

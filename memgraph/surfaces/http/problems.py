@@ -57,6 +57,7 @@ STATUS: Final[dict[type[errors.MemgraphError], int]] = {
     errors.RequestTimeout: 504,
     errors.RateLimited: 429,
     errors.ServerBusy: 503,
+    errors.ServerEnding: 503,
 }
 
 
