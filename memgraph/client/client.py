@@ -105,8 +105,9 @@ class Client(ServerWords, Blocking):
         """The handle of one orchestrator. Nothing is sent: its first word tells whether it is.
 
         Args:
-            narrowing: of ``Narrowing``; what is not given stays as the key grants it. A key for
-                every project or session (``*``) sees only those that are named here.
+            narrowing: of ``Narrowing``; what is not given stays as the key grants it, an empty
+                ``project_ids`` or ``session_ids`` leaves none. A key for every project or session
+                (``*``) sees only those that are named here.
 
         Raises:
             InvalidInput: a field is wrong.

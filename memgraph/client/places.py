@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -32,8 +32,8 @@ class Place(Speaker):
         self.narrowing = narrowing
         self._root = orchestrator_path(name)
         self._view: dict[str, Any] = {
-            "project": narrowing.project_ids,
-            "session": narrowing.session_ids,
+            "project": _named(narrowing.project_ids),
+            "session": _named(narrowing.session_ids),
             "agent": narrowing.agent_id,
             "clearance": narrowing.clearance,
         }
@@ -53,6 +53,11 @@ class Place(Speaker):
     def _done(self, path: str, fields: Mapping[str, Any]) -> Call[None]:
         """A change that has nothing to tell."""
         return replace(self._write(path, fields, nothing), accepts=None)
+
+
+def _named(names: Sequence[str] | None) -> Sequence[str] | None:
+    """Names as a query says them. None at all is an empty one: left out, it would be all."""
+    return ("",) if names is not None and not names else names
 
 
 def plain(fields: Mapping[str, Any]) -> dict[str, Any]:

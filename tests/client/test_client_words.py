@@ -327,6 +327,26 @@ def test_what_is_hidden_from_a_view_is_not_there(speak: Speak) -> None:
         narrow.recall("vault", clearance="Restricted")
 
 
+def test_a_view_of_no_project_is_not_that_of_all(served: Served, name: str) -> None:
+    granted = {"project_ids": ("web", "shop"), "session_ids": ("t1",)}
+    web = {"scope": "project", "scope_id": "web"}
+    with Client(served.url, key=served.key(**granted)) as client:
+        every = client.orchestrator(name)
+        inside = every.remember("The web team meets on Monday.", **web)
+        step = every.remember("The login page is blue.", scope="session", scope_id="t1")
+        for narrowing, seen in (
+            ({}, {inside, step}),
+            ({"project_ids": ()}, {step}),
+            ({"project_ids": ("shop",)}, {step}),
+            ({"session_ids": ()}, {inside}),
+            ({"project_ids": (), "session_ids": ()}, set()),
+        ):
+            found = client.orchestrator(name, **narrowing).list_memories()
+            assert {each.memory_id for each in found} == seen, narrowing
+        with pytest.raises(AccessDenied):
+            client.orchestrator(name, project_ids=()).remember("Elsewhere.", **web)
+
+
 def test_the_words_are_the_librarys_with_its_names_for_arguments() -> None:
     words = {
         name: word

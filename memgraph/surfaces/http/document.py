@@ -44,7 +44,7 @@ def _query(name: str, schema: Mapping[str, Any], description: str) -> dict[str, 
 
 
 _NAME: Final = {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS}
-_NAMES: Final = {"type": "array", "items": _NAME, "maxItems": 1_000}
+_NAMES: Final = {"type": "array", "items": {**_NAME, "minLength": 0}, "maxItems": 1_000}
 NARROWING: Final = (
     {
         "name": "orchestrator",
@@ -53,8 +53,8 @@ NARROWING: Final = (
         "description": "Its name.",
         "schema": {"type": "string", "examples": ["orc-1"]},
     },
-    _query("project", _NAMES, "Only these projects."),
-    _query("session", _NAMES, "Only these sessions."),
+    _query("project", _NAMES, "Only these projects; an empty one: none."),
+    _query("session", _NAMES, "Only these sessions; an empty one: none."),
     _query("agent", _NAME, "Only this agent's and nobody's."),
     _query("clearance", {"enum": [*Sensitivity]}, "Nothing of a higher sensitivity."),
 )

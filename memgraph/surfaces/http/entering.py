@@ -7,6 +7,7 @@ from typing import Annotated, cast
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request
+from fastapi.datastructures import QueryParams
 
 from memgraph.errors import RequestTimeout
 from memgraph.model.access import Narrowing, Permission, Principal
@@ -81,12 +82,17 @@ def _narrowing(request: Request) -> Narrowing | None:
         return None
     given = request.query_params
     asked = {
-        "project_ids": given.getlist("project") or None,
-        "session_ids": given.getlist("session") or None,
+        "project_ids": _names(given, "project"),
+        "session_ids": _names(given, "session"),
         "agent_id": given.get("agent"),
         "clearance": given.get("clearance"),
     }
     return validated(Narrowing, asked)
+
+
+def _names(given: QueryParams, name: str) -> list[str] | None:
+    """What a parameter names; an empty one names nothing, and narrows to that."""
+    return [each for each in given.getlist(name) if each] if name in given else None
 
 
 Reader = Annotated[Orchestrator, Depends(entering(Permission.READ))]
