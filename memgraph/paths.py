@@ -13,6 +13,7 @@ from memgraph.errors import AccessDenied, InvalidInput
 ROOT_VARIABLE = "MEMGRAPH_ROOT"
 GLOBAL_CONFIG_NAME = "memgraph.toml"
 KEYS_NAME = "keys.json"
+KEYS_LOCK_NAME = f"{KEYS_NAME}.lock"
 MEMORY_NAME = "memory"
 DATABASE_NAME = "memory.db"
 MAX_NAME_CHARS = 64
@@ -21,7 +22,7 @@ SOURCE_FIELD = "source_path"
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
 # Device names of Windows: a folder of such a name cannot be copied there.
 _RESERVED = frozenset(
-    ["con", "prn", "aux", "nul", GLOBAL_CONFIG_NAME, KEYS_NAME]
+    ["con", "prn", "aux", "nul", GLOBAL_CONFIG_NAME, KEYS_NAME, KEYS_LOCK_NAME]
     + [f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)]
 )
 

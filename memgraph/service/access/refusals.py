@@ -16,6 +16,9 @@ MAX_ACTORS: Final = 10_000
 class Refusals:
     """Counts the refusals of each actor within a minute. Thread-safe, kept in memory alone.
 
+    They are asked before a request is looked at: those in hand at the same time are let through
+    together, and the items of one batch are refused together, so there may be a few more.
+
     Args:
         per_minute: of one actor; whoever had as many waits until the oldest is a minute old.
     """
