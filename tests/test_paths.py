@@ -28,7 +28,8 @@ def test_names_that_are_allowed(name: str) -> None:
     "name",
     [
         "", ".", "..", "a..b", "a.", ".hidden", "-rf", "a/b", "a\\b", "a b", "a\n", "a\x00", "ä",
-        "x" * 65, "CON", "nul", "nul.txt", "Com1", "lpt9", "memgraph.toml", "keys.json", "Keys.json.lock", "a\u202e", "~", None, 3,
+        "x" * 65, "CON", "nul", "nul.txt", "Com1", "lpt9", "memgraph.toml", "keys.json",
+        "Keys.json.lock", "a\u202e", "~", None, 3,
     ],
 )  # fmt: skip
 def test_names_that_are_refused(name: object) -> None:
