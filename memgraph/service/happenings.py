@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,8 @@ PAGE: Final = 64
 
 MAX_RUNS: Final = 100_000
 _MAX_POSITION_CHARS: Final = 4 * MAX_NAME_CHARS
+SETTLED_NS: Final = 3_000_000_000
+"""A commit is to be read once the disk has it: so long after it was written, at the latest."""
 
 Stamp = tuple[tuple[int, int] | None, ...]
 
@@ -98,8 +101,9 @@ class Lookout(Handle):
             return ()
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
             found = [*self._contradictions(connection), *self._runs(connection)]
-        # A full page says that there may be more: the next look does not wait for a change.
-        self._stamp = None if len(found) >= PAGE else stamp
+        # A full page says that there may be more, and what was written a moment ago may be on its
+        # way to the disk, and not to be read yet: the next look does not wait for a change.
+        self._stamp = None if len(found) >= PAGE or _is_fresh(stamp) else stamp
         return found
 
     def _begin_now(self, connection: sa.Connection) -> None:
@@ -156,6 +160,11 @@ def _read(position: str) -> tuple[str | None, str]:
     if not isinstance(edge_id, str | None) or not isinstance(run_id, str):
         raise refused
     return edge_id, run_id
+
+
+def _is_fresh(stamp: Stamp) -> bool:
+    newest = max((each[0] for each in stamp if each is not None), default=0)
+    return newest > time.time_ns() - SETTLED_NS
 
 
 def _stamp(*files: Path) -> Stamp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from serving_worlds import Served, serving
 from memgraph.model.access import Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.policy.scope import Viewer
+from memgraph.service import happenings
 from memgraph.surfaces.http import streaming
 from memgraph.surfaces.http.app import create_app
 
@@ -225,3 +227,19 @@ def test_streams_that_wait_hold_no_thread(served: Served) -> None:
             for other, answer in open_ones:
                 answer.close()
                 other.close()
+
+
+def test_a_commit_that_is_read_later_than_it_is_written_is_told(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files change before what is in them can be read; they need not change again."""
+    written = time.time_ns()
+    monkeypatch.setattr(happenings, "_stamp", lambda *_files: ((written, 1),))
+    lookout = happenings.Lookout(served.orchestrator(), jobs=False)
+    assert not lookout.look()
+    edge_id = contradict(served, "Tea is at four.", "Tea is at five.")
+    assert [each.data["edge_id"] for each in lookout.look()] == [edge_id]
+    monkeypatch.setattr(happenings, "_is_fresh", lambda _stamp: False)
+    assert not lookout.look()
+    contradict(served, "Lunch is at one.", "Lunch is at two.")
+    assert not lookout.look(), "nothing was written for a long time"
