@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 PATIENCE_S = 20.0
+DRAIN_S = 5.0
+TICK_S = 0.002
 EVERYTHING: Mapping[str, Any] = {
     "orchestrators": (ANY,),
     "permissions": frozenset(Permission),
@@ -106,27 +109,60 @@ def listening(app: ASGIApp) -> Iterator[str]:
         # asyncio sets it where it makes the socket itself; an answer would wait 40 ms for an ACK.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         chosen = uvicorn.Config(
-            app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5
+            app,
+            log_config=None,
+            access_log=False,
+            ws="none",
+            proxy_headers=False,
+            server_header=False,
         )
-        server = _Announcing(chosen)
+        server = _Prompt(chosen)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()
         try:
             assert server.ready.wait(PATIENCE_S), "the server did not start"
             yield f"http://127.0.0.1:{sock.getsockname()[1]}"
         finally:
-            server.should_exit = True
+            server.end()
             thread.join(PATIENCE_S)
         assert not thread.is_alive(), "the server did not end"
 
 
-class _Announcing(uvicorn.Server):
-    """Tells when it listens, so that nobody has to ask again and again."""
+class _Prompt(uvicorn.Server):
+    """Tells when it listens, and ends when it is told to: uvicorn's own looks ten times a second,
+    which is most of the time of a short test.
+    """
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = threading.Event()
+        self._over = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def end(self) -> None:
+        """To be called in another thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._over.set)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._loop = asyncio.get_running_loop()
         self.ready.set()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self._over.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        deadline = asyncio.get_running_loop().time() + DRAIN_S
+        while self.server_state.connections or self.server_state.tasks:
+            if asyncio.get_running_loop().time() > deadline:
+                for task in self.server_state.tasks:
+                    task.cancel()
+                break
+            await asyncio.sleep(TICK_S)
+        await self.lifespan.shutdown()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,11 +13,8 @@ from typing import Any
 import httpx
 import pysqlite3.dbapi2 as driver
 import pytest
-from server_processes import server_process
 from serving_worlds import Served, serving
 
-from memgraph.clock import SystemClock
-from memgraph.service.access.keys import KeyStore
 from memgraph.surfaces.cli import main
 
 FIELDS: dict[str, Any] = {
@@ -199,17 +196,18 @@ def test_a_key_that_was_refused_too_often_is_told_to_wait(tmp_path: Path) -> Non
         assert len(denials(served.service.root, "orc-1")) == 3
 
 
-def test_a_refusal_that_was_answered_outlives_the_power(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    for name in ("orc-1", "orc-2"):
-        assert main(["init", name, "--root", str(root)]) == 0
-    made = KeyStore(root, SystemClock()).create(FIELDS)
-    headers = {"authorization": f"Bearer {made.secret}"}
-    with server_process(root, "--no-worker") as running, running.client() as client:
-        asked = [client.get(GET.format(name), headers=headers) for name in ("orc-2", "orc-1")]
-        assert running.end(signal.SIGKILL) == -signal.SIGKILL
+def test_a_refusal_that_was_answered_outlives_the_process(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    with serving(tmp_path / "root", background=True) as running:
+        for name in ("orc-1", "orc-2"):
+            running.orchestrator(name)
+        secret = running.key(**FIELDS)
+        with running.client(secret) as client:
+            asked = [client.get(GET.format(name)) for name in ("orc-2", "orc-1")]
+        # What a process that ends now would leave. To close the files here would drop its locks.
+        subprocess.run(["cp", "-a", running.service.root, left], check=True)
     assert [each.status_code for each in asked] == [404, 404]
-    actor = f"key:{made.key.key_id}"
+    root, actor = left, f"key:{secret.split('_')[1]}"
     found = [(each["actor"], each["field"]) for each in denials(root, "orc-2")]
     assert found == [(actor, "orchestrator")]
     assert [each["field"] for each in denials(root, "orc-1")] == ["id"]
