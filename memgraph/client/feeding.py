@@ -56,6 +56,6 @@ class FeedingWords(Place):
             after: ``next_cursor`` of the page before.
 
         Raises:
-            InvalidInput: a limit out of range. NotFound: no file ``after``.
+            InvalidInput: a limit out of range; ``after`` is no cursor.
         """
         return self._get("/ingest/files", value_of(IngestPage), limit=limit, cursor=after)

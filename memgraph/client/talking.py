@@ -11,7 +11,7 @@ from memgraph.client.exchange import Course
 from memgraph.client.places import Place
 from memgraph.client.remembering import MEMORY_ID
 from memgraph.client.words import course, word
-from memgraph.model.conversation import SessionInfo
+from memgraph.model.conversation import SessionInfo, SessionPlace
 from memgraph.model.remote import SessionEnded, SessionPage
 from memgraph.model.values import EpisodeInput, Outcome, validated
 
@@ -53,7 +53,11 @@ class TalkingWords(Place):
 
     @word
     def sessions(
-        self, *, pending: bool | None = None, limit: int = 100, before: SessionPlace | str | None = None
+        self,
+        *,
+        pending: bool | None = None,
+        limit: int = 100,
+        before: SessionPlace | str | None = None,
     ) -> Call[Sequence[SessionInfo]]:
         """The conversations of which the key may see a turn, the last one talked in first.
 
@@ -67,7 +71,9 @@ class TalkingWords(Place):
             InvalidInput: a limit out of its bounds.
             NotFound: no session of the id ``before``.
         """
-        after = {"cursor": before.cursor} if isinstance(before, SessionPlace) else {"before": before}
+        after = (
+            {"cursor": before.cursor} if isinstance(before, SessionPlace) else {"before": before}
+        )
         return self._get("/sessions", _SESSIONS, pending=pending, limit=limit, **after)
 
     @word

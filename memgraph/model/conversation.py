@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from memgraph.errors import InvalidInput
 from memgraph.model.events import AgentResponse, Event, UserMessage
 from memgraph.model.speaking import ToldAs, Voice, voice_of
 from memgraph.model.values import EpisodeInput, Millis, Name, Value
@@ -25,7 +26,31 @@ class AgentTurn(EpisodeInput):
     source_role: Name = "assistant"
 
 
-class SessionInfo(Value):
+class SessionPlace(Value):
+    """Where a conversation stands among all, the last one talked in first.
+
+    It stays this place when the conversation goes on: pages after it repeat nothing.
+    """
+
+    session_id: str
+    last_seen_at: Millis
+
+    @property
+    def cursor(self) -> str:
+        """As text; ``at`` reads it."""
+        return f"{self.last_seen_at}.{self.session_id}"
+
+    @classmethod
+    def at(cls, cursor: str) -> SessionPlace:
+        """The place of a ``cursor``. Raises InvalidInput: it is none."""
+        told, _, session_id = cursor.partition(".")
+        # So many digits are beyond any time, and within what a database takes.
+        if not (told.isascii() and told.isdigit() and len(told) <= 16 and session_id):
+            raise InvalidInput("this is no next_cursor of a page", field="cursor")
+        return cls.model_construct(session_id=session_id, last_seen_at=int(told))
+
+
+class SessionInfo(SessionPlace):
     """One conversation.
 
     Attributes:
@@ -37,9 +62,7 @@ class SessionInfo(Value):
         consolidated_at: when its last turn had become knowledge; None: it waits for that.
     """
 
-    session_id: str
     first_seen_at: Millis
-    last_seen_at: Millis
     turns: int
     pending: int
     completed_at: Millis | None

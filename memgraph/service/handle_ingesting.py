@@ -86,7 +86,7 @@ class IngestingHandle(Handle):
             after: ``next_cursor`` of the page before.
 
         Raises:
-            InvalidInput: a limit out of range. NotFound: no file ``after``.
+            InvalidInput: a limit out of range; ``after`` is no cursor.
         """
         from memgraph.service.manifests import seen_files
 

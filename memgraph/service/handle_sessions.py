@@ -12,7 +12,9 @@ from memgraph.service.handle_writing import WritingHandle
 from memgraph.storage import events, sessions
 
 if TYPE_CHECKING:
-    from memgraph.model.conversation import AgentTurn, SessionInfo, UserTurn
+    import sqlalchemy as sa
+
+    from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
     from memgraph.model.events import EventFailure, Handler
     from memgraph.service.life.events import Delivery, Subscriber
 
@@ -40,27 +42,38 @@ class SessionsHandle(WritingHandle):
         return self._remember(turn, live=True)
 
     def sessions(
-        self, *, pending: bool | None = None, limit: int = 100, before: str | None = None
+        self,
+        *,
+        pending: bool | None = None,
+        limit: int = 100,
+        before: SessionPlace | str | None = None,
     ) -> Sequence[SessionInfo]:
         """The conversations of which this handle may see a turn, the last one talked in first.
 
         Args:
             pending: True: only those that wait for their consolidation, False: the others.
             limit: 1 to 1,000.
-            before: the id of the last session of the page before.
+            before: the last session of the page before: what comes after the place that it had
+                there. Its id alone: after the place that it has now.
 
         Raises:
             InvalidInput: a limit out of its bounds.
-            NotFound: no session ``before``.
+            NotFound: no session of the id ``before``.
         """
         if not 1 <= limit <= MOST_SESSIONS:
             raise InvalidInput(f"limit: 1 to {MOST_SESSIONS:,}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            if before is not None and sessions.visible(connection, self._view, before) is None:
-                raise _no_session(before)
+            if isinstance(before, str):
+                before = self._place(connection, before)
             return sessions.select(
                 connection, self._view, pending=pending, before=before, limit=limit
             )
+
+    def _place(self, connection: sa.Connection, session_id: str) -> SessionPlace:
+        found = sessions.place(connection, self._view, session_id)
+        if found is None:
+            raise _no_session(session_id)
+        return found
 
     def end_session(self, session_id: str) -> bool:
         """Say that a conversation is over, without waiting for the next one.

@@ -8,6 +8,7 @@ those that they see.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from memgraph.storage.ingest_files import FileRow
+
+BLOCK: Final = 16
+"""So many rows are read at a time at least, where most are hidden."""
+Place = tuple[int, str]
+_CURSOR: Final = re.compile(r"([0-9]{1,16})\.([0-9a-f]{64})")
 
 TOLD: Final = (
     "version",
@@ -74,30 +80,43 @@ def seen_files(
     """Files, the latest first.
 
     Args:
-        after: the digest of the last one of the page before.
+        after: ``next_cursor`` of the page before. It names a time and a digest: what was dropped
+            again meanwhile, or is hidden by now, stops nobody.
 
     Raises:
-        InvalidInput: a limit outside 1..1000. NotFound: no file ``after``.
+        InvalidInput: a limit outside 1..1000; ``after`` is no cursor.
     """
     if not 1 <= limit <= MAX_BATCH:
         raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
     found: list[IngestedFile] = []
+    places: list[Place] = []
+    place = None if after is None else _place(after)
     with opened.database.read() as connection:
-        place = None
-        if after is not None:
-            row = ingest_files.row_of(connection, after)
-            if row is None or _seen(connection, row, reader) is None:
-                raise no_file(after)
-            place = row.place
         while len(found) <= limit:
-            page = ingest_files.before(connection, place, MAX_BATCH)
-            told = (_seen(connection, each, reader) for each in page)
-            found.extend(each for each in told if each is not None)
-            if len(page) < MAX_BATCH:
+            # A manifest may be large: hardly more of them are read than a page may take.
+            page = ingest_files.before(connection, place, max(limit + 1 - len(found), BLOCK))
+            if not page:
                 break
             place = page[-1].place
-    following = found[limit - 1].sha256 if len(found) > limit else None
+            for row in page:
+                told = _seen(connection, row, reader)
+                if told is not None:
+                    found.append(told)
+                    places.append(row.place)
+    following = _cursor(places[limit - 1]) if len(found) > limit else None
     return IngestPage(items=tuple(found[:limit]), next_cursor=following)
+
+
+def _cursor(place: Place) -> str:
+    recorded_at, sha256 = place
+    return f"{recorded_at}.{sha256}"
+
+
+def _place(cursor: str) -> Place:
+    told = _CURSOR.fullmatch(cursor)
+    if told is None:
+        raise InvalidInput("this is no next_cursor of a page", field="cursor")
+    return int(told[1]), told[2]
 
 
 def no_file(sha256: str) -> NotFound:

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from memgraph.model.conversation import SessionInfo
+from memgraph.model.conversation import SessionInfo, SessionPlace
 from memgraph.model.enums import MemoryStatus
 from memgraph.policy.conversations import SessionState
 from memgraph.storage.statements import driver
@@ -106,12 +106,26 @@ def visible(connection: sa.Connection, view: View, session_id: str) -> Known | N
     return None if found is None else known(connection, [session_id]).get(session_id)
 
 
+def place(connection: sa.Connection, view: View, session_id: str) -> SessionPlace | None:
+    """Where a session stands now, by the turns that the viewer may see; None: there are none."""
+    found = connection.execute(
+        sa.text(
+            "SELECT max(m.created_at) FROM memories m WHERE m.session_id = :session_id"
+            f" AND m.kind = 'episode' AND {view.where('m')}"
+        ),
+        {**view.params, "session_id": session_id},
+    ).scalar()
+    if found is None:
+        return None
+    return SessionPlace.model_construct(session_id=session_id, last_seen_at=found)
+
+
 def select(
     connection: sa.Connection,
     view: View,
     *,
     pending: bool | None,
-    before: str | None,
+    before: SessionPlace | None,
     limit: int,
 ) -> list[SessionInfo]:
     """Sessions of which the viewer may see a turn, the last one talked in first.
@@ -120,18 +134,15 @@ def select(
 
     Args:
         pending: only those that wait for their consolidation, or only those that do not.
-        before: the id of the last session of the page before.
+        before: the place of the last session of the page before.
     """
     terms = ["1"]
     values: dict[str, Any] = {**view.params, "limit": limit}
     if pending is not None:
         terms.append(f"s.consolidated_at IS {'NULL' if pending else 'NOT NULL'}")
     if before is not None:
-        terms.append(
-            "(v.last_at, s.session_id) <"
-            " (SELECT last_at, session_id FROM visible WHERE session_id = :before)"
-        )
-        values["before"] = before
+        terms.append("(v.last_at, s.session_id) < (:before_at, :before_id)")
+        values |= {"before_at": before.last_seen_at, "before_id": before.session_id}
     turns = (
         "SELECT count(*) FROM memories m WHERE m.session_id = s.session_id AND m.kind = 'episode'"
         f" AND m.status = '{MemoryStatus.ACTIVE.value}' AND {view.where('m')}"

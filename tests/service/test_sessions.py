@@ -13,7 +13,7 @@ import pytest
 from memgraph import MemoryKind, MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.conversation import AgentTurn, SessionInfo, UserTurn
+from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
 from memgraph.model.events import EVENTS, AgentResponse, Event, SessionCompleted, UserMessage
 from memgraph.model.ingest import Document
 from memgraph.model.values import EpisodeInput, MemoryInput
@@ -244,6 +244,29 @@ def test_pages_follow_one_another(orc: Orchestrator, clock: FixedClock) -> None:
     assert sorted(whole) == [f"s-{at}" for at in range(7)]
     with pytest.raises(InvalidInput):
         orc.sessions(limit=0)
+
+
+def test_pages_repeat_and_omit_nothing_while_sessions_go_on(
+    orc: Orchestrator, service: MemoryService, clock: FixedClock
+) -> None:
+    for at in range(4):
+        say(orc, f"s-{at}")
+        clock.advance(ms=1)
+    first = orc.sessions(limit=2)
+    assert [each.session_id for each in first] == ["s-3", "s-2"]
+    say(orc, "s-2")
+    assert [each.session_id for each in orc.sessions(before=first[-1])] == ["s-1", "s-0"]
+    # It may be hidden by then: the place is what counts.
+    low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.PUBLIC))
+    assert list(low.sessions(before=first[-1])) == []
+    place = SessionPlace.at(first[-1].cursor)
+    assert [each.session_id for each in orc.sessions(before=place)] == ["s-1", "s-0"]
+
+
+@pytest.mark.parametrize("cursor", ["", "s-1", "1.", "-1.s", "1e3.s", "\u0661.s", f"{10**16}.s"])
+def test_what_is_no_place_is_refused(cursor: str) -> None:
+    with pytest.raises(InvalidInput):
+        SessionPlace.at(cursor)
 
 
 def test_what_waits_still_waits_after_export_and_import(

@@ -242,6 +242,25 @@ def test_pages_of_files(sent: Served) -> None:
     assert seen == [f"{number}.md" for number in (4, 3, 2, 1, 0)]
 
 
+def test_a_page_goes_on_after_a_file_that_was_taken_anew_or_is_hidden(sent: Served) -> None:
+    """One that was refused goes to the front when it is dropped again."""
+    with sent.client(sent.key()) as client, sent.client(sent.key()) as other:
+        upload(client, "first.md", NOTE)
+        work_off(sent)
+        upload(client, "broken.json", b"{")
+        work_off(sent)
+        cursor = client.get(FILES, params={"limit": 1}).json()["next_cursor"]
+        upload(client, "again.json", b"{")
+        work_off(sent)
+        for each, params in ((client, {}), (other, {"clearance": "Public"})):
+            answer = each.get(FILES, params={"cursor": cursor, **params})
+            assert answer.status_code == 200
+            shown = [one["sha256"] for one in answer.json()["items"]]
+            assert shown == ([] if params else [sha256(NOTE)])
+        refused = client.get(FILES, params={"cursor": "0" * 64})
+        assert (refused.status_code, refused.json()["code"]) == (422, "input.invalid")
+
+
 def test_a_client_that_goes_away_leaves_nothing(sent: Served) -> None:
     gone = threading.Event()
 

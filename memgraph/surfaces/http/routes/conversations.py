@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from memgraph.model.conversation import SessionPlace
 from memgraph.model.remote import (
     MAX_BATCH,
     Limit,
@@ -15,10 +16,12 @@ from memgraph.model.remote import (
     SessionEnded,
     SessionPage,
 )
-from memgraph.model.values import EpisodeInput, Name, Value
+from memgraph.model.values import MAX_NAME_CHARS, EpisodeInput, Name, Value
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.bodies import ItemOf
 from memgraph.surfaces.http.entering import Reader, Writer
+
+MAX_CURSOR_CHARS: Final = MAX_NAME_CHARS + 17
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["conversations"])
 
@@ -55,11 +58,22 @@ def sessions(
     orc: Reader,
     pending: Annotated[bool | None, Query(description="Only those that wait, or wait not.")] = None,
     limit: Annotated[Limit, Query()] = 100,
-    cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
+    cursor: Annotated[
+        str | None,
+        Query(max_length=MAX_CURSOR_CHARS, description="`next_cursor` of the page before."),
+    ] = None,
+    before: Annotated[
+        Name | None,
+        Query(description="Where there is no cursor: those after a session, by its id."),
+    ] = None,
 ) -> Response:
-    """Conversations of which the asker may see a turn, the last one talked in first."""
-    found = orc.sessions(pending=pending, limit=limit, before=cursor)
-    following = found[-1].session_id if len(found) == limit else None
+    """Conversations of which the asker may see a turn, the last one talked in first.
+
+    With a cursor no page repeats what an earlier one told, whatever is said meanwhile.
+    """
+    after = before if cursor is None else SessionPlace.at(cursor)
+    found = orc.sessions(pending=pending, limit=limit, before=after)
+    following = found[-1].cursor if len(found) == limit else None
     return answered(SessionPage(items=tuple(found), next_cursor=following))
 
 

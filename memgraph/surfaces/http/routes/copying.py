@@ -9,9 +9,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 
 from memgraph.errors import AccessDenied
-from memgraph.policy.access import sees_everything
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.http.entering import Admin, Asking, gate_of, untimed
+from memgraph.surfaces.http.entering import Admin, Asking, gate_of, sees_whole, untimed
 from memgraph.surfaces.http.sending import SentFile
 
 NDJSON = "application/x-ndjson"
@@ -24,8 +23,7 @@ router = APIRouter(
 
 def whole(orc: Admin, asking: Asking) -> Orchestrator:
     """The handle of an admin from whom nothing is hidden, and who asked for no less."""
-    narrowed = orc.viewer.clearance is not asking.clearance or orc.viewer.agent_id is not None
-    if narrowed or not sees_everything(asking):
+    if not sees_whole(orc, asking):
         raise AccessDenied("a copy takes a key from which nothing is hidden", field="copy")
     return orc
 

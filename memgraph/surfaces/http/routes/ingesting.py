@@ -15,10 +15,9 @@ from starlette.requests import ClientDisconnect
 from memgraph.errors import RequestRefused, RequestTimeout
 from memgraph.model.remote import IngestedFile, IngestPage, Limit, Uploaded
 from memgraph.model.values import Name
-from memgraph.policy.access import sees_everything
 from memgraph.service.intake import Draft, draft
 from memgraph.surfaces.http.answering import answered
-from memgraph.surfaces.http.entering import Asking, Reader, Writer, gate_of, untimed
+from memgraph.surfaces.http.entering import Asking, Reader, Writer, gate_of, sees_whole, untimed
 from memgraph.surfaces.http.problems import problem
 
 PIECE: Final = 1 << 18
@@ -76,7 +75,7 @@ def listed(
     cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> Response:
     """Files that were worked off, the latest first, as far as the asker may know of them."""
-    everything = sees_everything(asking)
+    everything = sees_whole(orc, asking)
     return answered(orc.ingest_files(limit=limit, after=cursor, everything=everything))
 
 
@@ -87,7 +86,7 @@ def get(
     sha256: Annotated[Name, Path(description="Of its content, 64 hexadecimal digits.")],
 ) -> Response:
     """What became of a file: whoever sees all that came of it may know, and who sent it."""
-    return answered(orc.ingest_file(sha256, everything=sees_everything(asking)))
+    return answered(orc.ingest_file(sha256, everything=sees_whole(orc, asking)))
 
 
 async def _arrived(request: Request, arriving: Draft, timeout_s: float) -> None:
