@@ -6,11 +6,11 @@ import time
 from collections import Counter as Tally
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final
+from typing import Final, get_args
 
 from memgraph.errors import ExtraMissing
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.running import Ready
+from memgraph.model.running import Ready, StandingStatus
 from memgraph.service.meters import Work
 from memgraph.surfaces.recording import Answered, known_method
 
@@ -98,9 +98,10 @@ class PrometheusMeters:
     def exposition(self, ready: Ready) -> tuple[bytes, str]:
         """All figures as text, and its media type."""
         found = ready.orchestrators or ()
-        self._standing.clear()
-        for status, count in Tally(each.status for each in found).items():
-            self._standing.labels(status).set(count)
+        counts = Tally(each.status for each in found)
+        # Each of them, also those of none: nothing is taken away that another asker is told now.
+        for status in get_args(StandingStatus):
+            self._standing.labels(status).set(counts[status])
         self._pending.set(sum(each.pending for each in found))
         self._oldest.set(max((each.oldest_pending_s or 0.0 for each in found), default=0.0))
         self._disk.set(ready.disk_free_bytes or 0)

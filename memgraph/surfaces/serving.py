@@ -179,9 +179,11 @@ def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
             chosen.host, chosen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except OSError as error:
+    # A name that cannot be looked up at all is no OSError.
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no name of a host"
         raise InvalidConfig(
-            f"cannot listen at {chosen.host}:{chosen.port}: {error.strerror}",
+            f"cannot listen at {chosen.host}:{chosen.port}: {why}",
             host=chosen.host,
             port=chosen.port,
         ) from None

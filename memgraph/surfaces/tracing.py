@@ -5,6 +5,8 @@ A span tells names of this code, orchestrators and statuses; no text of an error
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -31,6 +33,8 @@ except ModuleNotFoundError:
 
 FAILED: Final = 500
 """From this status on a request failed by our fault."""
+SENDING_S: Final = 2.0
+"""How long the last spans may take to be sent; a part of the time that a server has to end."""
 
 
 class Traced:
@@ -96,15 +100,24 @@ class Traced:
 
 @contextmanager
 def tracing(meters: PrometheusMeters, exporter: SpanExporter | None = None) -> Iterator[Traced]:
-    """Meters that trace, too; what waits to be sent is sent when the block ends.
+    """Meters that trace, too; what waits is sent when the block ends, within ``SENDING_S``.
 
     Args:
         exporter: takes the spans; by default OTLP over HTTP, as the environment has it.
     """
     resource = Resource.create({"service.name": "memgraph", "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(exporter or OTLPSpanExporter()))
+    # What it complains of after the server's log has ended is not for the screen.
+    complaints, nowhere = logging.getLogger("opentelemetry"), logging.NullHandler()
+    complaints.addHandler(nowhere)
+    sending = exporter or OTLPSpanExporter()
+    provider.add_span_processor(BatchSpanProcessor(sending))
     try:
         yield Traced(meters, provider.get_tracer("memgraph", __version__))
     finally:
+        # An exporter that is shut down tries no more to reach a collector that is not there.
+        given_up = threading.Timer(SENDING_S, sending.shutdown)
+        given_up.start()
         provider.shutdown()
+        given_up.cancel()
+        complaints.removeHandler(nowhere)

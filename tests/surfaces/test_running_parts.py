@@ -8,9 +8,13 @@ import json
 import logging
 import socket
 import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from serving_worlds import serving
 
@@ -19,9 +23,10 @@ from memgraph.clock import FixedClock
 from memgraph.config.schema import LogSettings
 from memgraph.config.server import ServerSettings
 from memgraph.log import EventLog, MemorySink
-from memgraph.model.running import Ready
+from memgraph.model.running import Ready, Standing
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces import server_log
+from memgraph.surfaces import tracing as tracing_module
 from memgraph.surfaces.cli.reference import command_paths
 from memgraph.surfaces.draining import tell_supervisor
 from memgraph.surfaces.guarding import Message, Receive, Scope, Send
@@ -109,6 +114,34 @@ def test_a_trace_has_the_work_behind_a_request_and_nothing_that_was_said(tmp_pat
     told = "".join(each.to_json() for each in spans)
     for hidden in ("heron", "Quillfen"):
         assert hidden not in told
+
+
+def test_a_collector_that_is_not_there_holds_no_end_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing_module, "SENDING_S", 0.01)
+    given_up = threading.Event()
+
+    class Unreachable(InMemorySpanExporter):
+        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+            assert given_up.wait(20)
+            return SpanExportResult.FAILURE
+
+        def shutdown(self) -> None:
+            given_up.set()
+
+    began = time.monotonic()
+    with tracing(PrometheusMeters(), Unreachable()) as meters:
+        ask(Recorded(found, meters))
+    assert given_up.is_set()
+    assert time.monotonic() - began < 20
+
+
+def test_figures_tell_of_each_way_to_stand_also_of_none() -> None:
+    meters = PrometheusMeters()
+    standing = Standing(orchestrator="orc-1", status="disabled")
+    first = meters.exposition(Ready(status="ready", orchestrators=(standing,)))[0].decode()
+    assert 'memgraph_orchestrators{status="disabled"} 1.0' in first
+    assert 'memgraph_orchestrators{status="ready"} 0.0' in first
+    assert 'memgraph_orchestrators{status="disabled"} 0.0' in figures(meters)
 
 
 def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -> None:
