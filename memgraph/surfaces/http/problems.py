@@ -14,6 +14,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from memgraph import errors
 from memgraph.service.access.gate import Gate
@@ -123,19 +124,30 @@ async def on_invalid(_request: Request, error: Exception) -> Response:
     return problem(errors.InvalidInput(f"not a valid request: {told}", problems=problems))
 
 
-async def on_http_error(_request: Request, error: Exception) -> Response:
+async def on_http_error(request: Request, error: Exception) -> Response:
     """The handler of what the framework itself answers: no such route, no such method."""
     if not isinstance(error, HTTPException):
         raise error
     text = _SAID.get(error.status_code, HTTPStatus(error.status_code).phrase)
     answer = problem(errors.RequestRefused(text), error.status_code)
     answer.headers.update(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        answer.headers["Allow"] = ", ".join(_methods(request))
     return answer
 
 
 async def on_bug(_request: Request, _error: Exception) -> Response:
     """The handler of everything else; what went wrong is nobody's business outside."""
     return problem(errors.MemgraphError(BUG))
+
+
+def _methods(request: Request) -> list[str]:
+    """Those of an address; the framework tells those of its first route alone."""
+    found: set[str] = set()
+    for route in request.app.router.routes:
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)
 
 
 def _told(part: object) -> str:

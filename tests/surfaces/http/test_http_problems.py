@@ -112,3 +112,12 @@ def test_the_document_tells_of_every_problem(client: httpx.Client) -> None:
         Problem.model_fields
     )
     assert "HTTPValidationError" not in str(document)
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [("/memories", "GET, POST"), ("/ingest/files/x.md", "GET, PUT"), ("/recall", "POST")],
+)
+def test_an_address_tells_all_its_methods(client: httpx.Client, path: str, methods: str) -> None:
+    answer = client.delete(f"/v1/orchestrators/orc-1{path}")
+    assert (answer.status_code, answer.headers["allow"]) == (405, methods)
