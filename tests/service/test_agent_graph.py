@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.classification.relation_frame import Statement
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.enums import EdgeType, Sensitivity
+from memgraph.model.graph import Support
 from memgraph.service.agent_graph import list_contradictions, trace_memory
-from memgraph.service.agent_work import MAX_RESULT_CHARS
+from memgraph.service.agent_work import MAX_RESULT_CHARS, get_entity_info
 
 EVERYTHING = Viewer(
     clearance=Sensitivity.RESTRICTED,
@@ -221,3 +223,22 @@ def test_a_trace_names_each_memory_once_and_no_hidden_one(
         "active",
         "superseded",
     ]
+
+
+def test_what_stands_beside_the_memories_of_a_result_leaves_room_for_them(
+    service: MemoryService, agent: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground = fact(agent, "Ada Okafor keeps bees.")
+    found = agent.trace(fact(agent, "Honey is made in May.", derived_from=[ground]))
+    source = found.source.model_copy(update={"conversation_id": "c" * 480})
+    support = Support(source=source, added_at=found.memory.created_at)
+    many = found.model_copy(update={"supports": (support,) * 20})
+    profile = agent.get_entity_info("Ada Okafor")
+    called = profile.model_copy(update={"aliases": ("n" * 480,) * 10})
+    monkeypatch.setattr(Orchestrator, "trace", lambda *_: many)
+    monkeypatch.setattr(Orchestrator, "get_entity_info", lambda *_: called)
+    traced, named = trace_memory(agent, "any"), get_entity_info(agent, "any")
+    assert [each["memory_id"] for each in traced["linked"]] == [ground]
+    assert [each["memory_id"] for each in named["memories"]] == [ground]
+    assert (len(traced["also_said_in"]), len(named["also_called"])) == (2, 3)
+    assert max(len(json.dumps(each)) for each in (traced, named)) < MAX_RESULT_CHARS
