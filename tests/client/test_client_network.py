@@ -164,6 +164,19 @@ def test_an_unknown_certificate_is_refused_and_a_named_authority_believed(tmp_pa
         assert not thread.is_alive()
 
 
+def test_authorities_are_read_for_https_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    real = ssl.create_default_context
+    monkeypatch.setattr(
+        ssl, "create_default_context", lambda *given, **named: asked.append("") or real()
+    )
+    for kind in (Client, AsyncClient):
+        kind("http://127.0.0.1:9")
+        assert asked == []
+    Client("https://127.0.0.1:9").close()
+    assert len(asked) == 1
+
+
 def made_certificate(folder: Path) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 that its own authority signed, and its private key."""
     if shutil.which("openssl") is None:
