@@ -63,8 +63,13 @@ class Readiness:
 
     def look(self) -> Ready:
         """How each orchestrator stands; opens what has changed since, ``LOOK_S`` long at most."""
-        if not self.usable():
+        try:
+            return self._looked() if self.usable() else Ready(status="unusable")
+        except OSError:
+            # It may have gone a moment ago, or no file can be opened any more.
             return Ready(status="unusable")
+
+    def _looked(self) -> Ready:
         with self._lock:
             if self._looked_at is None or time.monotonic() - self._looked_at >= REST_S:
                 self._bring_up_to_date()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from errno import EMFILE
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 
 from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.clock import FixedClock, parse_time
+from memgraph.errors import StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import STOPPED, JobRun
 from memgraph.policy.delivery import MOST_ATTEMPTS
@@ -273,3 +275,18 @@ def test_who_has_nothing_to_do_is_not_looked_at_again(tmp_path: Path, clock: Fix
             worker.once()
         worker.close()
     assert visit.call_count == 0
+
+
+def test_a_root_that_cannot_be_listed_for_a_moment_ends_no_worker(
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    worker = Worker(service, failed=lambda name, error: looked.append(f"{name}: {error.code}"))
+    worker.once()
+    with monkeypatch.context() as failing:
+        failing.setattr(service, "orchestrators", Mock(side_effect=OSError(EMFILE, "")))
+        failing.setattr(worker, "_stamps", Mock(side_effect=OSError(EMFILE, "")))
+        worker.once()
+    worker.once()
+    worker.close()
+    assert looked == [f"{orc.name}: {StorageError.code}"]

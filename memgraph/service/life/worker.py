@@ -114,7 +114,7 @@ class Worker:
 
     def once(self) -> None:
         """One look at every orchestrator: what is due now is done when it returns."""
-        names = self._service.orchestrators() if self._names is None else self._names
+        names = self._present() if self._names is None else self._names
         self._crowd = len(names)
         for gone in set(self._seen) - set(names):
             del self._seen[gone]
@@ -124,6 +124,13 @@ class Worker:
             if self._stopping:
                 return
             self._look_at(name)
+
+    def _present(self) -> Sequence[str]:
+        try:
+            return self._service.orchestrators()
+        except OSError:
+            # Files may be short for a moment; each of those that were there tells what is wrong.
+            return list(self._seen)
 
     def close(self) -> None:
         """Listen no more; ``run`` does so at its end, who calls ``once`` has to."""

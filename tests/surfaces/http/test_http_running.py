@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from errno import EMFILE
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx
 import pysqlite3.dbapi2 as driver
@@ -280,3 +282,15 @@ def test_without_its_root_nothing_works(tmp_path: Path) -> None:
         shutil.rmtree(root)
         answer = client.get("/readyz")
     assert (answer.status_code, answer.json()) == (503, {"status": "unusable"})
+
+
+def test_a_root_that_cannot_be_listed_is_unusable_as_long_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
+        served.orchestrator()
+        with monkeypatch.context() as failing:
+            failing.setattr(served.service, "orchestrators", Mock(side_effect=OSError(EMFILE, "")))
+            answer = client.get("/readyz")
+        assert (answer.status_code, answer.json()) == (503, {"status": "unusable"})
+        assert standings(client)["orc-1"]["status"] == "ready"
