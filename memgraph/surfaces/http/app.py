@@ -16,6 +16,7 @@ from memgraph.service.idempotency import ClaimTaken
 from memgraph.surfaces.guarding import ASGIApp, Guarded
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
+from memgraph.surfaces.http.lengthy import Lengthy
 from memgraph.surfaces.http.limits import Limits
 from memgraph.surfaces.http.once import Once, Replay, on_replay, on_taken
 from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
@@ -85,6 +86,7 @@ def create_app(gate: Gate) -> FastAPI:
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     chosen = gate.service.settings().memory
+    app.state.lengthy = Lengthy(chosen.server.threads)
     # The last one added is the outermost.
     app.add_middleware(Once)
     app.add_middleware(

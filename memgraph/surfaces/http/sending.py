@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import BinaryIO, Final
 
-from anyio import CancelScope, create_task_group
+from anyio import CancelScope, create_task_group, fail_after
 from anyio.to_thread import run_sync
 from fastapi.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 CHUNK: Final = 1 << 18
+STALL_S: Final = 60.0
+"""Who takes nothing for so long is left: only so many copies are sent at a time."""
 
 
 class SentFile(StreamingResponse):
@@ -41,11 +43,20 @@ class SentFile(StreamingResponse):
             await run_sync(lambda: entered.append(self._held.__enter__()))
             self.headers["content-length"] = str(os.fstat(entered[0].fileno()).st_size)
             self.body_iterator = _chunks(entered[0])
-            await until_gone(receive, lambda: self.stream_response(send))
+            await until_gone(receive, lambda: self._streamed(send))
         finally:
             if entered:
                 with CancelScope(shield=True):
                     await run_sync(self._held.__exit__, None, None, None)
+
+    async def _streamed(self, send: Send) -> None:
+        async def patiently(message: Message) -> None:
+            with fail_after(STALL_S):
+                await send(message)
+
+        # The connection is closed before the promised length: nobody takes this for the whole.
+        with suppress(TimeoutError):
+            await self.stream_response(patiently)
 
 
 async def until_gone(receive: Receive, work: Callable[[], Awaitable[None]]) -> None:

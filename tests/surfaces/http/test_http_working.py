@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import queue
+import socket
 import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, NoReturn
 
 import httpx
 import pytest
-from serving_worlds import Served
+from serving_worlds import Served, serving
 
+from memgraph.errors import DatabaseBusy
 from memgraph.model.access import Permission
 from memgraph.model.context import ContextPackage
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.policy.scope import Viewer
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.service.outgoing import MOST_AT_ONCE, Copies
+from memgraph.surfaces.http import sending
 
 BASE = "/v1/orchestrators/orc-1"
 IN_TASK = Viewer(session_ids=frozenset({"task-1"}))
@@ -105,6 +116,95 @@ def test_a_copy_is_what_the_library_gives_and_leaves_no_file(
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
     assert list((served.service.root / ".outgoing").iterdir()) == []
+
+
+@pytest.fixture
+def given_back(monkeypatch: pytest.MonkeyPatch) -> queue.SimpleQueue[bool]:
+    """Has an entry for each copy that was given back; copies are larger than a socket takes."""
+    ended: queue.SimpleQueue[bool] = queue.SimpleQueue()
+    made = Copies.copied
+
+    @contextmanager
+    def told(copies: Copies, write: Callable[[Path], object]) -> Iterator[BinaryIO]:
+        try:
+            with made(copies, write) as file:
+                yield file
+        finally:
+            ended.put(file.closed)
+
+    def large(_orc: Orchestrator, target: Path, **_options: object) -> None:
+        with target.open("wb") as file:
+            file.truncate(64_000_000)
+
+    monkeypatch.setattr(Copies, "copied", told)
+    monkeypatch.setattr(Orchestrator, "export", large)
+    return ended
+
+
+@contextmanager
+def asked_for_a_copy(served: Served) -> Iterator[socket.socket]:
+    """A connection on which an export begins to arrive."""
+    host, _, port = served.url.removeprefix("http://").partition(":")
+    head = f"GET {BASE}/export HTTP/1.1\r\nhost: {host}\r\n"
+    with socket.create_connection((host, int(port)), timeout=20) as raw:
+        raw.sendall(f"{head}authorization: Bearer {served.key()}\r\n\r\n".encode())
+        assert raw.recv(15).startswith(b"HTTP/1.1 200")
+        yield raw
+
+
+def test_a_copy_whose_asker_goes_away_is_given_back(
+    served: Served, given_back: queue.SimpleQueue[bool]
+) -> None:
+    for _ in range(MOST_AT_ONCE + 1):
+        with asked_for_a_copy(served):
+            pass
+        assert given_back.get(timeout=20)
+
+
+def test_who_takes_nothing_of_a_copy_is_left(
+    served: Served, given_back: queue.SimpleQueue[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "STALL_S", 0.1)
+    with asked_for_a_copy(served) as raw:
+        assert given_back.get(timeout=20)
+        # What was promised does not come.
+        taken = 0
+        while piece := raw.recv(1 << 20):
+            taken += len(piece)
+        assert taken < 64_000_000
+
+
+def test_jobs_audits_and_copies_leave_threads_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going, over = threading.Semaphore(0), threading.Event()
+
+    def slow(_orc: Orchestrator, *_args: object, **_options: object) -> NoReturn:
+        going.release()
+        assert over.wait(20)
+        raise DatabaseBusy("it was long enough")
+
+    for name in ("verify", "run", "export"):
+        monkeypatch.setattr(Orchestrator, name, slow)
+    asked = [("POST", "verify"), ("POST", "jobs/decay/run"), ("GET", "export")]
+
+    def ask(client: httpx.Client, method: str, path: str) -> httpx.Response:
+        body = {} if path.startswith("jobs") else None
+        return client.request(method, f"{BASE}/{path}", json=body)
+
+    with serving(tmp_path / "root", config={"memory.server.threads": 12}) as few:
+        few.orchestrator()
+        with few.client(few.key()) as client, ThreadPoolExecutor() as threads:
+            working = [threads.submit(ask, client, *each) for each in asked]
+            for _ in asked:
+                assert going.acquire(timeout=20)
+            refused = [ask(client, *each) for each in asked]
+            looked = client.get(f"{BASE}/stats")
+            over.set()
+            assert {each.result().json()["code"] for each in working} == {DatabaseBusy.code}
+        assert looked.status_code == 200
+        assert {each.json()["code"] for each in refused} == {"request.server_busy"}
+        assert {int(each.headers["retry-after"]) for each in refused} == {5}
 
 
 @pytest.mark.parametrize("what", ["export", "backup"])

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from memgraph.errors import AccessDenied
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http.entering import Admin, Asking, gate_of, sees_whole, untimed
+from memgraph.surfaces.http.lengthy import lengthy_of
 from memgraph.surfaces.http.sending import SentFile
 
 NDJSON = "application/x-ndjson"
@@ -67,5 +68,9 @@ def backup(request: Request, orc: Whole) -> SentFile:
 def _sent(
     request: Request, write: Callable[[Path], object], *, name: str, media_type: str
 ) -> SentFile:
-    held = gate_of(request).service.copies.copied(write)
+    def made(target: Path) -> None:
+        with lengthy_of(request).one():
+            write(target)
+
+    held = gate_of(request).service.copies.copied(made)
     return SentFile(held, name=name, media_type=media_type)

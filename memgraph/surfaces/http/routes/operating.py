@@ -16,6 +16,7 @@ from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Asking, Auditor, Reader, gate_of, untimed
+from memgraph.surfaces.http.lengthy import lengthy_of
 
 UNTIMED = [Depends(untimed)]
 
@@ -69,19 +70,21 @@ def run(request: Request, orc: Admin, asking: Asking, job: Runnable, body: RunWa
     """
     if body.dry_run and not sees_everything(asking):
         raise AccessDenied("a dry run takes a key from which nothing is hidden", field="dry_run")
-    if body.dry_run:
-        return answered(JobEnded(sessions=_rehearsed(gate_of(request).service, orc, job, body)))
-    if job is Runnable.CONSOLIDATE and body.session_id is None:
-        return answered(JobEnded(runs=tuple(orc.maintain(now=body.now))))
-    name = Runnable.CONSOLIDATION if job is Runnable.CONSOLIDATE else job
-    ran = orc.run(name.value, session_id=body.session_id, now=body.now)
-    return answered(JobEnded(runs=(ran,)))
+    with lengthy_of(request).one():
+        if body.dry_run:
+            return answered(JobEnded(sessions=_rehearsed(gate_of(request).service, orc, job, body)))
+        if job is Runnable.CONSOLIDATE and body.session_id is None:
+            return answered(JobEnded(runs=tuple(orc.maintain(now=body.now))))
+        name = Runnable.CONSOLIDATION if job is Runnable.CONSOLIDATE else job
+        ran = orc.run(name.value, session_id=body.session_id, now=body.now)
+        return answered(JobEnded(runs=(ran,)))
 
 
 @router.post("/verify", operation_id="verify", response_model=AuditReport, dependencies=UNTIMED)
-def verify(orc: Auditor) -> Response:
+def verify(request: Request, orc: Auditor) -> Response:
     """Audit the database and its journal; nothing is changed."""
-    return answered(AuditReport.model_validate(orc.verify().as_dict()))
+    with lengthy_of(request).one():
+        return answered(AuditReport.model_validate(orc.verify().as_dict()))
 
 
 def _rehearsed(
