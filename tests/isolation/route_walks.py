@@ -52,6 +52,26 @@ class View:
         return [*near[::13], far[0], ABSENT]
 
     @property
+    def hidden_of_a_task(self) -> list[str]:
+        """Ids of hidden facts of a task: somebody who sees them may promote them."""
+        return [
+            each.memory_id
+            for each in self.world.hidden(self.viewer)
+            if each.facts.scope == "session" and each.memory_id.startswith("fact_")
+        ][-3:]
+
+    @property
+    def talks(self) -> list[str]:
+        """Names of conversations of which every turn is hidden."""
+        hidden = {f"talk-{each.word}" for each in self.world.hidden(self.viewer)}
+        return [each for each in self.world.sessions if each in hidden]
+
+    @property
+    def files(self) -> list[str]:
+        """Digests of files that an owner sent here and to the other, the absent one last."""
+        return [*self.made["files"], self.made["far_file"], "0" * 64]
+
+    @property
     def words(self) -> list[str]:
         """Words of what may not be seen: they are entities' names and sessions' names, too."""
         return sorted(
@@ -123,6 +143,8 @@ def list_memories(view: View) -> Iterator[Ask]:
     for word in view.words:
         yield _get("/memories", tag=word)
         yield _get("/memories", session_id=f"talk-{word}")
+    for talk in view.talks[:2]:
+        yield _get("/memories", session_id=talk)
     for one in view.hidden[:2]:
         yield _get("/memories", cursor=one)
 
@@ -169,7 +191,7 @@ def restore(view: View) -> Iterator[Ask]:
 def promote(view: View) -> Iterator[Ask]:
     for to, scope_id in (("global", None), ("project", PROJECTS[1])):
         body = {"to": to, "scope_id": scope_id, "confirmed": True, **WHY}
-        for one in [*view.own_of_a_task[:1], *view.hidden]:
+        for one in [*view.own_of_a_task[:1], *view.hidden_of_a_task, *view.hidden]:
             yield _post(f"/memories/{one}/promote", body)
 
 
@@ -198,6 +220,7 @@ def contradictions(view: View) -> Iterator[Ask]:
         yield _get("/contradictions", resolved=resolved, limit=500, as_of=iso(view.world.at))
     for edge, _, _ in view.hidden_edges[:2]:
         yield _get("/contradictions", cursor=edge)
+        yield _get("/contradictions", cursor=f"{view.world.at + 1}.{edge}")
 
 
 @walks("POST", HERE + "/contradictions/{edge_id}/resolve")

@@ -17,14 +17,17 @@ import pysqlite3
 from canaries import AGENTS, EVERYTHING, PROJECTS, QUERY, TASKS, World, built
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sent_files import SentFile, send_all
 from working import working
 
+from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
 from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
+from memgraph.service.intake import Intake
 from memgraph.surfaces.http import streaming
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.recording import Recorded
@@ -134,6 +137,7 @@ class Served:
     world: World
     other: World
     made: dict[str, Any]
+    files: list[SentFile]
     journals: dict[str, Any]
     read: dict[str, int] = field(default_factory=lambda: {ONE: 0, TWO: 0})
 
@@ -166,6 +170,20 @@ class Served:
                 found += [(name, actor, told)] * told.get("times", 1)
                 self.read[name] = seq
         return found
+
+    def work_off(self) -> int:
+        """Turn what was sent into memories; gives how many items of the files were refused."""
+        before = self._refused_items()
+        IngestPipeline(self.service.orchestrator(ONE, actor="ingest")).run()
+        with self.service.opened(ONE) as opened:
+            # Equal ones of a minute are counted, and told when it is over.
+            opened.denials.flush()
+        return self._refused_items() - before
+
+    def _refused_items(self) -> int:
+        rows = self.journals[ONE].execute("SELECT manifest FROM ingest_files").fetchall()
+        items = [each for (told,) in rows for each in json.loads(told).get("items", {}).values()]
+        return sum(each.get("code") == "access.denied" for kind in items for each in kind)
 
     def rows(self, ids: set[str]) -> dict[str, tuple[Any, ...]]:
         """Memories as they are stored."""
@@ -203,6 +221,19 @@ class Built:
     other: World
     secrets: dict[str, str]
     made: dict[str, Any]
+    files: list[SentFile]
+    """Of the first orchestrator."""
+
+    def forbidden(self, viewer: Viewer) -> frozenset[str]:
+        """All that somebody may not be told: of the other orchestrator, nothing at all."""
+        near, far = self.world.forbidden(viewer), self.other.forbidden(viewer)
+        shown = {word for each in self.world.seen(viewer) for word in each.words}
+        # A memory that is seen says which file it comes from.
+        hidden = [each for each in self.files if not each.named_to(viewer)]
+        words = {word for each in hidden for word in each.words} - shown
+        digests = {each.sha256 for each in hidden} | {self.made["far_file"]}
+        ids = {each.memory_id for each in self.other.canaries}
+        return near | far | words | digests | ids
 
 
 def build(root: Path) -> Built:
@@ -215,7 +246,11 @@ def build(root: Path) -> Built:
         }
         keys.revoke(secrets["revoked"].split("_")[1])
         secrets["garbage"] = secrets["everything"][:-2] + "AA"
-        owner = service.orchestrator(ONE, viewer=EVERYTHING)
+        sender = f"key:{secrets['everything'].split('_')[1]}"
+        owner, far_owner = (
+            service.orchestrator(each, viewer=EVERYTHING, actor=sender) for each in (ONE, TWO)
+        )
+        files, far_files = send_all(owner, world, "a"), send_all(far_owner, other, "b")
         found = [
             each.edge.edge_id
             for resolved in (False, True)
@@ -223,25 +258,27 @@ def build(root: Path) -> Built:
         ]
         made = {
             "contradictions": found,
-            "file": "1" * 64,
-            "far_file": "2" * 64,
+            "files": [each.sha256 for each in files],
+            "far_file": far_files[0].sha256,
             "receipt": owner.recall(QUERY, top_n=200).receipt_id,
-            "far_receipt": service.orchestrator(TWO, viewer=EVERYTHING).recall(QUERY).receipt_id,
+            "far_receipt": far_owner.recall(QUERY).receipt_id,
         }
         owner.embed_pending()
-    return Built(root, world, other, secrets, made)
+    return Built(root, world, other, secrets, made, files)
 
 
 @contextmanager
-def served(made: Built, root: Path) -> Iterator[Served]:
+def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
     """A server over a copy, for those who are refused often and will not wait."""
     shutil.copytree(made.root, root)
     config = {"memory.server.refusals_per_minute": 100_000, "memory.storage.synchronous": "NORMAL"}
     with (
         patch.object(gate_module, "FLOOR_S", 0.001),
         patch.object(streaming, "TICK_S", 0.001),
+        # Files are worked off when a test says so: what is refused of them is an entry of its own.
+        patch.object(Intake, "wake", lambda _intake, _name: None),
         working(
-            root, clock=FixedClock(SOON + 500), config=config, meters=PrometheusMeters()
+            root, clock=FixedClock(SOON + 500), config=config, meters=meters or PrometheusMeters()
         ) as service,
         server_log(root, service.clock, service.settings().memory.log) as log,
     ):
@@ -256,7 +293,7 @@ def served(made: Built, root: Path) -> Iterator[Served]:
             _reading(service, TWO) as two,
         ):
             given = (service, app, client, made.secrets, made.world, made.other, dict(made.made))
-            yield Served(*given, journals={ONE: one, TWO: two})
+            yield Served(*given, made.files, journals={ONE: one, TWO: two})
 
 
 @contextmanager

@@ -67,15 +67,15 @@ def sessions(view: View) -> Iterator[Ask]:
     yield _get("/sessions", limit=1000)
     for pending in (False, True):
         yield _get("/sessions", pending=pending, limit=1000)
-    for word in view.words[:3]:
-        yield _get("/sessions", cursor=f"talk-{word}")
+    for talk in view.talks[:3]:
+        yield _get("/sessions", cursor=talk)
 
 
 @walks("POST", HERE + "/sessions/end")
 def end_session(view: View) -> Iterator[Ask]:
     yield _post("/sessions/end", {"session_id": "nothing"})
-    for word in view.words[:3]:
-        yield _post("/sessions/end", {"session_id": f"talk-{word}"})
+    for talk in view.talks[:3]:
+        yield _post("/sessions/end", {"session_id": talk})
 
 
 # --- entities
@@ -163,16 +163,27 @@ def upload(view: View) -> Iterator[Ask]:
     for name in ("note.md", "..%2f..%2ftwo%2fnote.md", "%2e%2e", "a%00b.md", ".hidden"):
         path = f"{HERE}/ingest/files/{name}"
         yield Ask("PUT", path, content=b"# Plan\n\nShe keeps the plan.\n")
+    # Each memory says where it would be: what its sender would not see is not stored.
+    places = [{"scope": "session", "scope_id": one} for one in TASKS]
+    places += [{"scope": "project", "scope_id": one} for one in PROJECTS]
+    places += [{"sensitivity": each} for each in ("Public", "Restricted")]
+    planted = [{"content": f"Planted {each}.", "type": "Fact", **each} for each in places]
+    for name, memories in (("all.json", planted), ("last.json", planted[-1:])):
+        content = json.dumps({"memories": memories}).encode()
+        yield Ask("PUT", f"{HERE}/ingest/files/{name}", content=content)
 
 
 @walks("GET", HERE + "/ingest/files")
 def files(view: View) -> Iterator[Ask]:
-    yield _get("/ingest/files")
+    yield _get("/ingest/files", limit=1000)
+    yield _get("/ingest/files", limit=1)
+    for one in view.files:
+        yield _get("/ingest/files", cursor=one)
 
 
 @walks("GET", HERE + "/ingest/files/{sha256}")
 def file(view: View) -> Iterator[Ask]:
-    for one in (view.made["file"], view.made["far_file"], "0" * 64):
+    for one in view.files:
         yield _get(f"/ingest/files/{one}")
 
 
@@ -184,8 +195,8 @@ def jobs(view: View) -> Iterator[Ask]:
 @walks("POST", HERE + "/jobs/{job}/run")
 def run(view: View) -> Iterator[Ask]:
     yield _post("/jobs/consolidation/run", {"dry_run": True})
-    for word in view.words[:2]:
-        yield _post("/jobs/consolidation/run", {"session_id": f"talk-{word}", "dry_run": True})
+    for talk in view.talks[:2]:
+        yield _post("/jobs/consolidation/run", {"session_id": talk, "dry_run": True})
     for job in ("enrichment", "consolidation", "decay", "reflection", "consolidate"):
         yield _post(f"/jobs/{job}/run", {})
 

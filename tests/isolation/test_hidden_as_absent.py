@@ -10,13 +10,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 import service_walks  # noqa: F401  # adds its walks
 from canaries import World
 from route_walks import HERE, WALKS, View
-from served_worlds import SEEING, Ask, Built, Served, build, served
+from served_worlds import SEEING, Ask, Built, Served, served
 from test_routes_walked import in_order
 
 ID = re.compile(r"\b([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}\b")
@@ -29,22 +31,18 @@ BY_MEANING = {"query", "prompt"}
 """Texts that are compared with those of memories: another text is another question."""
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(tmp_path_factory.mktemp("absent") / "root")
-
-
 @pytest.fixture
-def server(made: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(made, tmp_path_factory.mktemp("absent") / "copy") as running:
+def server(made: Built, tmp_path: Path) -> Iterator[Served]:
+    with served(made, tmp_path / "copy") as running:
         yield running
 
 
 def twins(server: Served, who: str) -> dict[str, str]:
     """For each name that is hidden from somebody one that nothing has."""
     hidden: set[str] = {*server.made["contradictions"], server.made["receipt"]}
-    hidden |= {server.made["far_receipt"], server.made["file"], server.made["far_file"]}
+    hidden |= {server.made["far_receipt"], server.made["far_file"]}
     viewer = SEEING[who].viewer
+    hidden |= {each.sha256 for each in server.files if each.hidden_from(viewer)}
     for world in (server.world, server.other):
         hidden |= world.forbidden(viewer) if world is server.world else _all(world)
     seen = {each.memory_id for each in server.world.seen(viewer)}
@@ -94,14 +92,18 @@ def _named(told: str, names: Mapping[str, str]) -> list[str]:
 def normal(server: Served, who: str, ask: Ask, names: Mapping[str, str]) -> tuple[Any, ...]:
     """What an answer tells, without the names that the asker gave and what is new every time."""
     answer = server.ask(who, ask)
-    body = answer.text
-    for each in (*names, *names.values()):
-        # Entities' names are told casefolded.
-        body = body.replace(each, "(name)").replace(each.casefold(), "(name)")
+    # Entities' names are told casefolded.
+    body = _any_of(frozenset(names.items())).sub("(name)", answer.text)
     if ask.method != "GET":
         body = ID.sub(r"\1", body)
     headers = {k: v for k, v in answer.headers.items() if k not in SKIPPED_HEADERS | {"etag"}}
     return answer.status_code, headers, body
+
+
+@cache
+def _any_of(names: frozenset[tuple[str, str]]) -> re.Pattern[str]:
+    told = {text for pair in names for each in pair for text in (each, each.casefold())}
+    return re.compile("|".join(map(re.escape, sorted(told, key=len, reverse=True))))
 
 
 def _by_meaning(ask: Ask) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from time import perf_counter
@@ -12,28 +11,11 @@ from typing import Any
 import pytest
 from canaries import PROJECTS, QUERY, TASKS, leaks, words_in
 from route_walks import HERE
-from served_worlds import ABSENT, ONE, PEOPLE, SEEING, TWO, Ask, Built, Served, build, served
+from served_worlds import ABSENT, ONE, PEOPLE, SEEING, TWO, Ask, Built, Served
 from test_routes_walked import PUBLIC
 
 RECALL = Ask("POST", HERE + "/recall", body={"query": QUERY, "top_n": 200})
 NEW = HERE + "/memories"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(tmp_path_factory.mktemp("hostile") / "root")
-
-
-@pytest.fixture(scope="module")
-def server(made: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(made, tmp_path_factory.mktemp("hostile") / "copy") as running:
-        yield running
-
-
-def forbidden(server: Served, who: str) -> frozenset[str]:
-    viewer = SEEING[who].viewer
-    far = frozenset(each.memory_id for each in server.other.canaries)
-    return server.world.forbidden(viewer) | server.other.forbidden(viewer) | far
 
 
 @pytest.mark.parametrize("path", sorted(PUBLIC))
@@ -64,12 +46,15 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("who", ["every scope", "a task", "nobody"])
-def test_no_spelling_of_a_name_leads_to_another(server: Served, who: str, name: str) -> None:
+def test_no_spelling_of_a_name_leads_to_another(
+    server: Served, made: Built, who: str, name: str
+) -> None:
     answer = server.ask(who, RECALL, orchestrator=name)
     assert answer.status_code in (401, 404, 405, 307)
     told = [answer.text, *map(str, answer.headers.items())]
     assert leaks(
-        told, forbidden(server, "a task") | {each.word for each in server.other.canaries}
+        told,
+        made.forbidden(SEEING["a task"].viewer) | {each.word for each in server.other.canaries},
     ) == (set())
 
 
@@ -103,11 +88,11 @@ WIDENING: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("params", WIDENING, ids=str)
 @pytest.mark.parametrize("who", ["no scope", "public", "a task", "a project", "an agent"])
-def test_no_parameter_widens(server: Served, who: str, params: dict[str, Any]) -> None:
+def test_no_parameter_widens(server: Served, made: Built, who: str, params: dict[str, Any]) -> None:
     answer = server.ask(who, replace(RECALL, params=params))
     assert answer.status_code in (200, 403, 422)
     assert leaks(
-        [answer.text], forbidden(server, who) - set(map(str, chain(*params.values())))
+        [answer.text], made.forbidden(SEEING[who].viewer) - set(map(str, chain(*params.values())))
     ) == (set())
 
 
@@ -128,10 +113,12 @@ SCOPES: list[dict[str, Any]] = [
     [RECALL, Ask("POST", NEW, body={"content": "Mine."})],
     ids=["recall", "remember"],
 )
-def test_no_body_says_who_asks(server: Served, ask: Ask, field: dict[str, Any]) -> None:
+def test_no_body_says_who_asks(
+    server: Served, made: Built, ask: Ask, field: dict[str, Any]
+) -> None:
     answer = server.ask("a task", replace(ask, body=ask.body | field))
     assert answer.status_code == 422
-    assert leaks([answer.text], forbidden(server, "a task")) == set()
+    assert leaks([answer.text], made.forbidden(SEEING["a task"].viewer)) == set()
 
 
 PLACES: list[dict[str, Any]] = [
@@ -271,11 +258,11 @@ def test_an_etag_tells_nothing_of_what_is_hidden(server: Served, who: str) -> No
     ],
     ids=range(10),
 )
-def test_no_body_breaks_the_server(server: Served, content: bytes) -> None:
+def test_no_body_breaks_the_server(server: Served, made: Built, content: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     answer = server.ask("public", replace(RECALL, body=None, content=content, headers=headers))
     assert answer.status_code in (200, 400, 413, 422)
-    assert leaks([answer.text], forbidden(server, "public")) == set()
+    assert leaks([answer.text], made.forbidden(SEEING["public"].viewer)) == set()
     assert "set-cookie" not in answer.headers
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,7 +18,6 @@ from served_worlds import (
     Ask,
     Built,
     Served,
-    build,
     served,
 )
 
@@ -73,23 +73,16 @@ TOOLS: dict[str, Calls] = {
 RESOURCES: dict[str, Calls] = {
     "memgraph://bulletin": lambda view: iter([{}]),
     "memgraph://memory/{memory_id}": lambda view: ({"memory_id": each} for each in _ids(view, 0)),
-    "memgraph://manifest/{sha256}": lambda view: (
-        {"sha256": each} for each in (view.made["file"], view.made["far_file"])
-    ),
+    "memgraph://manifest/{sha256}": lambda view: ({"sha256": each} for each in view.files),
 }
 PROMPTS: dict[str, Calls] = {
     "context": lambda view: ({"message": each} for each in (QUERY, *view.words[:2])),
 }
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(tmp_path_factory.mktemp("mcp") / "root")
-
-
 @pytest.fixture
-def server(made: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(made, tmp_path_factory.mktemp("mcp") / "copy") as running:
+def server(made: Built, tmp_path: Path) -> Iterator[Served]:
+    with served(made, tmp_path / "copy") as running:
         yield running
 
 
@@ -145,10 +138,9 @@ AGENTS = ("no scope", "public", "a task", "an agent", "read alone", "write alone
 
 
 @pytest.mark.parametrize("who", AGENTS)
-def test_an_agent_is_told_and_changes_nothing_hidden(server: Served, who: str) -> None:
+def test_an_agent_is_told_and_changes_nothing_hidden(server: Served, made: Built, who: str) -> None:
     view = _seen_by(server, who)
-    forbidden = server.world.forbidden(view.viewer) | server.other.forbidden(view.viewer)
-    forbidden |= {each.memory_id for each in server.other.canaries}
+    forbidden = made.forbidden(view.viewer)
     hidden = {each.memory_id for each in server.world.hidden(view.viewer)}
     before = server.rows(hidden)
     for ask in asks(view):

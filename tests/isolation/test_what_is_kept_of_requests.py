@@ -7,24 +7,32 @@ from pathlib import Path
 import pytest
 import service_walks  # noqa: F401  # adds its walks
 from canaries import words_in
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from route_walks import HERE, WALKS, View
-from served_worlds import ONE, OWNERS, SEEING, TWO, Ask, build, served
+from served_worlds import ONE, OWNERS, SEEING, TWO, Ask, Built, served
 from test_routes_walked import in_order
+
+from memgraph.surfaces.metrics import PrometheusMeters
+from memgraph.surfaces.tracing import tracing
 
 ODD = "Kxspoke"
 """A word that stands in what only the asker says: addresses, headers, names that are none."""
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def kept(made: Built, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """All that was written down or told about requests, by where it stands."""
     root = tmp_path_factory.mktemp("kept")
-    made = build(root / "made")
-    with served(made, root / "copy") as server:
+    spans = InMemorySpanExporter()
+    with (
+        tracing(PrometheusMeters(), spans) as meters,
+        served(made, root / "copy", meters) as server,
+    ):
         view = View(server.world, server.other, SEEING["no scope"].viewer, server.made)
         for route in in_order(server):
             for ask in WALKS[route](view):
                 server.ask("everything", ask)
+        server.work_off()
         for ask in _odd():
             for who in ("everything", "a task", "nobody", "of another"):
                 server.ask(who, ask)
@@ -39,6 +47,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         kept = {"figures": figures.text, "denials": repr(denials), "keys": _keys(root)}
     logs = [*(root / "copy").rglob("*.log*"), *(root / "copy").rglob("logs/*")]
     kept |= {str(each.relative_to(root)): each.read_text("utf-8") for each in logs}
+    kept["traces"] = "\n".join(each.to_json() for each in spans.get_finished_spans())
     kept["secrets"] = "\n".join(made.secrets.values())
     return kept
 
@@ -71,6 +80,8 @@ def test_there_is_something_to_look_through(kept: dict[str, str]) -> None:
     assert all(kept[name] for name in kept if name.endswith(("server.log", "memory.log")))
     assert "key:" in kept["copy/logs/server.log"] + kept[f"copy/{ONE}/memory/logs/memory.log"]
     assert words_in(["Kxaaaaa"])
+    for name in ("recall.total", "write.total", "job.total", "denied", ONE):
+        assert f'"{name}"' in kept["traces"], name
 
 
 def test_no_word_of_a_memory_is_kept(kept: dict[str, str]) -> None:
