@@ -19,6 +19,7 @@ from starlette.routing import Match
 from memgraph import errors
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.guarding import PROBLEM, problem_body
+from memgraph.surfaces.http.outward import outward
 from memgraph.surfaces.scopes import BEGAN, ENTERED
 
 MOST_PROBLEMS: Final = 20
@@ -109,7 +110,7 @@ async def on_memgraph_error(request: Request, error: Exception) -> Response:
     pause_s = gate.pause_s(error, now - request.scope.get(BEGAN, now))
     if pause_s > 0:
         await anyio.sleep(pause_s)
-    return problem(error)
+    return problem(outward(error, gate.service.root))
 
 
 async def on_invalid(_request: Request, error: Exception) -> Response:

@@ -203,6 +203,10 @@ def test_damaged_orchestrators_are_named_and_the_others_go_on(tmp_path: Path) ->
                 )
                 assert (name, answer.status_code, answer.json()["code"]) == (name, 503, error.code)
                 assert advice in answer.json()["detail"]
+                assert str(tmp_path) not in answer.text
+            health = client.get(f"/v1/orchestrators/{name}")
+            assert health.json()["code"] == error.code
+            assert str(tmp_path) not in health.text
             assert (found[name]["status"], found[name]["codes"]) == ("disabled", [error.code])
             assert advice in str(found[name]["advice"])
             assert _bytes(served.service.paths(name).database) == kept[name]

@@ -6,8 +6,10 @@ from fastapi import APIRouter, Request, Response
 
 from memgraph.model.remote import Health, OrchestratorList, OrchestratorName, Status
 from memgraph.model.values import Name, Value
+from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Asking, Reader, gate_of
+from memgraph.surfaces.http.outward import outward_health
 
 router = APIRouter(prefix="/v1/orchestrators", tags=["orchestrators"])
 
@@ -37,11 +39,16 @@ def create(request: Request, asking: Asking, body: NewOrchestrator) -> Response:
 @router.get("/{orchestrator}", operation_id="get_orchestrator", response_model=Health)
 def health(request: Request, orc: Reader) -> Response:
     """Whether its memory works, and what of its work does not get done."""
-    return answered(Health.model_validate(gate_of(request).service.health(orc.name)))
+    return answered(_health(request, orc))
 
 
 @router.get("/{orchestrator}/status", operation_id="get_status", response_model=Status)
 def status(request: Request, orc: Admin) -> Response:
     """All that is stored, by number and size, whoever may see it."""
-    told = Health.model_validate(gate_of(request).service.health(orc.name))
+    told = _health(request, orc)
     return answered(Status(health=told, stats=orc.stats() if told.status == "ready" else None))
+
+
+def _health(request: Request, orc: Orchestrator) -> Health:
+    service = gate_of(request).service
+    return Health.model_validate(outward_health(service.health(orc.name), service.root))
