@@ -81,7 +81,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came. ``body`` is empty where a sink took it."""
+    """What came. ``body`` is empty where a sink took it, or where it is of no kind to be read."""
 
     status: int
     content_type: str
@@ -134,8 +134,7 @@ def exchange(call: Call[T], rules: Rules) -> Course[T]:
 
 def _good(call: Call[Any], answer: Answer) -> bytes:
     """The body of a good answer, of the kind that was expected."""
-    kind = _media_type(answer)
-    if call.accepts is not None and kind != call.accepts:
+    if call.accepts is not None and media_type(answer.content_type) != call.accepts:
         raise _not_memgraph(answer)
     return answer.body
 
@@ -144,7 +143,7 @@ def _refusal(came: Answer | NoAnswer) -> MemgraphError:
     """The error that an answer which is not good tells of."""
     if isinstance(came, NoAnswer):
         return RemoteUnavailable(f"the server cannot be reached: {came.why}", cause=came.why)
-    if _media_type(came) == PROBLEM:
+    if media_type(came.content_type) == PROBLEM:
         return _told(came)
     if came.status in _AWAY:
         return RemoteUnavailable(
@@ -223,8 +222,9 @@ def _not_memgraph(answer: Answer) -> RemoteAnswerInvalid:
     )
 
 
-def _media_type(answer: Answer) -> str:
-    return answer.content_type.partition(";")[0].strip().lower()
+def media_type(content_type: str) -> str:
+    """A Content-Type without its parameters, in small letters."""
+    return content_type.partition(";")[0].strip().lower()
 
 
 def _seconds(retry_after: str | None) -> float | None:

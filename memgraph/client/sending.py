@@ -12,7 +12,18 @@ import anyio
 import httpx
 from anyio.to_thread import run_sync
 
-from memgraph.client.exchange import Answer, Course, NoAnswer, Pause, Rules, Send, Step, Work
+from memgraph.client.exchange import (
+    PROBLEM,
+    Answer,
+    Course,
+    NoAnswer,
+    Pause,
+    Rules,
+    Send,
+    Step,
+    Work,
+    media_type,
+)
 from memgraph.errors import InvalidInput
 
 T = TypeVar("T")
@@ -130,7 +141,7 @@ class BlockingSender:
                 sink = _sink(step, response)
                 for piece in response.iter_bytes() if sink is not None else ():
                     sink.write(piece)
-                return _answer(response, b"" if sink is not None else response.read())
+                return _answer(response, response.read() if _is_read(step, response) else b"")
             finally:
                 response.close()
         except (httpx.TransportError, httpx.DecodingError) as error:
@@ -176,11 +187,12 @@ class AwaitedSender:
         try:
             response = await self._http.send(request, stream=True)
             try:
-                sink = _sink(step, response)
-                if sink is None:
+                if _is_read(step, response):
                     return _answer(response, await response.aread())
-                async for piece in response.aiter_bytes():
-                    await run_sync(sink.write, piece)
+                sink = _sink(step, response)
+                if sink is not None:
+                    async for piece in response.aiter_bytes():
+                        await run_sync(sink.write, piece)
                 return _answer(response, b"")
             finally:
                 await response.aclose()
@@ -202,7 +214,18 @@ def _request(http: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Reques
 
 def _sink(step: Send, response: httpx.Response) -> Any:
     """What takes the body of a good answer; a refusal is read as a whole."""
-    return step.call.sink if response.status_code == 200 else None
+    good = response.status_code == 200 and _kind(response) == step.call.accepts
+    return step.call.sink if good else None
+
+
+def _is_read(step: Send, response: httpx.Response) -> bool:
+    """Whether a body is read as a whole. A stranger's may have no end, and is of no use."""
+    kinds = (PROBLEM,) if step.call.sink is not None else (PROBLEM, step.call.accepts)
+    return _kind(response) in kinds
+
+
+def _kind(response: httpx.Response) -> str:
+    return media_type(response.headers.get("content-type", ""))
 
 
 def _answer(response: httpx.Response, body: bytes) -> Answer:

@@ -7,6 +7,7 @@ import errno
 import hashlib
 import logging
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -52,7 +53,7 @@ def talking(answer: bytes, *, hold: bool = False) -> Iterator[str]:
                 except OSError:
                     return
                 with connection:
-                    connection.recv(65_536)
+                    take_request(connection)
                     connection.sendall(answer)
                     if hold:
                         over.wait(20)
@@ -65,6 +66,18 @@ def talking(answer: bytes, *, hold: bool = False) -> Iterator[str]:
             over.set()
             listening.shutdown(socket.SHUT_RDWR)
             thread.join(20)
+
+
+def take_request(connection: socket.socket) -> None:
+    """All of it: a connection that is closed with something unread is reset."""
+    got = connection.recv(65_536)
+    while got and b"\r\n\r\n" not in got:
+        got += connection.recv(65_536)
+    head, _, body = got.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head.lower())
+    missing = int(length[1]) - len(body) if length is not None else 0
+    while missing > 0:
+        missing -= len(connection.recv(missing)) or missing
 
 
 def asked(url: str, *, awaited: bool, word: str = "get", **options: Any) -> Any:
@@ -107,6 +120,18 @@ def test_silence_is_not_waited_for_for_ever(awaited: bool) -> None:
     with talking(b"", hold=True) as url, pytest.raises(RemoteUnavailable) as refused:
         asked(url, awaited=awaited, timeout_s=0.2)
     assert refused.value.details == {"cause": "ReadTimeout"}
+
+
+@both
+def test_a_page_without_end_is_not_read(awaited: bool, tmp_path: Path) -> None:
+    for status in (b"200 OK", b"404 Not Found"):
+        page = b"HTTP/1.1 " + status + b"\r\nContent-Type: text/html\r\n\r\n<p>and so on"
+        for word in ("get", "remember"):
+            with talking(page, hold=True) as url, pytest.raises(RemoteAnswerInvalid):
+                asked(url, awaited=awaited, word=word)
+        with talking(page, hold=True) as url, pytest.raises(RemoteAnswerInvalid):
+            copied(url, "export", tmp_path / "copy", awaited=awaited)
+    assert list(tmp_path.iterdir()) == []
 
 
 @both
