@@ -44,3 +44,39 @@ RECALL: Final = _one("A question", {"query": "When does the office close?", "top
 SUBGRAPH: Final = _one("Two steps around a memory", {"ids": [MEMORY_ID], "hops": 2})
 RELEVANT: Final = _one("A message", {"prompt": "Can I come by on Friday at six?"})
 RESOLUTION: Final = _one("One side wins", {"winner": MEMORY_ID, "reason": "confirmed by phone"})
+NEW_ORCHESTRATOR: Final = _one("A name", {"name": "helpdesk"})
+EPISODE: Final = _one(
+    "What a person said",
+    {"content": "When do you close?", "session_id": "chat-7", "source_role": "user"},
+)
+EPISODES: Final = _one(
+    "A question and its answer",
+    {
+        "items": [
+            {"content": "When do you close?", "session_id": "chat-7", "source_role": "user"},
+            {"content": "At 18:00.", "session_id": "chat-7", "source_role": "assistant"},
+        ]
+    },
+)
+ENDING: Final = _one("A conversation that is over", {"session_id": "chat-7"})
+ENTITY: Final = _one("By a name", {"name": "Anna Berg", "limit": 5})
+MERGE: Final = _one(
+    "Two names of one person",
+    {"into": "Anna Berg", "other": "A. Berg", "reason": "the same address"},
+)
+SPLIT: Final = _one(
+    "A name that is another person's",
+    {"entity": "Anna Berg", "names": ["A. Berg"], "reason": "Axel signs so, too"},
+)
+CONTEXT: Final = _one(
+    "What everybody may know of a question",
+    {"request": {"query": "opening hours", "budget_tokens": 800}},
+)
+BLOCK: Final = _one("A message", {"prompt": "Can I come by on Friday at six?", "limit": 8})
+FORGETTING: Final = _one(
+    "One memory", {"memory_ids": [MEMORY_ID], "reason": "asked to by the customer"}
+)
+RUN: Final = _one("A rehearsal of a consolidation", {"dry_run": True})
+FILE: Final = {
+    "example": {"summary": "A note in Markdown", "value": "# Hours\n\nWe close at 18:00.\n"}
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
 from memgraph.model.context import (
@@ -20,6 +20,7 @@ from memgraph.model.recall import MAX_TOP_N
 from memgraph.model.recall import Query as Question
 from memgraph.model.remote import Limit, TierPage
 from memgraph.model.values import Name, Value
+from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Reader
 
@@ -46,7 +47,9 @@ class BlockWanted(Value):
 
 
 @router.post("/context", operation_id="build_context", response_model=ContextPackage)
-def build_context(orc: Reader, body: ContextWanted) -> Response:
+def build_context(
+    orc: Reader, body: Annotated[ContextWanted, Body(openapi_examples=examples.CONTEXT)]
+) -> Response:
     """What a task needs to know, within a budget of tokens.
 
     The view takes the task among its sessions and the task's project among its projects.
@@ -55,7 +58,9 @@ def build_context(orc: Reader, body: ContextWanted) -> Response:
 
 
 @router.post("/context/block", operation_id="get_context", response_model=ContextBlock)
-def get_context(orc: Reader, body: BlockWanted) -> Response:
+def get_context(
+    orc: Reader, body: Annotated[BlockWanted, Body(openapi_examples=examples.BLOCK)]
+) -> Response:
     """The block of memories to put before a message, and what stands in it."""
     return answered(orc.get_context(**dict(body)))
 

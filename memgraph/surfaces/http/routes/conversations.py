@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
 from memgraph.model.conversation import SessionPlace
@@ -17,6 +17,7 @@ from memgraph.model.remote import (
     SessionPage,
 )
 from memgraph.model.values import MAX_NAME_CHARS, EpisodeInput, Name, Value
+from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.bodies import ItemOf
 from memgraph.surfaces.http.entering import Reader, Writer
@@ -41,14 +42,18 @@ class Ending(Value):
 
 
 @router.post("/episodes", operation_id="save_episode", status_code=201, response_model=MemoryId)
-def save_episode(orc: Writer, body: EpisodeInput) -> Response:
+def save_episode(
+    orc: Writer, body: Annotated[EpisodeInput, Body(openapi_examples=examples.EPISODE)]
+) -> Response:
     """Store one turn of a conversation."""
     memory_id = orc.save_episode(**body.model_dump(exclude_unset=True))
     return answered(MemoryId(memory_id=memory_id), status=201)
 
 
 @router.post("/episodes/batch", operation_id="save_episodes", response_model=Outcomes)
-def save_episodes(orc: Writer, body: EpisodeBatch) -> Response:
+def save_episodes(
+    orc: Writer, body: Annotated[EpisodeBatch, Body(openapi_examples=examples.EPISODES)]
+) -> Response:
     """Store many turns, with an outcome for each, in order."""
     return answered(Outcomes(outcomes=tuple(orc.save_episodes(body.items))))
 
@@ -78,6 +83,8 @@ def sessions(
 
 
 @router.post("/sessions/end", operation_id="end_session", response_model=SessionEnded)
-def end_session(orc: Writer, body: Ending) -> Response:
+def end_session(
+    orc: Writer, body: Annotated[Ending, Body(openapi_examples=examples.ENDING)]
+) -> Response:
     """Say that a conversation is over; a turn that comes later opens it again."""
     return answered(SessionEnded(ended=orc.end_session(body.session_id)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
 from memgraph.model.entities import EntityInfo, EntityProfile
 from memgraph.model.remote import EntityList, Limit
 from memgraph.model.values import Name, Reason, Value
+from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Reader
 
@@ -50,18 +51,20 @@ def listed(
 
 
 @router.post("/info", operation_id="get_entity_info", response_model=EntityProfile)
-def info(orc: Reader, body: EntityWanted) -> Response:
+def info(
+    orc: Reader, body: Annotated[EntityWanted, Body(openapi_examples=examples.ENTITY)]
+) -> Response:
     """All about one entity. Who is asked for is in no address, which proxies log."""
     return answered(orc.get_entity_info(body.name, limit=body.limit))
 
 
 @router.post("/merge", operation_id="merge_entities", response_model=EntityInfo)
-def merge(orc: Admin, body: Merge) -> Response:
+def merge(orc: Admin, body: Annotated[Merge, Body(openapi_examples=examples.MERGE)]) -> Response:
     """Say that two entities are one."""
     return answered(orc.merge_entities(body.into, body.other, reason=body.reason))
 
 
 @router.post("/split", operation_id="split_entity", response_model=EntityInfo)
-def split(orc: Admin, body: Split) -> Response:
+def split(orc: Admin, body: Annotated[Split, Body(openapi_examples=examples.SPLIT)]) -> Response:
     """Make some names of an entity another one; gives that one."""
     return answered(orc.split_entity(body.entity, names=body.names, reason=body.reason))

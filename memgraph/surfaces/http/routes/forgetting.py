@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Body, Response
 from pydantic import Field
 
 from memgraph.model.remote import MAX_BATCH, ForgottenList
 from memgraph.model.values import Name, Reason, Value
+from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Writer
 
@@ -23,6 +24,8 @@ class Forgetting(Value):
 
 
 @router.post("/forget", operation_id="forget", response_model=ForgottenList)
-def forget(orc: Writer, body: Forgetting) -> Response:
+def forget(
+    orc: Writer, body: Annotated[Forgetting, Body(openapi_examples=examples.FORGETTING)]
+) -> Response:
     """Take memories back, with an outcome for each; they stay in the history."""
     return answered(ForgottenList(outcomes=tuple(orc.forget(body.memory_ids, reason=body.reason))))

@@ -16,6 +16,7 @@ from memgraph.errors import RequestRefused, RequestTimeout
 from memgraph.model.remote import IngestedFile, IngestPage, Limit, Uploaded
 from memgraph.model.values import Name
 from memgraph.service.intake import Draft, draft
+from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Asking, Reader, Writer, gate_of, sees_whole, untimed
 from memgraph.surfaces.http.problems import problem
@@ -26,7 +27,9 @@ _BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
         "description": "The file as it is: UTF-8 text, Markdown or JSON.",
-        "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string"}, "examples": examples.FILE}
+        },
     }
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.consolidation import SessionReport
@@ -14,6 +14,7 @@ from memgraph.model.values import Millis, Name, Value
 from memgraph.policy.access import sees_everything
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Asking, Auditor, Reader, gate_of, untimed
 from memgraph.surfaces.http.lengthy import lengthy_of
@@ -63,7 +64,13 @@ def jobs(orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
 @router.post(
     "/jobs/{job}/run", operation_id="run_job", response_model=JobEnded, dependencies=UNTIMED
 )
-def run(request: Request, orc: Admin, asking: Asking, job: Runnable, body: RunWanted) -> Response:
+def run(
+    request: Request,
+    orc: Admin,
+    asking: Asking,
+    job: Runnable,
+    body: Annotated[RunWanted, Body(openapi_examples=examples.RUN)],
+) -> Response:
     """Run a job now, whatever its schedule says; one that fails says so in its run.
 
     What a dry run would do tells what was said: it takes a key from which nothing is hidden.

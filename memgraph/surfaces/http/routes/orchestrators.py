@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
 
 from memgraph.model.remote import Health, OrchestratorList, OrchestratorName, Status
 from memgraph.model.values import Name, Value
 from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Asking, Reader, gate_of
 from memgraph.surfaces.http.outward import outward_health
@@ -30,7 +33,11 @@ def listed(request: Request, asking: Asking) -> Response:
 @router.post(
     "", operation_id="create_orchestrator", status_code=201, response_model=OrchestratorName
 )
-def create(request: Request, asking: Asking, body: NewOrchestrator) -> Response:
+def create(
+    request: Request,
+    asking: Asking,
+    body: Annotated[NewOrchestrator, Body(openapi_examples=examples.NEW_ORCHESTRATOR)],
+) -> Response:
     """Make an orchestrator; the key is one of an admin who was granted its name."""
     gate_of(request).create(asking, body.name)
     return answered(OrchestratorName(name=body.name), status=201)
