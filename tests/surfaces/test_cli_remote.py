@@ -158,6 +158,8 @@ def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> Non
     ):
         assert remote.error(*arguments)["code"] == code, arguments
     assert remote.json("init", "orc-1", "--exist-ok")["created"] is False
+    assert "with these options" in remote.error("sessions", "orc-1", "--retry")["message"]
+    assert "with these options" not in remote.error("key", "list")["message"]
 
 
 def test_nobody_at_the_address_is_told_so(cli: CommandLine) -> None:

@@ -73,8 +73,9 @@ class LocalOnly(MemgraphError):
 
 def local_only(command: str) -> LocalOnly:
     """The error of a command, or an option of it, that no server does."""
+    what = f"{command} with these options" if command in REMOTE else command
     return LocalOnly(
-        f"memgraph {command} works on a root of this machine, not on a server: leave --server and"
+        f"memgraph {what} works on a root of this machine, not on a server: leave --server and"
         f" {SERVER_VARIABLE} out, or name a --root"
     )
 
