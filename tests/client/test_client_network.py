@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import hashlib
 import logging
-import os
-import re
 import shutil
 import socket
 import ssl
@@ -15,19 +11,16 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from serving_worlds import Served, serving
+from strangers import SECRET, both, talking
 
 from memgraph.client import AsyncClient, Client
-from memgraph.client.files import whole
 from memgraph.errors import (
-    Conflict,
     InvalidInput,
     MemgraphError,
     OrchestratorMissing,
@@ -37,47 +30,6 @@ from memgraph.errors import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-SECRET = "mgk_000000000000_this-is-the-secret-of-a-key-0123456789abcdefghi"
-
-
-@contextmanager
-def talking(answer: bytes, *, hold: bool = False) -> Iterator[str]:
-    """Something that gives every connection the same bytes, and then closes it, or holds it."""
-    over = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while not over.is_set():
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                with connection:
-                    take_request(connection)
-                    connection.sendall(answer)
-                    if hold:
-                        over.wait(20)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            over.set()
-            listening.shutdown(socket.SHUT_RDWR)
-            thread.join(20)
-
-
-def take_request(connection: socket.socket) -> None:
-    """All of it: a connection that is closed with something unread is reset."""
-    got = connection.recv(65_536)
-    while got and b"\r\n\r\n" not in got:
-        got += connection.recv(65_536)
-    head, _, body = got.partition(b"\r\n\r\n")
-    length = re.search(rb"content-length: (\d+)", head.lower())
-    missing = int(length[1]) - len(body) if length is not None else 0
-    while missing > 0:
-        missing -= len(connection.recv(missing)) or missing
 
 
 def asked(url: str, *, awaited: bool, word: str = "get", **options: Any) -> Any:
@@ -93,7 +45,6 @@ def asked(url: str, *, awaited: bool, word: str = "get", **options: Any) -> Any:
         return getattr(client.orchestrator("orc-1"), word)(*given)
 
 
-both = pytest.mark.parametrize("awaited", [False, True], ids=["Client", "AsyncClient"])
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
@@ -123,15 +74,12 @@ def test_silence_is_not_waited_for_for_ever(awaited: bool) -> None:
 
 
 @both
-def test_a_page_without_end_is_not_read(awaited: bool, tmp_path: Path) -> None:
+def test_a_page_without_end_is_not_read(awaited: bool) -> None:
     for status in (b"200 OK", b"404 Not Found"):
         page = b"HTTP/1.1 " + status + b"\r\nContent-Type: text/html\r\n\r\n<p>and so on"
         for word in ("get", "remember"):
             with talking(page, hold=True) as url, pytest.raises(RemoteAnswerInvalid):
                 asked(url, awaited=awaited, word=word)
-        with talking(page, hold=True) as url, pytest.raises(RemoteAnswerInvalid):
-            copied(url, "export", tmp_path / "copy", awaited=awaited)
-    assert list(tmp_path.iterdir()) == []
 
 
 @both
@@ -369,69 +317,3 @@ def test_a_write_whose_answers_are_lost_is_done_once(
         )
         assert [each.outcome for each in outcomes] == ["stored"] * 3
         assert len(served.orchestrator(name).list_memories()) == 5
-
-
-@both
-def test_a_copy_that_is_none_leaves_nothing_behind(awaited: bool, tmp_path: Path) -> None:
-    export = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n"
-    database = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.sqlite3\r\n"
-    lines = b'{"record":"header"}\n{"record":"memory"}\n'
-    for answer, word, kind in (
-        (export + b"Content-Length: 900\r\n\r\n" + lines, "export", RemoteUnavailable),
-        (export + b"Content-Length: 40\r\n\r\n" + lines, "export", RemoteAnswerInvalid),
-        (export + b"Content-Length: 6\r\n\r\nabc\n[]", "export", RemoteAnswerInvalid),
-        (export + b"Content-Length: 0\r\n\r\n", "export", RemoteAnswerInvalid),
-        (database + b"Content-Length: 4\r\n\r\nSQLi", "backup", RemoteAnswerInvalid),
-        (export + b"Content-Length: 4\r\n\r\nSQLi", "backup", RemoteAnswerInvalid),
-    ):
-        with talking(answer) as url, pytest.raises(kind):
-            copied(url, word, tmp_path / "copy", awaited=awaited)
-        assert list(tmp_path.iterdir()) == []
-    with pytest.raises(FileNotFoundError):
-        copied("http://127.0.0.1:9", "export", tmp_path / "no" / "copy", awaited=awaited)
-
-
-EXPORT = (
-    b'{"record":"header"}\n{"record":"end","sha256":"%s"}\n' % hashlib.sha256().hexdigest().encode()
-)
-WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s"
-
-
-def test_a_copy_is_made_durable_beside_the_event_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda _: threads.append(threading.get_ident()))
-    with talking(WHOLE % (len(EXPORT), EXPORT)) as url:
-        copied(url, "export", tmp_path / "copy", awaited=True)
-    assert (tmp_path / "copy").read_bytes() == EXPORT
-    assert len(threads) == 1
-    assert threads != [threading.get_ident()]
-
-
-def test_a_copy_comes_to_a_disk_without_links_and_replaces_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def none(_self: Path, _target: Path) -> None:
-        raise PermissionError(errno.EPERM, "no links here")
-
-    monkeypatch.setattr(Path, "hardlink_to", none)
-    with talking(WHOLE % (len(EXPORT), EXPORT)) as url:
-        copied(url, "export", tmp_path / "copy", awaited=False)
-        with pytest.raises(Conflict), whole(tmp_path / "other", force=False):
-            (tmp_path / "other").write_bytes(b"somebody's")
-    assert (tmp_path / "copy").read_bytes() == EXPORT
-    assert (tmp_path / "other").read_bytes() == b"somebody's"
-    assert len(list(tmp_path.iterdir())) == 2
-
-
-def copied(url: str, word: str, target: Path, *, awaited: bool) -> None:
-    async def later() -> None:
-        async with AsyncClient(url, key=SECRET, retries=0) as client:
-            await getattr(client.orchestrator("orc-1"), word)(target)
-
-    if awaited:
-        asyncio.run(later())
-        return
-    with Client(url, key=SECRET, retries=0) as client:
-        getattr(client.orchestrator("orc-1"), word)(target)

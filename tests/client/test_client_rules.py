@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from memgraph import errors
 from memgraph.client import AsyncClient, Client
+from memgraph.client.batches import MAX_BYTES, batches
 from memgraph.client.calls import Call, Repeat, typed
 from memgraph.client.exchange import Answer, NoAnswer, Rules, Send, exchange
 from memgraph.errors import (
@@ -28,6 +29,7 @@ from memgraph.errors import (
     RemoteUnavailable,
     RequestTimeout,
 )
+from memgraph.model.remote import MAX_BATCH
 
 SECRET = "mgk_000000000000_this-is-the-secret-of-a-key-0123456789abcdefghi"
 URL = "http://127.0.0.1:8420"
@@ -315,3 +317,16 @@ def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
         assert not any(isinstance(each, NoAnswer) and each.sent for each in sent[:-1])
     # Nothing is sent after what is good.
     assert not any(isinstance(each, Answer) and each.status // 100 == 2 for each in sent[:-1])
+
+
+@pytest.mark.parametrize(("size", "many", "sent"), [(1, 2_500, 3), (30_000, 100, 4)])
+def test_batches_are_of_bounded_length_and_size(size: int, many: int, sent: int) -> None:
+    items = [{"content": f"{each}" + "ü" * size} for each in range(many)]
+    found = list(batches(iter(items)))
+    assert [each for batch in found for each in batch] == items
+    assert max(map(len, found)) <= MAX_BATCH
+    weights = [len(json.dumps(batch, ensure_ascii=False).encode()) for batch in found]
+    assert max(weights) < MAX_BYTES * 1.05
+    assert len(found) == sent
+    alone = [{"content": "x" * (MAX_BYTES + 1)}] * 2
+    assert [len(each) for each in batches(alone)] == [1, 1]

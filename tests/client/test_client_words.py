@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +14,6 @@ from serving_worlds import Served
 from memgraph import Orchestrator
 from memgraph.audit.findings import VerifyReport
 from memgraph.client import Client, RemoteOrchestrator
-from memgraph.client.batches import MAX_BYTES, batches
 from memgraph.client.words import Word
 from memgraph.clock import parse_time
 from memgraph.errors import (
@@ -39,7 +37,7 @@ from memgraph.model.jobs import JobRun
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
 from memgraph.model.reflection import Relevant
-from memgraph.model.remote import MAX_BATCH, Forgotten, IngestPage, TierPage
+from memgraph.model.remote import Forgotten, IngestPage, TierPage
 from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Outcome
 
 if TYPE_CHECKING:
@@ -390,16 +388,3 @@ def test_a_file_is_sent_once_and_looked_after(served: Served, name: str, secret:
             orc.upload("notes.md", "text")  # type: ignore[arg-type]
         with pytest.raises(NotFound):
             orc.ingest_file("0" * 64)
-
-
-@pytest.mark.parametrize(("size", "many", "sent"), [(1, 2_500, 3), (30_000, 100, 4)])
-def test_batches_are_of_bounded_length_and_size(size: int, many: int, sent: int) -> None:
-    items = [{"content": f"{each}" + "ü" * size} for each in range(many)]
-    found = list(batches(iter(items)))
-    assert [each for batch in found for each in batch] == items
-    assert max(map(len, found)) <= MAX_BATCH
-    weights = [len(json.dumps(batch, ensure_ascii=False).encode()) for batch in found]
-    assert max(weights) < MAX_BYTES * 1.05
-    assert len(found) == sent
-    alone = [{"content": "x" * (MAX_BYTES + 1)}] * 2
-    assert [len(each) for each in batches(alone)] == [1, 1]
