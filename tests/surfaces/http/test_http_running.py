@@ -298,3 +298,13 @@ def test_a_root_that_cannot_be_listed_is_unusable_as_long_as_that(
             answer = client.get("/readyz")
         assert (answer.status_code, answer.json()) == (503, {"status": "unusable"})
         assert standings(client)["orc-1"]["status"] == "ready"
+
+
+def test_keys_that_cannot_be_read_let_nobody_in(tmp_path: Path) -> None:
+    with serving(tmp_path / "root") as served:
+        asking = (served.key(), None)
+        (served.service.root / "keys.json").write_text("no keys", encoding="utf-8")
+        for secret in asking:
+            with served.client(secret) as client:
+                answer = client.get("/readyz")
+            assert (answer.status_code, answer.json()) == (503, {"status": "unusable"})

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from memgraph.errors import AccessDenied, NotFound, Unauthenticated
+from memgraph.errors import AccessDenied, InvalidConfig, NotFound, Unauthenticated
 from memgraph.model.access import ANY, Permission
 from memgraph.model.running import Ready
 from memgraph.model.values import Value
@@ -41,7 +41,7 @@ async def alive() -> Response:
     operation_id="get_readiness",
     response_model=Ready,
     response_model_exclude_none=True,
-    responses={503: {"model": Ready, "description": "The root cannot be used; nothing works."}},
+    responses={503: {"model": Ready, "description": "The root or its keys cannot be read; nothing works."}},
 )
 def ready(request: Request) -> Response:
     """Whether the service can be used.
@@ -50,7 +50,9 @@ def ready(request: Request) -> Response:
     damaged orchestrator does not make the service unusable.
     """
     readiness = _readiness(request)
-    if _runs_all(request):
+    if not _lets_in(request):
+        found = Ready(status="unusable")
+    elif _runs_all(request):
         found = readiness.look()
     else:
         found = Ready(status="ready" if readiness.usable() else "unusable")
@@ -85,10 +87,21 @@ def _readiness(request: Request) -> Readiness:
     return readiness
 
 
+def _lets_in(request: Request) -> bool:
+    """Whether it can be told who asks: keys that cannot be read let nobody in."""
+    gate = gate_of(request)
+    try:
+        # Whether there are any is for the operator to know.
+        _ = gate.keys.has_any
+    except InvalidConfig:
+        return gate.keyless
+    return True
+
+
 def _runs_all(request: Request) -> bool:
     try:
         principal = principal_of(request)
-    except Unauthenticated:
+    except (Unauthenticated, InvalidConfig):
         return False
     now = gate_of(request).service.clock.now_ms()
     return refusal(principal, ANY, Permission.ADMIN, now_ms=now) is None
