@@ -41,7 +41,9 @@ async def alive() -> Response:
     operation_id="get_readiness",
     response_model=Ready,
     response_model_exclude_none=True,
-    responses={503: {"model": Ready, "description": "The root or its keys cannot be read; nothing works."}},
+    responses={
+        503: {"model": Ready, "description": "The root or its keys cannot be read; nothing works."}
+    },
 )
 def ready(request: Request) -> Response:
     """Whether the service can be used.
