@@ -108,7 +108,7 @@ class HeldVectors:
             return None
         found = read()
         self._index = (version, found)
-        if not self._cache.make_room(self, self._size):
+        if not self._fits(self._kept):
             self.clear()
         return found
 
@@ -123,10 +123,8 @@ class HeldVectors:
 
         None where one of them has no vector, or they are too many to keep.
         """
-        index = self._index
-        beside = 0 if index is None else index[1].size
         # Some rows to spare are counted, see ``_followed``.
-        if not self._cache.make_room(self, len(pks) * dimensions * _FLOAT_BYTES * 5 // 4 + beside):
+        if not self._fits(len(pks) * dimensions * _FLOAT_BYTES * 5 // 4 + self._index_size):
             return None
         with self._lock:
             state = self._state
@@ -152,22 +150,30 @@ class HeldVectors:
         """As ``Met.of``; what is fetched is kept for the next, as far as there is room."""
         known = self._met
         if known is None or (known.generation, known.dimensions) != (generation, dimensions):
-            beside = 0 if self._index is None else self._index[1].size
-            rows = (self._cache.max_bytes - beside) // (dimensions * _FLOAT_BYTES)
+            rows = (self._cache.max_bytes - self._index_size) // (dimensions * _FLOAT_BYTES)
             known = self._met = Met(generation, dimensions, max(rows, 0))
         found = known.of(pks, fetch)
-        if not self._cache.make_room(self, self._size):
+        if not self._fits(self._kept):
             self.clear()
         return found
 
+    def _fits(self, size: int) -> bool:
+        """Make room for so many bytes beside the vectors met one by one, which give way to them."""
+        met = self._met
+        if met is not None and self._cache.make_room(self, size + met.size):
+            return True
+        self._met = None
+        return self._cache.make_room(self, size)
+
     @property
-    def _size(self) -> int:
-        index, met = self._index, self._met
-        return (
-            self._state.rows.nbytes
-            + (0 if index is None else index[1].size)
-            + (0 if met is None else met.size)
-        )
+    def _kept(self) -> int:
+        """Bytes of all but the vectors met one by one."""
+        return self._state.rows.nbytes + self._index_size
+
+    @property
+    def _index_size(self) -> int:
+        index = self._index
+        return 0 if index is None else index[1].size
 
 
 class Met:

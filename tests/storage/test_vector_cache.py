@@ -168,3 +168,24 @@ def test_vectors_of_others_that_were_met_give_way() -> None:
     met(rows, [3], second)
     met(rows, [1], first)
     assert rows.asked == [1, 2, 3, 1, 2, 3, 1]
+
+
+def test_vectors_met_one_by_one_count_beside_all_of_them_and_give_way_to_them() -> None:
+    row = DIMENSIONS * 4
+    cache = VectorCache(100 * row)
+    held, rows = cache.hold(), Rows()
+    met(rows, list(range(20)), held)
+    aligned(held, rows, list(range(20, 40)))
+    # A quarter more is counted of those that are kept as a whole.
+    assert cache.used == (20 + 25) * row
+    rows.asked.clear()
+    assert met(rows, [1, 2], held) == [1, 2]
+    assert rows.asked == []
+    aligned(held, rows, list(range(20, 92)))
+    assert cache.used == 90 * row
+    met(rows, [1, 2], held)
+    assert rows.asked == [*range(40, 92), 1, 2]
+    # More of them than there is room for: the others stay.
+    met(rows, list(range(100, 130)), held)
+    assert held.of("0", [91]) is not None
+    assert cache.used <= cache.max_bytes
