@@ -139,11 +139,21 @@ def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: in
     )
 
 
+def file_identity(path: Path) -> tuple[int, int]:
+    """Which file a path leads to. Raises DatabaseMissing: none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise DatabaseMissing(f"no database at {path}; restore a backup") from None
+    return found.st_dev, found.st_ino
+
+
 class Database:
     """The database of one orchestrator, opened; made by ``memgraph.storage.provisioning``.
 
     Args:
         connected: a connection to it, made in the same way, to be used and closed with it.
+        identity: of its file, from before anything was connected; None: as it is now.
     """
 
     def __init__(
@@ -154,6 +164,7 @@ class Database:
         synchronous: str,
         busy_timeout_ms: int,
         connected: Any = None,
+        identity: tuple[int, int] | None = None,
     ) -> None:
         self.path = path
         self.orchestrator_id = orchestrator_id
@@ -177,7 +188,7 @@ class Database:
         # How many transactions this process has written.
         self.commits = 0
         self._folded_at = 0
-        self._identity = self._file_identity()
+        self._identity = file_identity(path) if identity is None else identity
         self._closed = False
 
     @cached_property
@@ -278,17 +289,10 @@ class Database:
         if self._closed:
             raise MemoryDisabled("the orchestrator was closed")
 
-    def _file_identity(self) -> tuple[int, int]:
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            raise DatabaseMissing(f"no database at {self.path}; restore a backup") from None
-        return found.st_dev, found.st_ino
-
     def require_same_file(self) -> None:
         """Raises DatabaseMissing, DatabaseReplaced: what was opened is not there any more."""
         # A file renamed or unlinked under open connections takes commits that nobody will see.
-        if self._file_identity() != self._identity:
+        if file_identity(self.path) != self._identity:
             raise DatabaseReplaced(
                 f"{self.path} is not the file that was opened; close the orchestrator and reopen it"
             )

@@ -28,7 +28,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.storage import integrity, sqlite, vectors
-from memgraph.storage.database import Database, FileLock
+from memgraph.storage.database import Database, FileLock, file_identity
 
 APPLICATION_ID = 0x4D474D47  # "MGMG"
 SCHEMA_HEAD = "0004"
@@ -109,25 +109,31 @@ def open_database(
     Raises:
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt: no file, no bytes, not a whole database.
         DatabaseForeign: another program's, or another orchestrator's.
+        DatabaseReplaced: another file was put there meanwhile; try again.
         SchemaOutdated, SchemaTooNew: made by an older or a newer version of memgraph.
     """
     sqlite.require_suitable_sqlite()
     inspect_file(path)
+    identity = file_identity(path)
     with sqlite.translated_errors():
         connection = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous)
         try:
             check_identity(connection, path, orchestrator_id)
             check_schema(connection)
-            return Database(
+            opened = Database(
                 path,
                 orchestrator_id,
                 synchronous=synchronous,
                 busy_timeout_ms=busy_timeout_ms,
                 connected=connection,
+                identity=identity,
             )
+            # Else the connections to come would be to another file than this one.
+            opened.require_same_file()
         except BaseException:
             connection.close()
             raise
+        return opened
 
 
 def upgrade(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -320,3 +321,25 @@ def test_the_connection_that_looked_at_a_database_reads_it_and_none_stays_open(
     opened.close()
     open_database(path).close()
     assert descriptors() == before
+
+
+def test_a_file_put_in_its_place_while_it_is_opened_is_not_mixed_with_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = path.with_name("other.db")
+    shutil.copyfile(path, other)
+    check, before = provisioning.check_schema, descriptors()
+
+    def replacing(connection: Any) -> None:
+        check(connection)
+        other.replace(path)
+
+    monkeypatch.setattr(provisioning, "check_schema", replacing)
+    with pytest.raises(DatabaseReplaced):
+        open_database(path)
+    assert descriptors() == before
+    monkeypatch.undo()
+    opened = open_database(path)
+    with opened.write() as connection:
+        connection.exec_driver_sql("SELECT 1")
+    opened.close()
