@@ -297,21 +297,25 @@ class MemoryService:
             synchronous=settings.memory.storage.synchronous,
             busy_timeout_ms=settings.memory.storage.busy_timeout_ms,
         )
-        opened = Opened(
-            paths=paths,
-            database=database,
-            settings=settings,
-            clock=self.clock,
-            ids=self.ids,
-            embedding=self._provider(settings),
-            reranker=reranker,
-            find_names=find_names,
-            hold_vectors=lambda: self._hold_vectors(settings),
-            subscribers=self._subscribers.setdefault(name, Subscribers()),
-            find_llm=lambda: self._language_model(settings),
-            turns=self._turns,
-            meters=self.meters,
-        )
+        try:
+            opened = Opened(
+                paths=paths,
+                database=database,
+                settings=settings,
+                clock=self.clock,
+                ids=self.ids,
+                embedding=self._provider(settings),
+                reranker=reranker,
+                find_names=find_names,
+                hold_vectors=lambda: self._hold_vectors(settings),
+                subscribers=self._subscribers.setdefault(name, Subscribers()),
+                find_llm=lambda: self._language_model(settings),
+                turns=self._turns,
+                meters=self.meters,
+            )
+        except BaseException:
+            database.close()
+            raise
         if self._background and opened.events.wanted:
             opened.courier.wake()
         if self._background and opened.has_backlog and opened.other_model is None:

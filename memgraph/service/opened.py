@@ -230,7 +230,8 @@ class Opened:
         """
         self.database.require_same_file()
         if self.damage is not None:
-            raise self.damage
+            # With the trace of each raise it would keep all that stood in their frames.
+            raise self.damage.with_traceback(None)
 
     def shortcomings(self) -> list[str]:
         """Codes of the work that does not get done. Raises StorageError."""

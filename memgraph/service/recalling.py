@@ -122,17 +122,18 @@ def reading(
                     embed=None if opened.embedding is None else opened.embedding.embed,
                     name_keys=opened.naming.query_keys,
                 )
-            connection = held.enter_context(opened.database.read())
-            items, degraded = recalled(
-                connection,
-                asked,
-                narrowing,
-                settings=opened.settings.memory,
-                now_ms=now_ms,
-                model_changed=lambda one: _model_changed(opened, one),
-                held=opened.held_vectors,
-                timed=timed,
-            )
+            with opened.turns:
+                connection = held.enter_context(opened.database.read())
+                items, degraded = recalled(
+                    connection,
+                    asked,
+                    narrowing,
+                    settings=opened.settings.memory,
+                    now_ms=now_ms,
+                    model_changed=lambda one: _model_changed(opened, one),
+                    held=opened.held_vectors,
+                    timed=timed,
+                )
         _tell_degraded(opened, degraded)
         yield Reading(connection, narrowing, items, degraded)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -17,10 +18,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from memgraph import MemoryService
-from memgraph.errors import DatabaseMissing, MemoryDisabled
+from memgraph import ContextAssembler, MemoryService
+from memgraph.context.gathering import gathered
+from memgraph.errors import DatabaseCorrupt, DatabaseMissing, MemoryDisabled
 from memgraph.providers.fake import FakeEmbedding
+from memgraph.service import opened as opened_module
 from memgraph.service.background import Background
+from memgraph.service.context import building
 from memgraph.storage import embeddings, receipts
 
 if TYPE_CHECKING:
@@ -306,3 +310,79 @@ def test_more_recalls_than_turns_all_end_and_one_that_fails_gives_its_turn_back(
 
 def damaged() -> AbstractContextManager[sa.Connection]:
     raise DatabaseMissing("gone")
+
+
+class Counted(AbstractContextManager[None]):
+    """Turns that are counted: how many were taken, how many are held."""
+
+    def __init__(self) -> None:
+        self.taken = self.held = 0
+
+    def __enter__(self) -> None:
+        self.taken += 1
+        self.held += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.held -= 1
+
+
+def test_a_context_takes_a_turn_for_what_it_recalls_and_gives_it_back(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.create("a")
+    service.orchestrator("a").remember("The lamp is green.")
+    assembler = ContextAssembler(service, "a")
+    turns = Counted()
+    with service.opened("a") as opened:
+        monkeypatch.setattr(opened, "turns", turns)
+        read = opened.database.read
+        beside: list[int] = []
+
+        def told(*given: Any) -> Any:
+            beside.append(turns.held)
+            return gathered(*given)
+
+        monkeypatch.setattr(building, "gathered", told)
+        assert assembler.build_context("t", query="Which lamp?").items
+        # What is read beside the recalled waits for nobody.
+        assert (turns.taken, turns.held, beside) == (1, 0, [0])
+        monkeypatch.setattr(opened.database, "read", damaged)
+        with pytest.raises(DatabaseMissing):
+            assembler.build_context("t", query="Which lamp?")
+        assert turns.held == 0
+        monkeypatch.setattr(opened.database, "read", read)
+
+
+def test_an_orchestrator_that_fails_to_open_leaves_no_file_open(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.create("a")
+    service.close()
+
+    def damage(*_: object) -> None:
+        raise DatabaseCorrupt("damaged")
+
+    monkeypatch.setattr(opened_module, "model_mismatch", damage)
+    gc.disable()
+    try:
+        with MemoryService(service.root, environ={}, background=False) as another:
+            before = len(list(Path("/proc/self/fd").iterdir()))
+            for _ in range(3):
+                with pytest.raises(DatabaseCorrupt):
+                    another.orchestrator("a").stats()
+            assert len(list(Path("/proc/self/fd").iterdir())) == before
+    finally:
+        gc.enable()
+
+
+def test_damage_that_is_told_again_and_again_keeps_no_trace(service: MemoryService) -> None:
+    service.create("a")
+    with pytest.raises(DatabaseCorrupt), service.opened("a") as opened:
+        raise DatabaseCorrupt("damaged")
+
+    def depth() -> int:
+        with pytest.raises(DatabaseCorrupt) as told:
+            opened.require_sound()
+        return len(told.traceback)
+
+    assert depth() == depth()
