@@ -38,6 +38,8 @@ ONE, TWO = "one", "two"
 ALL = tuple(Permission)
 WHOLE_VIEW = EVERYTHING
 SOON = FixedClock().now_ms() + 500
+FLOOR_S = gate_module.FLOOR_S
+"""What refused askers wait at least, where a server does not spare them that."""
 ABSENT = "fact_00000000000000000000000000"
 """A well-formed id that nothing has."""
 

@@ -7,12 +7,15 @@ from dataclasses import replace
 from itertools import chain
 from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from canaries import PROJECTS, QUERY, TASKS, leaks, words_in
 from route_walks import HERE
-from served_worlds import ABSENT, ONE, PEOPLE, SEEING, TWO, Ask, Built, Served
+from served_worlds import ABSENT, FLOOR_S, ONE, PEOPLE, SEEING, TWO, Ask, Built, Served
 from test_routes_walked import PUBLIC
+
+from memgraph.service.access import gate as gate_module
 
 RECALL = Ask("POST", HERE + "/recall", body={"query": QUERY, "top_n": 200})
 NEW = HERE + "/memories"
@@ -274,22 +277,35 @@ def test_request_ids_inject_nothing(server: Served) -> None:
 
 
 def test_the_time_of_an_answer_does_not_tell(server: Served) -> None:
-    """Hidden or absent, another's or nobody's: medians of interleaved answers are near."""
+    """Hidden or absent: medians of interleaved answers are near."""
     hidden = server.world.hidden(SEEING["public"].viewer)
     ids = [each.memory_id for each in hidden]
-    pairs = {
-        "memory": [(f"{NEW}/{one}", f"{NEW}/{_absent(one)}", ONE) for one in (ids * 2)[:40]],
-    }
-    for name, tried in pairs.items():
-        times: tuple[list[float], list[float]] = ([], [])
-        for turn, (one, other, orchestrator) in enumerate(tried):
-            for place in (0, 1) if turn % 2 else (1, 0):
-                began = perf_counter()
-                answer = server.ask("public", Ask("GET", (one, other)[place]), orchestrator)
-                times[place].append(perf_counter() - began)
-                assert answer.status_code == 404
-        medians = [statistics.median(each) for each in times]
-        assert max(medians) < 2 * min(medians), name
+    pairs = [(f"{NEW}/{one}", f"{NEW}/{_absent(one)}") for one in (ids * 2)[:40]]
+    medians = _medians(server, "public", [[(path, ONE) for path in pair] for pair in pairs])
+    assert max(medians) < 2 * min(medians)
+
+
+@pytest.mark.parametrize("who", ["a task", "admin alone"])
+def test_the_time_of_an_answer_tells_of_no_orchestrator(server: Served, who: str) -> None:
+    """Another's or nobody's: both wait as long, whatever there was to do."""
+    with patch.object(gate_module, "FLOOR_S", FLOOR_S):
+        pairs = [[(HERE + "/stats", TWO), (HERE + "/stats", "six")]] * 4
+        medians = _medians(server, who, pairs)
+    assert min(medians) >= FLOOR_S
+    assert max(medians) < 1.5 * min(medians)
+
+
+def _medians(server: Served, who: str, pairs: list[list[tuple[str, str]]]) -> list[float]:
+    """Seconds for the first and the second of each pair of paths; both are answered 404."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for turn, pair in enumerate(pairs):
+        for place in (0, 1) if turn % 2 else (1, 0):
+            path, orchestrator = pair[place]
+            began = perf_counter()
+            answer = server.ask(who, Ask("GET", path), orchestrator)
+            times[place].append(perf_counter() - began)
+            assert answer.status_code == 404
+    return [statistics.median(each) for each in times]
 
 
 def _absent(memory_id: str) -> str:

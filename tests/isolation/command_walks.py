@@ -1,0 +1,236 @@
+"""For each command the command lines that would show what is hidden, if anything did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import product
+
+from canaries import PROJECTS, QUERY, TASKS
+from route_walks import TELLS, View
+from served_worlds import ONE, TWO
+
+Line = list[str]
+Lines = Callable[[View], Iterator[Line]]
+WHY = ("--reason", "asked")
+
+OPERATORS = {
+    "ingest": "reads the drop zone: who writes there writes the database",
+    "rebuild": "makes indexes of everything anew",
+    "db upgrade": "changes the schema of whole databases",
+    "db status": "tells versions alone",
+    "key create": "the keys are the operator's",
+    "key list": "the keys are the operator's",
+    "key revoke": "the keys are the operator's",
+    "key rotate": "the keys are the operator's",
+    "key forget": "the keys are the operator's",
+    "serve": "its routes are walked by themselves",
+    "mcp": "its tools, resources and prompts are walked by themselves",
+    "worker": "works on everything",
+    "embeddings status": "tells numbers of everything",
+    "embeddings drain": "works on everything",
+    "embeddings retry": "works on everything",
+    "embeddings rebuild": "works on everything",
+    "import": "brings whole orchestrators in",
+    "restore": "replaces whole databases",
+    "config show": "tells settings alone",
+    "config check": "tells settings alone",
+    "bench labels": "measures on data of its own",
+    "bench locomo": "measures on data of its own",
+    "bench consolidation": "measures on data of its own",
+    "bench ablation": "measures on data of its own",
+    "bench staleness": "measures on data of its own",
+    "bench latency": "measures on data of its own",
+    "bench life": "measures on data of its own",
+    "bench context": "measures on data of its own",
+    "bench turns": "measures on data of its own",
+}
+"""Commands that nobody has who is not the operator, and why nothing is to be walked there."""
+
+BY_THEMSELVES = {"context", "tier", "promote", "run"}
+"""Commands to which --project and --session say what they are about."""
+
+OPERATORS_HERE = {
+    "verify": "audits everything",
+    "export": "writes everything",
+    "backup": "copies everything",
+    "run": "a job works on everything, and its report tells the operator of all of it",
+}
+"""Commands that are the operator's on a root, and a key's on a server."""
+
+
+def _each(command: str, *ids: str, more: tuple[str, ...] = ()) -> Iterator[Line]:
+    for one in ids:
+        yield [command, ONE, one, *more]
+
+
+def _remember(view: View) -> Iterator[Line]:
+    yield ["remember", ONE, "Nothing much."]
+    yield ["remember", ONE, f"{view.words[0]} {TELLS}"]
+
+
+def _say(view: View) -> Iterator[Line]:
+    yield ["say", ONE, "Hello.", "--session-id", "mine"]
+
+
+def _sessions(view: View) -> Iterator[Line]:
+    yield ["sessions", ONE, "--limit", "500"]
+    yield ["sessions", ONE, "--pending"]
+    for talk in view.talks[:1]:
+        yield ["sessions", ONE, "--before", talk]
+        yield ["sessions", ONE, "--end", talk]
+
+
+def _relate(view: View) -> Iterator[Line]:
+    own, other = view.own[:2]
+    for one in (other, view.hidden[0], view.hidden[-2]):
+        yield ["relate", ONE, own, "RelatedTo", one]
+        yield ["relate", ONE, one, "CausedBy", own]
+
+
+def _recall(view: View) -> Iterator[Line]:
+    yield ["recall", ONE, QUERY, "--token-budget", "10000", "--explain"]
+    yield ["recall", ONE, QUERY, "--include-superseded"]
+    yield ["recall", ONE, view.words[0]]
+    yield ["recall", ONE, "--tag", view.words[1]]
+    yield ["recall", ONE, "--session-id", view.talks[0]]
+    yield ["recall", ONE, "--conversation-id", view.words[2]]
+
+
+def _context(view: View) -> Iterator[Line]:
+    yield ["context", ONE, QUERY, "--explain", "--budget", "20000"]
+    for task in sorted(view.viewer.session_ids):
+        yield ["context", ONE, QUERY, "--task", task, "--budget", "20000"]
+
+
+def _subgraph(view: View) -> Iterator[Line]:
+    for form in ("json", "graphml", "dot", "mermaid"):
+        yield ["subgraph", ONE, *view.own[:5], "--hops", "4", "--format", form]
+    yield ["subgraph", ONE, *view.hidden]
+
+
+def _contradictions(view: View) -> Iterator[Line]:
+    yield ["contradictions", ONE, "--limit", "500"]
+    yield ["contradictions", ONE, "--limit", "500", "--resolved"]
+    yield ["contradictions", ONE, "--after", view.hidden_edges[0][0]]
+    yield ["contradictions", ONE, "--after", f"{view.world.at + 1}.{view.hidden_edges[0][0]}"]
+
+
+def _resolve(view: View) -> Iterator[Line]:
+    for edge, one, _ in view.hidden_edges[:2]:
+        yield ["resolve", ONE, edge, "--winner", one, *WHY]
+
+
+def _promote(view: View) -> Iterator[Line]:
+    tasks = [("--task", each) for each in sorted(view.viewer.session_ids)]
+    for one, task in product(_promoted(view), tasks or [()]):
+        yield ["promote", ONE, one, *task, "--to", "global", "--yes", *WHY]
+
+
+def _promoted(view: View) -> list[str]:
+    return [*view.own_of_a_task[:1], *view.hidden_of_a_task[:2], view.hidden[-2]]
+
+
+def _list(view: View) -> Iterator[Line]:
+    yield ["list", ONE, "--all", "--limit", "500"]
+    yield ["list", ONE, "--tag", view.words[0]]
+    yield ["list", ONE, "--session-id", view.talks[0]]
+    yield ["list", ONE, "--before", view.hidden[0]]
+
+
+def _entities(view: View) -> Iterator[Line]:
+    yield ["entities", "list", ONE, "--limit", "1000"]
+    yield ["entities", "list", ONE, "--prefix", "kx"]
+
+
+def _merge(view: View) -> Iterator[Line]:
+    own = [each.word for each in view.world.seen(view.viewer)[:2]]
+    for other in (own[1], *view.words[:2]):
+        yield ["entities", "merge", ONE, own[0], other, *WHY]
+        yield ["entities", "merge", ONE, other, own[0], *WHY]
+
+
+def _split(view: View) -> Iterator[Line]:
+    own = [each.word for each in view.world.seen(view.viewer)[:2]]
+    for entity, name in (own, (own[0], view.words[0]), (view.words[0], view.words[1])):
+        yield ["entities", "split", ONE, entity, "--name", name, *WHY]
+
+
+def _entity(view: View) -> Iterator[Line]:
+    hidden = [each.word for each in view.world.hidden(view.viewer)[::20]]
+    yield from _each("entity", *hidden, *view.words[:3], *TASKS, *PROJECTS)
+
+
+def _call(view: View) -> Iterator[Line]:
+    for tool, given in (
+        ("memory_recall", {"query": QUERY}),
+        ("memory_stats", {}),
+        ("memory_trace", {"memory_id": view.hidden[0]}),
+        ("memory_entity", {"name": view.words[0]}),
+    ):
+        yield ["call", ONE, tool, json.dumps(given)]
+
+
+def _run(view: View) -> Iterator[Line]:
+    yield ["run", "decay", ONE]
+    yield ["run", "consolidation", ONE, "--dry-run"]
+
+
+COMMAND_WALKS: dict[str, Lines] = {
+    # Receipts tell what was asked: by nobody here as yet.
+    "receipt list": lambda view: iter([["receipt", "list", ONE]]),
+    "init": lambda view: iter([["init", ONE, "--exist-ok"], ["init", TWO]]),
+    "sessions": _sessions,
+    "recall": _recall,
+    "context": _context,
+    "subgraph": _subgraph,
+    "bulletin": lambda view: iter([["bulletin", ONE]]),
+    "contradictions": _contradictions,
+    "resolve": _resolve,
+    "trace": lambda view: _each("trace", *view.own[:3], *view.hidden),
+    "correct": lambda view: _each(
+        "correct", view.own[3], *view.hidden[:2], more=("Something else.", *WHY)
+    ),
+    "confirm": lambda view: _each("confirm", view.own[4], *view.hidden[:2]),
+    "retract": lambda view: _each("retract", view.own[5], *view.hidden[:2], more=WHY),
+    "promote": _promote,
+    "tier": lambda view: iter([["tier", ONE, "--global", "--limit", "500"]]),
+    "receipt show": lambda view: iter(
+        ["receipt", "show", ONE, view.made[each]] for each in ("receipt", "far_receipt")
+    ),
+    "fading": lambda view: iter([["fading", ONE, "--days", "36000", "--limit", "500"]]),
+    "reflection": lambda view: iter([["reflection", ONE]]),
+    "list": _list,
+    "show": lambda view: _each("show", view.own[0], *view.hidden),
+    "entities list": _entities,
+    "entities merge": _merge,
+    "entities split": _split,
+    "entity": _entity,
+    "stats": lambda view: iter([["stats", ONE]]),
+    "verify": lambda view: iter([["verify", ONE]]),
+    "jobs": lambda view: iter([["jobs", ONE]]),
+    "run": _run,
+    "tools": lambda view: iter([["tools", ONE]]),
+    "call": _call,
+    "export": lambda view: iter([["export", ONE, "-o", "copied.jsonl"]]),
+    "backup": lambda view: iter([["backup", ONE, "copied.db"]]),
+    "health": lambda view: iter([["health"], ["health", ONE], ["health", TWO]]),
+    # The last ones: what they write themselves is told by the others.
+    "relate": _relate,
+    "say": _say,
+    "remember": _remember,
+}
+
+
+def elsewhere(view: View) -> Iterator[Line]:
+    """On a root these name what is theirs to see; a key sees what it was granted."""
+    for task in TASKS:
+        yield ["context", ONE, QUERY, "--task", task, "--budget", "20000"]
+        yield ["tier", ONE, "--task", task]
+        yield ["receipt", "list", ONE, "--task", task]
+        for one, project in product(_promoted(view), PROJECTS):
+            where = ("--task", task, "--project", project)
+            yield ["promote", ONE, one, *where, "--to", "project", "--yes", *WHY]
+    for project in PROJECTS:
+        yield ["tier", ONE, "--project", project]
+        yield ["list", ONE, "--project", project]
