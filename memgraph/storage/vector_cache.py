@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _FLOAT_BYTES = 4
+_FIRST_ROWS = 1_024
 
 Fetch = Callable[[list[int]], list[tuple[int, bytes]]]
 """Keys to (key, little-endian float32) of those that have a vector, in their order."""
@@ -190,10 +191,11 @@ class Met:
         self.dimensions = dimensions
         self._most = most
         self._lock = threading.Lock()
-        # Nothing of it takes memory before it is written to.
-        self._rows = np.empty((most, dimensions), np.float32)
+        # Doubled when they are full: nothing of them takes memory before it is written to, but who
+        # allows more than the machine has is not given it as one piece.
+        self._rows = np.empty((min(most, _FIRST_ROWS), dimensions), np.float32)
         self._places: dict[int, int] = {}
-        self._pks = np.zeros(most, np.int64)
+        self._pks = np.zeros(len(self._rows), np.int64)
         self._added = 0
 
     @property
@@ -231,12 +233,22 @@ class Met:
                 if pk in self._places or not self._most:
                     continue
                 place = self._added % self._most
+                if place == len(self._rows):
+                    self._grow()
                 if self._added >= self._most:
                     del self._places[int(self._pks[place])]
                 self._rows[place] = np.frombuffer(vector, "<f4")
                 self._pks[place] = pk
                 self._places[pk] = place
                 self._added += 1
+
+    def _grow(self) -> None:
+        known = len(self._rows)
+        rows = np.empty((min(2 * known, self._most), self.dimensions), np.float32)
+        rows[:known] = self._rows
+        pks = np.zeros(len(rows), np.int64)
+        pks[:known] = self._pks
+        self._rows, self._pks = rows, pks
 
 
 def _zeros(met: Met, pks: Sequence[int]) -> NDArray[np.float32]:

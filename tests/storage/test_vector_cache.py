@@ -189,3 +189,23 @@ def test_vectors_met_one_by_one_count_beside_all_of_them_and_give_way_to_them() 
     met(rows, list(range(100, 130)), held)
     assert held.of("0", [91]) is not None
     assert cache.used <= cache.max_bytes
+
+
+def test_more_room_than_the_machine_has_is_taken_as_it_is_needed() -> None:
+    held, rows = VectorCache(2**50).hold(), Rows()
+    for start in range(0, 5_000, 500):
+        met(rows, list(range(start, start + 500)), held)
+    rows.asked.clear()
+    assert met(rows, list(range(5_000)), held) == list(range(5_000))
+    assert rows.asked == []
+
+
+def test_the_oldest_give_way_where_the_last_doubling_was_cut_short() -> None:
+    held, rows = VectorCache(1_500 * DIMENSIONS * 4).hold(), Rows()
+    met(rows, list(range(1_500)), held)
+    met(rows, list(range(1_500, 1_600)), held)
+    rows.asked.clear()
+    met(rows, list(range(100, 1_600)), held)
+    assert rows.asked == []
+    met(rows, [99], held)
+    assert rows.asked == [99]
