@@ -78,7 +78,10 @@ def moment_ms(text: str, *, now_ms: int) -> int:
         InvalidInput: it is neither, or after the year 9999.
     """
     if _DURATION.fullmatch(text) is None:
-        return parse_time(text)
+        try:
+            return parse_time(text)
+        except InvalidInput as error:
+            raise InvalidInput(f"{error.message}; or a span from now: 90d, 12h, 30m") from error
     moment = now_ms + span_ms(text)
     if moment > MAX_MS:
         raise InvalidInput("a time lies between the years 0001 and 9999")

@@ -99,6 +99,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "key list": ["key", "list"],
         "key revoke": ["key", "revoke", cli.json("key", "create", "a", *KEY_FOR)["key_id"]],
         "key rotate": ["key", "rotate", cli.json("key", "create", "b", *KEY_FOR)["key_id"]],
+        "key forget": ["key", "forget", ended(cli)],
         "serve": ["serve", "--port", "0", "--allow-without-key"],
         "mcp": ["mcp", "--orchestrator", "orc-1"],
         "worker": ["worker", "--once"],
@@ -130,6 +131,13 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
             *("--rounds", "1", "--pause-ms", "10"),
         ],
     }
+
+
+def ended(cli: CommandLine) -> str:
+    """The id of a key that was revoked."""
+    key_id = str(cli.json("key", "create", "c", *KEY_FOR)["key_id"])
+    cli.json("key", "revoke", key_id)
+    return key_id
 
 
 @contextmanager

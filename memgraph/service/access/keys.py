@@ -68,7 +68,7 @@ class KeyStore:
 
     def revoke(self, key_id: str) -> ApiKey:
         """End a key at once; one that is revoked stays so. Raises NotFound, InvalidConfig."""
-        with self._changing() as keys:
+        with self._changing(key_id) as keys:
             place = _place(keys, key_id)
             if keys[place].revoked_at is None:
                 keys[place] = keys[place].model_copy(update={"revoked_at": self._clock.now_ms()})
@@ -90,7 +90,7 @@ class KeyStore:
         """
         if overlap_ms < 0:
             raise InvalidInput("an overlap is 0 or more", field="overlap_ms")
-        with self._changing() as keys:
+        with self._changing(key_id) as keys:
             place = _place(keys, key_id)
             old, now = keys[place], self._clock.now_ms()
             if old.state(now) != "valid":
@@ -106,6 +106,22 @@ class KeyStore:
             keys[place] = _ending(old, now, overlap_ms)
             keys.append(made.key)
         return made
+
+    def forget(self, key_id: str) -> ApiKey:
+        """Remove a key that has ended; what the journal says of its id stays.
+
+        Raises:
+            NotFound: no such key.
+            Conflict: it is valid still.
+            InvalidConfig: the keys cannot be read.
+        """
+        with self._changing(key_id) as keys:
+            place = _place(keys, key_id)
+            if keys[place].state(self._clock.now_ms()) == "valid":
+                raise Conflict(
+                    "a key that is valid is not forgotten; revoke it first", key_id=key_id
+                )
+            return keys.pop(place)
 
     def find(self, secret: str | None) -> Principal:
         """Whose secret this is.
@@ -149,7 +165,10 @@ class KeyStore:
             return self._known
 
     @contextmanager
-    def _changing(self) -> Iterator[list[ApiKey]]:
+    def _changing(self, key_id: str | None = None) -> Iterator[list[ApiKey]]:
+        if key_id is not None:
+            # Before anything is made: the root may be a mistyped one.
+            _place(self.listed(), key_id)
         # First: a lock file of another user would keep the server's own one out.
         key_file.make_folder(self.path)
         with FileLock(self.path.with_name(KEYS_LOCK_NAME)).held():

@@ -44,7 +44,7 @@ COMMANDS: dict[str, Listed] = {
     "verify": Listed(f"{_HERE}.operating", "Audit a database and its journal."),
     "rebuild": Listed(f"{_HERE}.operating", "Make indexes anew."),
     "db": Listed(f"{_HERE}.operating", "Look after database schemas."),
-    "key": Listed(f"{_HERE}.keys", "Make, list, revoke and rotate the keys of a server."),
+    "key": Listed(f"{_HERE}.keys", "Make, list, revoke, rotate and forget the keys of a server."),
     "serve": Listed(f"{_HERE}.serving", "Serve programs and agents over HTTP."),
     "mcp": Listed(f"{_HERE}.mcp", "Serve an agent over standard input and output."),
     "worker": Listed(f"{_HERE}.jobs", "Run every job when it is due, until stopped."),

@@ -1,10 +1,10 @@
-"""Who may ask a server: key create, key list, key revoke, key rotate."""
+"""Who may ask a server: key create, key list, key revoke, key rotate, key forget."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -13,13 +13,13 @@ import typer
 
 from memgraph.clock import SystemClock
 from memgraph.errors import Conflict
-from memgraph.model.access import ApiKey, NewKey, Permission
-from memgraph.paths import runtime_root
+from memgraph.model.access import ANY, ApiKey, NewKey, Permission
+from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.policy.access import moment_ms, span_ms
 from memgraph.surfaces.cli.building import choice, make_group, value
 from memgraph.surfaces.cli.commands.shaping import moment
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
-from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.screen import Screen, note
 from memgraph.surfaces.cli.text import plain
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def create(
     with _place_for_secret(output) as keep:
         made = _keys(given).create(fields)
         keep(made.secret)
-    return _told(made, output)
+    return _told(made, output, _not_there(given, made.key.orchestrators))
 
 
 def list_keys(context: typer.Context) -> Report:
@@ -109,6 +109,18 @@ def revoke(context: typer.Context, key_id: KeyId) -> Report:
     return Report(
         _as_json(ended, SystemClock().now_ms()),
         lambda screen: screen.line(f"revoked {ended.key_id} ({ended.name})"),
+    )
+
+
+def forget(context: typer.Context, key_id: KeyId) -> Report:
+    """Remove a key that was revoked or has expired from the list.
+
+    The journals go on naming its id, and nothing tells any more what it was for.
+    """
+    gone = _keys(invocation(context)).forget(key_id)
+    return Report(
+        _as_json(gone, SystemClock().now_ms()),
+        lambda screen: screen.line(f"forgot {gone.key_id} ({gone.name})"),
     )
 
 
@@ -178,7 +190,12 @@ def _put(handle: int, path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
-def _told(made: NewKey, output: Path | None) -> Report:
+def _not_there(given: Invocation, names: Sequence[str]) -> list[str]:
+    there = {ANY, *orchestrator_names(runtime_root(given.root))}
+    return [each for each in names if each not in there]
+
+
+def _told(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> Report:
     shown: dict[str, Any] = {"secret": made.secret} if output is None else {"path": str(output)}
 
     def show(screen: Screen) -> None:
@@ -188,6 +205,8 @@ def _told(made: NewKey, output: Path | None) -> Report:
             screen.line(f"the secret of key {made.key.key_id}; it is not shown again")
         else:
             screen.line(f"wrote the secret of key {made.key.key_id} to {output}")
+        for name in not_there:
+            note(f"there is no orchestrator {name} yet; the key opens it once it is made")
 
     return Report(_as_json(made.key, made.key.created_at) | shown, show)
 
@@ -222,7 +241,13 @@ def _narrowed(key: ApiKey) -> Iterator[tuple[str, str]]:
 COMMANDS: dict[str, Any] = {
     "key": make_group(
         "key",
-        "Make, list, revoke and rotate the keys of a server.",
-        {"create": create, "list": list_keys, "revoke": revoke, "rotate": rotate},
+        "Make, list, revoke, rotate and forget the keys of a server.",
+        {
+            "create": create,
+            "list": list_keys,
+            "revoke": revoke,
+            "rotate": rotate,
+            "forget": forget,
+        },
     )
 }
