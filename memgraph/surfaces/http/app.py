@@ -16,6 +16,7 @@ from memgraph.service.idempotency import ClaimTaken
 from memgraph.surfaces.guarding import ASGIApp, Guarded
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
+from memgraph.surfaces.http.known import Known
 from memgraph.surfaces.http.lengthy import Lengthy
 from memgraph.surfaces.http.limits import Limits
 from memgraph.surfaces.http.once import Once, Replay, on_replay, on_taken
@@ -101,7 +102,7 @@ def create_app(gate: Gate) -> FastAPI:
     for router in ROUTERS:
         # Their addresses are whole. Included ones would be looked up twice for every request.
         app.router.routes.extend(router.routes)
-    openapi()
+    app.state.known = Known(openapi())
     return app
 
 

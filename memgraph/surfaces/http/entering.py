@@ -16,6 +16,7 @@ from memgraph.policy.access import sees_everything
 from memgraph.service.access.gate import Gate
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.guarding import shown_key
+from memgraph.surfaces.http.known import Known
 from memgraph.surfaces.http.once import take_turn
 from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED, UNTIMED, WANTED
 
@@ -33,12 +34,25 @@ def principal_of(request: Request) -> Principal:
     return principal
 
 
+def asking_of(request: Request) -> Principal:
+    """Who asks, and in words that there are.
+
+    Raises:
+        Unauthenticated: see ``principal_of``.
+        InvalidInput: the query has a parameter that the route does not take.
+    """
+    principal = principal_of(request)
+    known: Known = request.app.state.known
+    known.require_query(request)
+    return principal
+
+
 async def untimed(request: Request) -> None:
     """The dependency of a route whose answer may take longer than others."""
     request.scope.get(UNTIMED, lambda: None)()
 
 
-Asking = Annotated[Principal, Depends(principal_of)]
+Asking = Annotated[Principal, Depends(asking_of)]
 
 
 def sees_whole(orc: Orchestrator, principal: Principal) -> bool:
@@ -75,7 +89,7 @@ def _require_wanted(request: Request) -> None:
 
 def _entered(request: Request, permission: Permission) -> tuple[Principal, Orchestrator]:
     _require_wanted(request)
-    principal = principal_of(request)
+    principal = asking_of(request)
     name = request.path_params["orchestrator"]
     return principal, gate_of(request).enter(principal, name, permission, _narrowing(request))
 

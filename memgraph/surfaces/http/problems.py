@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from http import HTTPStatus
 from typing import Any, Final
@@ -19,13 +18,13 @@ from starlette.routing import Match
 from memgraph import errors
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.guarding import PROBLEM, problem_body
+from memgraph.surfaces.http.known import MOST_PROBLEMS, Known, invalid, told
 from memgraph.surfaces.http.outward import outward
 from memgraph.surfaces.scopes import BEGAN, ENTERED
 
-MOST_PROBLEMS: Final = 20
 BUG: Final = "something went wrong inside; the server's log says where"
 
-_NAME: Final = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
+_NO_JSON: Final = "it is read as JSON: send it with Content-Type: application/json"
 _SAID: Final = {
     400: "the request cannot be read: its body is no JSON",
     404: "there is nothing at this address; /openapi.json tells what there is",
@@ -113,16 +112,11 @@ async def on_memgraph_error(request: Request, error: Exception) -> Response:
     return problem(outward(error, gate.service.root))
 
 
-async def on_invalid(_request: Request, error: Exception) -> Response:
+async def on_invalid(request: Request, error: Exception) -> Response:
     """The handler of requests that do not fit their route; what they hold is not repeated."""
     if not isinstance(error, RequestValidationError):
         raise error
-    problems = [
-        {"field": ".".join(_told(part) for part in each["loc"]), "problem": each["msg"]}
-        for each in error.errors()[:MOST_PROBLEMS]
-    ]
-    told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
-    return problem(errors.InvalidInput(f"not a valid request: {told}", problems=problems))
+    return problem(invalid([_wrong(request, each) for each in error.errors()[:MOST_PROBLEMS]]))
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -151,7 +145,20 @@ def _methods(request: Request) -> list[str]:
     return sorted(found)
 
 
-def _told(part: object) -> str:
-    """A step to the field that is wrong: a name that somebody made up may be a text."""
-    text = str(part)
-    return text if _NAME.match(text) else "(unknown)"
+def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:
+    """Which field is wrong, and how."""
+    where, text = error["loc"], error["msg"]
+    if error["type"] == "json_invalid":
+        where, text = ("body",), f"no valid JSON: it breaks at character {error['loc'][-1] + 1:,}"
+    elif where == ("body",) and error["type"] == "model_attributes_type":
+        text = "Input should be an object" if _is_json(request) else _NO_JSON
+    elif error["type"] == "extra_forbidden" and where[0] == "body":
+        known: Known = request.app.state.known
+        text = known.unknown_field(request, where[1:-1])
+    return {"field": ".".join(told(part) for part in where), "problem": text}
+
+
+def _is_json(request: Request) -> bool:
+    """Whether a body is said to be JSON."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")

@@ -1,0 +1,124 @@
+"""What requests may hold, as the OpenAPI document tells it: a name that is not there is refused.
+
+A misspelt parameter that was ignored would widen what its sender sees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from fastapi import Request
+
+from memgraph.errors import InvalidInput
+
+MOST_PROBLEMS: Final = 20
+_NAME: Final = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
+_SCHEMAS: Final = "#/components/schemas/"
+
+Json = Mapping[str, Any]
+
+
+class Known:
+    """The names that each operation of a document takes."""
+
+    def __init__(self, document: Json) -> None:
+        self._schemas: Json = document["components"]["schemas"]
+        self._queries: dict[tuple[str, str], dict[str, bool]] = {}
+        self._bodies: dict[tuple[str, str], Json] = {}
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                self._queries[path, method] = {
+                    each["name"]: each["schema"].get("type") == "array"
+                    for each in operation.get("parameters", ())
+                    if each["in"] == "query"
+                }
+                content = operation.get("requestBody", {}).get("content", {})
+                self._bodies[path, method] = content.get("application/json", {}).get("schema", {})
+
+    def require_query(self, request: Request) -> None:
+        """Raises InvalidInput: a parameter is none of the route's, or comes more than once."""
+        if not request.scope["query_string"]:
+            return
+        known = self._queries.get(_operation(request))
+        if known is None:
+            return
+        given = request.query_params
+        problems = [
+            *(
+                _problem(each, f"no such parameter; {_listed(known)}")
+                for each in sorted(given.keys() - known.keys())
+            ),
+            *(
+                _problem(each, "comes once")
+                for each in sorted(given.keys() & known.keys())
+                if not known[each] and len(given.getlist(each)) > 1
+            ),
+        ]
+        if problems:
+            raise invalid(problems[:MOST_PROBLEMS])
+
+    def unknown_field(self, request: Request, where: Iterable[int | str]) -> str:
+        """What is told of a field that a body has and its model has not.
+
+        Args:
+            where: the steps from the body to what holds the field.
+        """
+        found = [self._bodies.get(_operation(request), {})]
+        for step in where:
+            found = [inner for each in found for inner in self._below(each, step)]
+        names = {
+            name
+            for each in found
+            for one in self._plain(each)
+            for name in one.get("properties", ())
+        }
+        return f"no such field; {_listed(names)}" if names else "no such field"
+
+    def _below(self, schema: Json, step: int | str) -> Iterator[Json]:
+        """What a step of a path may lead to; the name of one of several models leads to it."""
+        for each in self._plain(schema):
+            if isinstance(step, int):
+                yield from (each[name] for name in ("items",) if name in each)
+            elif step in each.get("properties", ()):
+                yield each["properties"][step]
+            elif step == each.get("title"):
+                yield each
+
+    def _plain(self, schema: Json) -> Iterator[Json]:
+        """A schema without references, as one or several."""
+        if "$ref" in schema:
+            yield from self._plain(self._schemas[schema["$ref"].removeprefix(_SCHEMAS)])
+        elif "anyOf" in schema:
+            for each in schema["anyOf"]:
+                yield from self._plain(each)
+        else:
+            yield schema
+
+
+def invalid(problems: list[dict[str, str]]) -> InvalidInput:
+    """The error that tells of fields, each as ``{"field": …, "problem": …}``."""
+    told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
+    return InvalidInput(f"not a valid request: {told}", problems=problems)
+
+
+def told(part: object) -> str:
+    """A step to the field that is wrong: a name that somebody made up may be a text."""
+    text = str(part)
+    return text if _NAME.match(text) else "(unknown)"
+
+
+def _problem(name: str, text: str) -> dict[str, str]:
+    return {"field": f"query.{told(name)}", "problem": text}
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = ", ".join(sorted(names))
+    return f"known: {listed}" if listed else "there is none"
+
+
+def _operation(request: Request) -> tuple[str, str]:
+    path = getattr(request.scope.get("route"), "path_format", "")
+    method = request.method.lower()
+    return path, "get" if method == "head" else method

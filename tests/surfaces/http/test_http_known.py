@@ -1,0 +1,115 @@
+"""Parameters and fields that nobody knows are refused by name; what they hold is not repeated."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+from serving_worlds import Served
+
+from memgraph.surfaces.http.app import openapi
+
+BASE = "/v1/orchestrators/orc-1"
+NARROWING = {"project", "session", "agent", "clearance"}
+REPEATED = {"project", "session", "type", "kind", "status", "tag"}
+HELD = "zq7held"
+OPERATIONS = [
+    (method, path, {each["name"] for each in operation["parameters"] if each["in"] == "query"})
+    for path, operations in openapi()["paths"].items()
+    if path.startswith("/v1/")
+    for method, operation in operations.items()
+    for operation in [{"parameters": (), **operation}]
+]
+
+
+def problems(answer: httpx.Response) -> list[dict[str, str]]:
+    assert (answer.status_code, answer.json()["code"]) == (422, "input.invalid"), answer.text
+    assert HELD not in answer.text
+    found: list[dict[str, str]] = answer.json()["details"]["problems"]
+    return found
+
+
+@pytest.mark.parametrize(("method", "path", "known"), OPERATIONS)
+def test_every_operation_refuses_parameters_that_it_does_not_know(
+    client: httpx.Client, method: str, path: str, known: set[str]
+) -> None:
+    at = re.sub(r"\{\w+\}", "x", path.replace("{orchestrator}", "orc-1"))
+    (problem,) = problems(client.request(method, at, params={"projekt": HELD}))
+    assert problem["field"] == "query.projekt"
+    listed = f"known: {', '.join(sorted(known))}" if known else "there is none"
+    assert problem["problem"] == f"no such parameter; {listed}"
+    assert ("{orchestrator}" in path) is (known >= NARROWING)
+
+
+@pytest.mark.parametrize("name", sorted({name for *_, known in OPERATIONS for name in known}))
+def test_what_is_one_comes_once(client: httpx.Client, name: str) -> None:
+    method, path, _ = next(each for each in OPERATIONS if name in each[2])
+    at = re.sub(r"\{\w+\}", "x", path.replace("{orchestrator}", "orc-1"))
+    answer = client.request(method, at, params=[(name, "1"), (name, "1")])
+    if name in REPEATED:
+        assert "comes once" not in answer.text
+    else:
+        assert problems(answer) == [{"field": f"query.{name}", "problem": "comes once"}]
+
+
+def test_a_misspelt_parameter_widens_no_view(served: Served, client: httpx.Client) -> None:
+    orc = served.orchestrator()
+    orc.remember("The mill stands still.", agent_id="a")
+    assert client.get(f"{BASE}/memories", params={"agent": "b"}).json()["items"] == []
+    for query in ("Agent=b", "agent=b&agent=a", "agent=b&agnet=a", "agent%20=b"):
+        problems(client.get(f"{BASE}/memories?{query}"))
+
+
+def test_strangers_are_told_nothing_of_parameters(served: Served) -> None:
+    with served.client("mgk_nothing") as nobody:
+        assert nobody.get(f"{BASE}/memories", params={"projekt": "x"}).status_code == 401
+
+
+def test_an_orchestrator_of_others_answers_alike(served: Served) -> None:
+    with served.client(served.key(orchestrators=("orc-9",))) as another:
+        told = [
+            another.get(f"/v1/orchestrators/{name}/memories", params={"projekt": "x"}).text
+            for name in ("orc-1", "orc-9", "none")
+        ]
+    assert len(set(told)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "known"),
+    [
+        ("/memories", {"content": "x", "contents": HELD}, "contents", "content, "),
+        ("/context", {"request": {"qeury": HELD}}, "request.qeury", "query"),
+        ("/context", {"tsak": HELD}, "tsak", "known: request, task"),
+        ("/forget", {"memory_ids": ["x"], "reason": "", "a": HELD}, "a", "known: memory_ids, reas"),
+    ],
+)
+def test_a_field_that_nobody_knows_is_named_with_those_there_are(
+    client: httpx.Client, path: str, body: dict[str, Any], field: str, known: str
+) -> None:
+    (problem,) = problems(client.post(BASE + path, json=body))
+    assert problem["field"] == f"body.{field}"
+    assert problem["problem"].startswith("no such field; known: ")
+    assert known in problem["problem"]
+
+
+@pytest.mark.parametrize("kind", [None, "application/x-www-form-urlencoded", "text/plain"])
+def test_a_body_that_is_not_said_to_be_json_is_told_how_to_be(
+    client: httpx.Client, kind: str | None
+) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    sent = f'{{"content": "{HELD}"}}'.encode()
+    answer = client.post(f"{BASE}/memories", content=sent, headers=headers)
+    (problem,) = problems(answer)
+    assert problem["field"] == "body"
+    assert "Content-Type: application/json" in problem["problem"]
+
+
+def test_json_that_breaks_is_told_where(client: httpx.Client) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = client.post(f"{BASE}/memories", content=b'{"content": }', headers=headers)
+    (problem,) = problems(answer)
+    assert problem == {"field": "body", "problem": "no valid JSON: it breaks at character 13"}
+    (problem,) = problems(client.post(f"{BASE}/memories", content=b"[1]", headers=headers))
+    assert problem == {"field": "body", "problem": "Input should be an object"}
