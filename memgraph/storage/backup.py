@@ -16,7 +16,7 @@ from tempfile import mkstemp
 from typing import Any
 
 from memgraph.errors import Conflict, DatabaseForeign, DatabaseMissing
-from memgraph.storage import sqlite
+from memgraph.storage import open_files, sqlite
 
 PAGES_PER_STEP = 2_048
 SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -56,8 +56,13 @@ def copy_file(source: Path, target: Path) -> None:
 
     Raises:
         DatabaseMissing: there is no file.
-        DatabaseForeign: it is not a regular file.
+        DatabaseForeign: it is not a regular file, or a database that this process has open.
     """
+    with open_files.otherwise(source) as may_be_read:
+        if not may_be_read:
+            raise DatabaseForeign(
+                f"{source} is a database in use, no backup; run: memgraph backup", path=str(source)
+            )
     try:
         handle = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -27,7 +27,7 @@ from memgraph.errors import (
     SchemaTooNew,
     StorageError,
 )
-from memgraph.storage import integrity, sqlite, vectors
+from memgraph.storage import integrity, open_files, sqlite, vectors
 from memgraph.storage.database import Database, FileLock, file_identity
 
 APPLICATION_ID = 0x4D474D47  # "MGMG"
@@ -195,8 +195,12 @@ def _inspect(path: Path) -> None:
     size = path.stat().st_size
     if size == 0:
         raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    with open_files.otherwise(path) as may_be_read:
+        if not may_be_read:
+            # This process has it open: SQLite tells by itself what is wrong with it.
+            return
+        with path.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
         raise DatabaseCorrupt(
             f"{path} does not begin like a database; restore a backup", path=str(path)

@@ -28,6 +28,7 @@ from memgraph.errors import (
     SqliteUnsuitable,
     StorageError,
 )
+from memgraph.storage import open_files
 
 # Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
 MINIMUM_VERSION = (3, 51, 3)
@@ -60,6 +61,17 @@ def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_inf
         )
 
 
+class Connection(sqlite.Connection):  # type: ignore[misc]  # the driver has no types
+    """A connection that is known to be open until it is closed, see ``open_files``."""
+
+    files: tuple[open_files.Identity, ...] = ()
+
+    def close(self) -> None:
+        super().close()
+        files, self.files = self.files, ()
+        open_files.closed(files)
+
+
 @cache
 def _vector_extension() -> str:
     """Where sqlite-vec's library lies. Importing the package would load numpy to tell as much."""
@@ -77,14 +89,19 @@ def connect(
     Without ``create`` a missing file is an error: SQLite would otherwise make an empty database.
     """
     mode = "rwc" if create else "rw"
-    connection = sqlite.connect(
-        f"file:{quote(str(path))}?mode={mode}",
-        uri=True,
-        isolation_level=None,
-        check_same_thread=False,
-        timeout=busy_timeout_ms / 1000,
-        cached_statements=256,
+    connection, files = open_files.connected(
+        path,
+        lambda: sqlite.connect(
+            f"file:{quote(str(path))}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=busy_timeout_ms / 1000,
+            cached_statements=256,
+            factory=Connection,
+        ),
     )
+    connection.files = files
     try:
         connection.enable_load_extension(True)
         connection.load_extension(_vector_extension())

@@ -1,0 +1,68 @@
+"""Which files this process has open through SQLite, so that nobody else opens them meanwhile.
+
+POSIX locks belong to a process: whoever in it opens a file in another way and closes it drops all
+locks that SQLite holds on it. Another process could then take itself for the last user of the
+database, and delete the WAL that this one goes on writing into.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+Identity = tuple[int, int]
+ConnectionT = TypeVar("ConnectionT")
+
+_lock = threading.Lock()
+_open: Counter[Identity] = Counter()
+
+
+def connected(
+    path: Path, connect: Callable[[], ConnectionT]
+) -> tuple[ConnectionT, tuple[Identity, ...]]:
+    """Connect to a file, and note which it is; for ``closed`` when the connection is closed."""
+    with _lock:
+        before = _identity(path)
+        connection = connect()
+        # Another process may have put another file there: it is one of the two.
+        found = {each for each in (before, _identity(path)) if each is not None}
+        _open.update(found)
+        return connection, tuple(found)
+
+
+def closed(files: tuple[Identity, ...]) -> None:
+    """A connection to them is closed."""
+    with _lock:
+        _open.subtract(files)
+        for each in files:
+            if _open[each] <= 0:
+                del _open[each]
+
+
+@contextmanager
+def otherwise(path: Path) -> Iterator[bool]:
+    """Whether a file may be opened without SQLite: nothing connects to it during the block."""
+    with _lock:
+        yield _identity(path) not in _open
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _forked() -> None:
+    # A thread that the child has not may have held it; the child's connections are its own.
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
