@@ -96,10 +96,12 @@ class NoAnswer:
     Attributes:
         why: the kind of failure, by name; never the text of a request.
         sent: whether the server may have got the request.
+        text: the address and the reason, for a person.
     """
 
     why: str
     sent: bool
+    text: str
 
 
 Step: TypeAlias = Send | Pause | Work
@@ -142,7 +144,7 @@ def _good(call: Call[Any], answer: Answer) -> bytes:
 def _refusal(came: Answer | NoAnswer) -> MemgraphError:
     """The error that an answer which is not good tells of."""
     if isinstance(came, NoAnswer):
-        return RemoteUnavailable(f"the server cannot be reached: {came.why}", cause=came.why)
+        return RemoteUnavailable(came.text, cause=came.why)
     if media_type(came.content_type) == PROBLEM:
         return _told(came)
     if came.status in _AWAY:

@@ -16,7 +16,6 @@ from memgraph.client.exchange import (
     PROBLEM,
     Answer,
     Course,
-    NoAnswer,
     Pause,
     Rules,
     Send,
@@ -24,6 +23,7 @@ from memgraph.client.exchange import (
     Work,
     media_type,
 )
+from memgraph.client.failing import no_answer
 from memgraph.errors import InvalidInput
 
 T = TypeVar("T")
@@ -32,8 +32,6 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 CONNECT_S = 5.0
 SLOW_S = 3_600.0
 MAX_TIMEOUT_S = 86_400.0
-# They end before anything is sent.
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +86,7 @@ def server_of(
         raise InvalidInput(
             "a key is not sent to another machine unencrypted: use https, or plain_http",
             field="url",
+            option="plain_http",
         )
     if not 0 < timeout_s <= MAX_TIMEOUT_S:
         raise InvalidInput(
@@ -145,7 +144,7 @@ class BlockingSender:
             finally:
                 response.close()
         except (httpx.TransportError, httpx.DecodingError) as error:
-            return _no_answer(error)
+            return no_answer(error, self._http.base_url)
 
 
 class AwaitedSender:
@@ -197,7 +196,7 @@ class AwaitedSender:
             finally:
                 await response.aclose()
         except (httpx.TransportError, httpx.DecodingError) as error:
-            return _no_answer(error)
+            return no_answer(error, self._http.base_url)
 
 
 def _request(http: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request:
@@ -235,7 +234,3 @@ def _answer(response: httpx.Response, body: bytes) -> Answer:
         retry_after=response.headers.get("retry-after"),
         body=body,
     )
-
-
-def _no_answer(error: httpx.HTTPError) -> NoAnswer:
-    return NoAnswer(why=type(error).__name__, sent=not isinstance(error, _NOT_SENT))

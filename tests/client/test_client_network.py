@@ -20,6 +20,7 @@ from serving_worlds import Served, serving
 from strangers import SECRET, both, talking
 
 from memgraph.client import AsyncClient, Client
+from memgraph.client.failing import no_answer
 from memgraph.errors import (
     InvalidInput,
     MemgraphError,
@@ -67,10 +68,38 @@ def test_half_an_answer_is_none(answer: bytes, why: str, awaited: bool) -> None:
 
 
 @both
+def test_why_nobody_is_reached_is_said_with_the_address_alone(
+    awaited: bool, served: Served
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        closed = f"http://127.0.0.1:{gone.getsockname()[1]}"
+    for address, why in (
+        (closed, "connection refused; is the server running?"),
+        (
+            served.url.replace("http:", "https:"),
+            "no TLS is spoken there; does the server speak plain http?",
+        ),
+    ):
+        with pytest.raises(RemoteUnavailable) as refused:
+            asked(address, awaited=awaited)
+        assert refused.value.message == f"{address} cannot be reached: {why}"
+        assert refused.value.details == {"cause": "ConnectError"}
+
+
+def test_a_host_that_is_none_is_said_so() -> None:
+    error = httpx.ConnectError("what the system says")
+    error.__cause__ = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    told = no_answer(error, httpx.URL("https://memory.example:8420/below?x=1"))
+    assert told.text == "https://memory.example:8420 cannot be reached: no such host is known"
+    assert not told.sent
+
+
+@both
 def test_silence_is_not_waited_for_for_ever(awaited: bool) -> None:
     with talking(b"", hold=True) as url, pytest.raises(RemoteUnavailable) as refused:
         asked(url, awaited=awaited, timeout_s=0.2)
     assert refused.value.details == {"cause": "ReadTimeout"}
+    assert refused.value.message == f"{url} gave no whole answer: no answer in time (ReadTimeout)"
 
 
 @both
@@ -127,7 +156,10 @@ def test_an_unknown_certificate_is_refused_and_a_named_authority_believed(tmp_pa
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        with Client(url, key=SECRET, retries=0) as client, pytest.raises(RemoteUnavailable):
+        with (
+            Client(url, key=SECRET, retries=0) as client,
+            pytest.raises(RemoteUnavailable, match="its certificate is not believed"),
+        ):
             client.orchestrators()
         known = ssl.create_default_context(cafile=str(certificate))
         for verify in (known, False):

@@ -287,7 +287,9 @@ ANSWERS = st.builds(
     retry_after=st.none() | st.integers(0, 40).map(str) | st.text(max_size=9),
     body=st.binary(max_size=40) | TOLD.map(lambda each: json.dumps(each).encode()),
 )
-CAME = ANSWERS | st.builds(NoAnswer, why=st.just("ReadError"), sent=st.booleans())
+CAME = ANSWERS | st.builds(
+    NoAnswer, why=st.just("ReadError"), sent=st.booleans(), text=st.just("nothing came")
+)
 
 
 @given(st.lists(CAME, min_size=4, max_size=4), st.sampled_from(Repeat), st.integers(0, 3))

@@ -168,8 +168,24 @@ def test_nobody_at_the_address_is_told_so(cli: CommandLine) -> None:
     ran = cli("stats", "orc-1", "--server", url, "--key", "mgk_k")
     assert (ran.code, ran.err) == (
         1,
-        "error[remote.unavailable]: the server cannot be reached: ConnectError\n",
+        f"error[remote.unavailable]: {url} cannot be reached: connection refused; is the server"
+        " running?\n",
     )
+
+
+def test_errors_name_the_options_of_the_command_line(
+    cli: CommandLine, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMGRAPH_KEY", raising=False)
+    there = ("stats", "orc-1", "--server", served.url)
+    for key, said in (((), "nobody without a key"), (("--key", "mgk_k"), "no such key")):
+        refused = cli.error(*there, *key)
+        assert refused["code"] == "access.unauthenticated"
+        assert said in refused["message"]
+        assert "--key-file or MEMGRAPH_KEY" in refused["message"]
+        assert "Bearer" not in refused["message"]
+    elsewhere = cli.error("stats", "orc-1", "--server", "http://memory.example", "--key", "mgk_k")
+    assert elsewhere["message"].endswith("use https, or --plain-http")
 
 
 def test_the_options_narrow_what_the_key_sees(remote: CommandLine) -> None:

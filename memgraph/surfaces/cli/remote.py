@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from memgraph.errors import InvalidInput, MemgraphError
+from memgraph.errors import InvalidInput, MemgraphError, Unauthenticated
 
 if TYPE_CHECKING:
     import ssl
@@ -111,10 +111,35 @@ def client(given: Invocation, url: str) -> Iterator[Client]:
     from memgraph.client import Client
 
     key = _key(given)
-    with Client(
-        url, key=key, verify=_authorities(given.ca_file), plain_http=given.plain_http
-    ) as made:
+    verify = _authorities(given.ca_file)
+    with (
+        _said_as_options(key),
+        Client(url, key=key, verify=verify, plain_http=given.plain_http) as made,
+    ):
         yield made
+
+
+@contextmanager
+def _said_as_options(key: str | None) -> Iterator[None]:
+    """Errors that speak of headers and arguments speak of options here."""
+    try:
+        yield
+    except Unauthenticated as error:
+        said = (
+            "the server answers nobody without a key"
+            if key is None
+            else "the server knows no such key: it is mistyped, revoked or has expired"
+        )
+        raise Unauthenticated(
+            f"{said}; name one with --key-file or {KEY_VARIABLE}", **error.details
+        ) from error
+    except InvalidInput as error:
+        if error.details.get("option") != "plain_http":
+            raise
+        raise InvalidInput(
+            "a key is not sent to another machine unencrypted: use https, or --plain-http",
+            **error.details,
+        ) from error
 
 
 def handle(given: Invocation, asked: Client, name: str) -> RemoteHandle:
