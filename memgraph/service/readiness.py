@@ -20,6 +20,7 @@ from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemgraphError, Me
 from memgraph.model.running import LastJob, Ready, Standing
 from memgraph.paths import global_config_file
 from memgraph.service.life.worker import Stamp, stamp_of
+from memgraph.service.outward import outward
 from memgraph.storage import embeddings, job_runs, provisioning
 
 if TYPE_CHECKING:
@@ -125,13 +126,13 @@ class Readiness:
         except DatabaseReplaced as error:
             # After a restore: the next look opens the file that is there now.
             self._service.forget(name)
-            standing, stamp = _disabled(name, error), None
+            standing, stamp = self._disabled(name, error), None
         except MemgraphError as error:
-            standing = _disabled(name, error)
+            standing = self._disabled(name, error)
         # What its data brings out is the failure of that one alone: the others are told.
         except Exception as error:  # noqa: BLE001 - whatever it is, see above
             told = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
-            standing = _disabled(name, told)
+            standing = self._disabled(name, told)
         looked = standing.model_copy(update={"looked_at": now})
         return _Found(stamp, looked, oldest)
 
@@ -159,6 +160,10 @@ class Readiness:
         waited_s = max(self._service.clock.now_ms() - found.oldest, 0) / 1_000
         return found.standing.model_copy(update={"oldest_pending_s": waited_s})
 
+    def _disabled(self, name: str, error: MemgraphError) -> Standing:
+        advice = outward(error, self._service.root).message
+        return Standing(orchestrator=name, status="disabled", codes=(error.code,), advice=advice)
+
     def _stamp(self, name: str) -> Stamp | None:
         """None: its files cannot be looked at, which is no reason not to tell of the others."""
         if name not in self._files:
@@ -170,10 +175,6 @@ class Readiness:
             return stamp_of(*self._files[name])
         except OSError:
             return None
-
-
-def _disabled(name: str, error: MemgraphError) -> Standing:
-    return Standing(orchestrator=name, status="disabled", codes=(error.code,), advice=error.message)
 
 
 def _read(connection: sa.Connection, name: str, codes: list[str]) -> tuple[Standing, int | None]:

@@ -17,9 +17,9 @@ from starlette.routing import Match
 
 from memgraph import errors
 from memgraph.service.access.gate import Gate
+from memgraph.service.outward import outward
 from memgraph.surfaces.guarding import PROBLEM, problem_body
 from memgraph.surfaces.http.known import MOST_PROBLEMS, Known, invalid, told
-from memgraph.surfaces.http.outward import outward
 from memgraph.surfaces.scopes import BEGAN, ENTERED
 
 BUG: Final = "something went wrong inside; the server's log says where"

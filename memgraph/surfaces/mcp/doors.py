@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.enums import Scope
+from memgraph.service.outward import outward
 
 if TYPE_CHECKING:
     from memgraph.service.access.gate import Gate
@@ -34,7 +36,8 @@ class Door(Protocol):
         """What ``work`` gives; it waits for the disk.
 
         Raises:
-            MemgraphError: what ``work`` or ``Gate.enter`` raises; refusals are in the journal.
+            MemgraphError: what ``work`` or ``Gate.enter`` raises, as those outside are told it;
+                refusals are in the journal.
         """
 
 
@@ -43,12 +46,16 @@ class OpenDoor:
 
     permissions = frozenset(Permission)
 
-    def __init__(self, handle: Orchestrator, *, scope: Scope | None = None) -> None:
+    def __init__(self, handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None:
         self._handle = handle
+        self._root = root
         self.scope = scope
 
     def ask(self, _permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
-        return work(self._handle)
+        try:
+            return work(self._handle)
+        except MemgraphError as error:
+            raise outward(error, self._root) from error
 
 
 class KeyDoor:
@@ -85,7 +92,7 @@ class KeyDoor:
             return work(self._enter(permission))
         except MemgraphError as error:
             self._gate.miss(self.principal, self.orchestrator, error)
-            raise
+            raise outward(error, self._gate.service.root) from error
 
     def _enter(self, permission: Permission) -> Orchestrator:
         # One that knocked with this permission has entered.

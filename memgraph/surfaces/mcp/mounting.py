@@ -38,6 +38,7 @@ from memgraph.model import enums
 from memgraph.model.access import Narrowing
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
+from memgraph.service.outward import outward
 from memgraph.surfaces.guarding import shown_key
 from memgraph.surfaces.mcp.doors import Door, KeyDoor
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
@@ -76,7 +77,7 @@ class McpApp:
         except MemgraphError as error:
             # An orchestrator of others is as quick to tell as one that is not there.
             await anyio.sleep(self._gate.pause_s(error, time.monotonic() - began))
-            await _refusal(error)(scope, receive, send)
+            await _refusal(outward(error, self._gate.service.root))(scope, receive, send)
             return
         if request.method != "POST":
             await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
@@ -134,7 +135,10 @@ def _asked(request: Request) -> _Query:
     unknown = set(given) - known
     twice = [each for each in (*_SINGLE, "scope") if len(given.getlist(each)) > 1]
     if unknown or twice:
-        raise InvalidInput(f"the query has {', '.join(sorted(known))}; the last three once")
+        raise InvalidInput(
+            f"the query has {', '.join(sorted(known))}; {' and '.join(sorted(_REPEATED))} may come"
+            " several times, the others once"
+        )
     narrowing: dict[str, Any] = {
         field: tuple(given.getlist(name)) for name, field in _REPEATED.items() if name in given
     }

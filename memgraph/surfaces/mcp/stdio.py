@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from signal import SIG_DFL, SIGINT, signal
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 THREADS: Final = 4
 
 
-def run(handle: Orchestrator, *, scope: Scope | None = None) -> None:
+def run(handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None:
     """Serve one client until its end of input, or until it reads no more.
 
     Standard output carries the protocol alone: while it runs, whatever else is printed goes to
@@ -32,10 +33,11 @@ def run(handle: Orchestrator, *, scope: Scope | None = None) -> None:
     Args:
         handle: what its viewer may see is all that the client reaches; its actor is whom the
             journal names.
+        root: of its service; where it lies is nothing for a client.
         scope: where facts are kept; None: in the one place that is open.
     """
     silence_sdk()
-    door = OpenDoor(handle, scope=scope)
+    door = OpenDoor(handle, root, scope=scope)
 
     def failed(_context: Context, error: Exception) -> None:
         handle.log_event("mcp.bug", **bug_fields(error))

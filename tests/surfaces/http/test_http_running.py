@@ -209,6 +209,7 @@ def test_damaged_orchestrators_are_named_and_the_others_go_on(tmp_path: Path) ->
             assert str(tmp_path) not in health.text
             assert (found[name]["status"], found[name]["codes"]) == ("disabled", [error.code])
             assert advice in str(found[name]["advice"])
+            assert str(tmp_path) not in str(found[name])
             assert _bytes(served.service.paths(name).database) == kept[name]
         assert client.get("/v1/orchestrators/sound/memories").is_success
 

@@ -233,7 +233,9 @@ def test_orchestrators_are_made_by_admins_of_their_names(served: Served) -> None
     with served.client(served.key(orchestrators=("mine",))) as client:
         made = client.post(at, json={"name": "mine"})
         assert (made.status_code, made.json()) == (201, {"name": "mine"})
-        assert client.post(at, json={"name": "mine"}).status_code == 409
+        again = client.post(at, json={"name": "mine"})
+        assert (again.status_code, again.json()["code"]) == (409, "orchestrator.exists")
+        assert str(served.service.root) not in again.text
         before = denials(served)
         there, absent = (client.post(at, json={"name": each}) for each in ("orc-1", "other"))
         assert (there.status_code, there.json()) == (absent.status_code, absent.json())

@@ -184,6 +184,26 @@ def test_the_query_narrows_and_never_widens(served: Served, query: str, status: 
     assert post(served, secret, path=f"{PATH}?{query}").status_code == status
 
 
+def test_a_query_that_is_none_is_told_what_there_is(served: Served) -> None:
+    told = post(served, served.key(), path=f"{PATH}?projects=web").json()["error"]["message"]
+    assert told == (
+        "the query has agent, clearance, project, scope, session; project and session may come"
+        " several times, the others once"
+    )
+
+
+def test_where_the_root_lies_is_told_to_no_agent(tmp_path: Path) -> None:
+    with serving(tmp_path / "root", app_of=whole_app) as damaged:
+        damaged.orchestrator()
+        damaged.service.forget("orc-1")
+        damaged.service.paths("orc-1").database.write_bytes(b"")
+        call = message("tools/call", name="stats", arguments={})
+        told = post(damaged, damaged.key(), call)
+        assert "is empty; restore a backup" in told.text
+        assert "memory.db" in told.text
+        assert str(tmp_path) not in told.text
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "HEAD"])
 def test_messages_are_posted(served: Served, method: str) -> None:
     with served.client(served.key()) as client:

@@ -104,7 +104,7 @@ def test_it_ends_quietly_when_nobody_reads_any_more(
     monkeypatch.setattr(stdio, "stdio_server", failing)
     ended = nullcontext() if quiet else pytest.raises(ExceptionGroup)
     with ended:
-        stdio.run(service.orchestrator("orc-1", create=True))
+        stdio.run(service.orchestrator("orc-1", create=True), service.root)
 
 
 def test_an_interrupt_ends_it_though_its_input_does_not(
@@ -118,7 +118,7 @@ def test_an_interrupt_ends_it_though_its_input_does_not(
         during.append(signal.getsignal(signal.SIGINT))
 
     monkeypatch.setattr(stdio, "_serve", serve)
-    stdio.run(service.orchestrator("orc-1", create=True))
+    stdio.run(service.orchestrator("orc-1", create=True), service.root)
     assert during == [signal.SIG_DFL]
     assert signal.getsignal(signal.SIGINT) is before
 

@@ -34,7 +34,7 @@ def mcp(
         handle = given.handle(service, orchestrator)
         # Standard output belongs to the protocol, also when all is over.
         given.as_json = False
-        run(handle, scope=scope)
+        run(handle, service.root, scope=scope)
     return Report({}, lambda _screen: None)
 
 

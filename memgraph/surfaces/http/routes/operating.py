@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,11 +10,13 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.consolidation import SessionReport
+from memgraph.model.jobs import JobRun
 from memgraph.model.remote import AuditReport, Counts, JobBoard, JobEnded, Limit
 from memgraph.model.values import Millis, Name, Value
 from memgraph.policy.access import sees_everything
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
+from memgraph.service.outward import below
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Asking, Auditor, Reader, gate_of, untimed
@@ -55,10 +58,10 @@ def stats(orc: Reader) -> Response:
 
 
 @router.get("/jobs", operation_id="list_jobs", response_model=JobBoard)
-def jobs(orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
+def jobs(request: Request, orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
     """When each job is due, and what ran, the latest first."""
-    plans, runs = orc.job_plans(), orc.jobs(limit=limit)
-    return answered(JobBoard(plans=tuple(plans), runs=tuple(runs)))
+    runs = _outward(request, orc.jobs(limit=limit))
+    return answered(JobBoard(plans=tuple(orc.job_plans()), runs=runs))
 
 
 @router.post(
@@ -81,17 +84,24 @@ def run(
         if body.dry_run:
             return answered(JobEnded(sessions=_rehearsed(gate_of(request).service, orc, job, body)))
         if job is Runnable.CONSOLIDATE and body.session_id is None:
-            return answered(JobEnded(runs=tuple(orc.maintain(now=body.now))))
+            return answered(JobEnded(runs=_outward(request, orc.maintain(now=body.now))))
         name = Runnable.CONSOLIDATION if job is Runnable.CONSOLIDATE else job
         ran = orc.run(name.value, session_id=body.session_id, now=body.now)
-        return answered(JobEnded(runs=(ran,)))
+        return answered(JobEnded(runs=_outward(request, [ran])))
 
 
 @router.post("/verify", operation_id="verify", response_model=AuditReport, dependencies=UNTIMED)
 def verify(request: Request, orc: Auditor) -> Response:
     """Audit the database and its journal; nothing is changed."""
     with lengthy_of(request).one():
-        return answered(AuditReport.model_validate(orc.verify().as_dict()))
+        root = gate_of(request).service.root
+        return answered(AuditReport.model_validate(below(orc.verify().as_dict(), root)))
+
+
+def _outward(request: Request, runs: Iterable[JobRun]) -> tuple[JobRun, ...]:
+    """Runs, whose reasons name files as those outside are told of them."""
+    root = gate_of(request).service.root
+    return tuple(each.model_copy(update={"reason": below(each.reason, root)}) for each in runs)
 
 
 def _rehearsed(

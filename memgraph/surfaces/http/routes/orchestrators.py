@@ -9,10 +9,10 @@ from fastapi import APIRouter, Body, Request, Response
 from memgraph.model.remote import Health, OrchestratorList, OrchestratorName, Status
 from memgraph.model.values import Name, Value
 from memgraph.service.orchestrator import Orchestrator
+from memgraph.service.outward import below
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Asking, Reader, gate_of
-from memgraph.surfaces.http.outward import outward_health
 
 router = APIRouter(prefix="/v1/orchestrators", tags=["orchestrators"])
 
@@ -58,4 +58,4 @@ def status(request: Request, orc: Admin) -> Response:
 
 def _health(request: Request, orc: Orchestrator) -> Health:
     service = gate_of(request).service
-    return Health.model_validate(outward_health(service.health(orc.name), service.root))
+    return Health.model_validate(below(service.health(orc.name), service.root))
