@@ -107,7 +107,7 @@ def test_every_command_is_walked() -> None:
     assert OPERATORS_HERE.keys() <= REMOTE
 
 
-@pytest.mark.parametrize(("who", "form"), [("public", "--json"), ("a task", ""), ("no scope", "")])
+@pytest.mark.parametrize(("who", "form"), [("public", "--json"), ("a task", "")])
 def test_nothing_hidden_is_told_on_a_root(walker: Walker, who: str, form: str) -> None:
     viewer = SEEING[who].viewer
     before = walker.rows(viewer)
@@ -118,9 +118,7 @@ def test_nothing_hidden_is_told_on_a_root(walker: Walker, who: str, form: str) -
     assert walker.rows(viewer) == before
 
 
-@pytest.mark.parametrize(
-    ("who", "form"), [("public", ""), ("a project", "--json"), ("an agent", "--json")]
-)
+@pytest.mark.parametrize(("who", "form"), [("public", ""), ("a project", "--json")])
 def test_nothing_hidden_is_told_by_a_server(walker: Walker, who: str, form: str) -> None:
     viewer = SEEING[who].viewer
     before = walker.rows(viewer)

@@ -20,6 +20,7 @@ from served_worlds import (
     Served,
     served,
 )
+from test_routes_walked import BRIEFLY
 
 HEADERS = {
     "accept": "application/json, text/event-stream",
@@ -143,7 +144,7 @@ def test_an_agent_is_told_and_changes_nothing_hidden(server: Served, made: Built
     forbidden = made.forbidden(view.viewer)
     hidden = {each.memory_id for each in server.world.hidden(view.viewer)}
     before = server.rows(hidden)
-    for ask in asks(view):
+    for ask in list(asks(view))[:: 3 if who in BRIEFLY else 1]:
         answer = server.ask(who, ask)
         assert answer.status_code < 500, (ask, answer.text)
         told = [answer.text, *map(str, answer.headers.items())]

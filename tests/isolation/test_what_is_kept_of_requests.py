@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from string import ascii_lowercase
 
-import pytest
 import service_walks  # noqa: F401  # adds its walks
 from canaries import words_in
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -21,10 +20,16 @@ ODD = "Kxspoke"
 """A word that stands in what only the asker says: addresses, headers, names that are none."""
 
 
-@pytest.fixture(scope="module")
-def kept(made: Built, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def test_logs_figures_journals_and_traces_hold_ids_alone(made: Built, tmp_path: Path) -> None:
+    kept = all_that_is_kept(made, tmp_path)
+    there_is_something_to_look_through(kept)
+    no_word_of_a_memory_is_kept(kept)
+    no_key_is_kept(kept)
+    another_orchestrator_is_in_no_log_of_one(kept)
+
+
+def all_that_is_kept(made: Built, root: Path) -> dict[str, str]:
     """All that was written down or told about requests, by where it stands."""
-    root = tmp_path_factory.mktemp("kept")
     spans = InMemorySpanExporter()
     with (
         tracing(PrometheusMeters(), spans) as meters,
@@ -75,7 +80,7 @@ def _odd() -> list[Ask]:
     ]
 
 
-def test_there_is_something_to_look_through(kept: dict[str, str]) -> None:
+def there_is_something_to_look_through(kept: dict[str, str]) -> None:
     names = {name.partition("/")[2] for name in kept}
     assert "logs/server.log" in names
     assert f"{ONE}/memory/logs/memory.log" in names
@@ -86,7 +91,7 @@ def test_there_is_something_to_look_through(kept: dict[str, str]) -> None:
         assert f'"{name}"' in kept["traces"], name
 
 
-def test_no_word_of_a_memory_is_kept(kept: dict[str, str]) -> None:
+def no_word_of_a_memory_is_kept(kept: dict[str, str]) -> None:
     for name, text in kept.items():
         if name == "keys":
             # What a key was granted has names.
@@ -98,7 +103,7 @@ def test_no_word_of_a_memory_is_kept(kept: dict[str, str]) -> None:
         assert "launch plan" not in text, name
 
 
-def test_no_key_is_kept(kept: dict[str, str]) -> None:
+def no_key_is_kept(kept: dict[str, str]) -> None:
     secrets = kept["secrets"].split()
     assert len(secrets) >= len(OWNERS)
     for name, text in kept.items():
@@ -108,7 +113,7 @@ def test_no_key_is_kept(kept: dict[str, str]) -> None:
             assert each.split("_", 2)[2] not in text, name
 
 
-def test_another_orchestrator_is_in_no_log_of_one(kept: dict[str, str]) -> None:
+def another_orchestrator_is_in_no_log_of_one(kept: dict[str, str]) -> None:
     for name, text in kept.items():
         if name.startswith(f"copy/{ONE}/"):
             assert f'"{TWO}"' not in text
