@@ -23,6 +23,7 @@ from memgraph.errors import (
     OrchestratorMissing,
 )
 from memgraph.ids import IdSource, UlidSource
+from memgraph.log import EventLog
 from memgraph.model.values import Change, validated
 from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
@@ -32,11 +33,12 @@ from memgraph.service.intake import Intake
 from memgraph.service.life.events import Subscribers
 from memgraph.service.meters import SILENT, Meters
 from memgraph.service.naming import find_names
-from memgraph.service.opened import Opened
+from memgraph.service.opened import Opened, log_of
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.service.outgoing import Copies
 from memgraph.service.pool import Pool
 from memgraph.service.recalling import configured_reranker
+from memgraph.service.troubles import Troubles
 from memgraph.storage import provisioning
 
 if TYPE_CHECKING:
@@ -95,7 +97,8 @@ class MemoryService:
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
         self.meters = meters
-        self._pool = Pool(self._open)
+        self.troubles = Troubles(self._log_of)
+        self._pool = Pool(self._open, self.troubles)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = Counters()
         self.copies = Copies(self.root)
@@ -321,6 +324,9 @@ class MemoryService:
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
+
+    def _log_of(self, name: str) -> EventLog:
+        return log_of(self.paths(name), self.settings(name), self.clock)
 
     def _hold_vectors(self, settings: Settings) -> HeldVectors:
         # With it comes numpy, which commands that recall nothing do without.

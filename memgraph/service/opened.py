@@ -105,7 +105,7 @@ class Opened:
         # The last damage that a call met: opening a file does not read all of it.
         self.damage: DatabaseCorrupt | None = None
         self.worker = EmbeddingWorker(database, embedding, clock)
-        self.log = _log_of(paths, settings, clock)
+        self.log = log_of(paths, settings, clock)
         # Of the service: they outlive an orchestrator that is closed for being idle.
         self.subscribers = Subscribers() if subscribers is None else subscribers
         self.events = EventBus(database, clock, self.log, self.subscribers)
@@ -126,7 +126,7 @@ class Opened:
                 self.upkeep.run,
                 lambda _: database.fold(),
             ),
-            lambda error: self.log.failure("background", error),
+            self._background_failed,
         )
         self.board = BulletinBoard(
             database, settings.memory.bulletin, folder=paths.bulletins, log=self.log, deferred=True
@@ -218,6 +218,11 @@ class Opened:
                 connection = held.enter_context(self.database.write(after_commit))
             yield connection
 
+    def _background_failed(self, error: MemgraphError) -> None:
+        self.log.failure("background", error)
+        if isinstance(error, DatabaseCorrupt):
+            self.damage = error.with_traceback(None)
+
     def _bring_back(self, recalled: Mapping[str, int]) -> None:
         from memgraph.service.life.decaying import bring_back
 
@@ -287,7 +292,8 @@ class Opened:
             self.database.close()
 
 
-def _log_of(paths: OrchestratorPaths, settings: Settings, clock: Clock) -> EventLog:
+def log_of(paths: OrchestratorPaths, settings: Settings, clock: Clock) -> EventLog:
+    """The log of an orchestrator, whether it is open or cannot be opened."""
     chosen = settings.memory.log
     return open_log(
         paths.log_file,

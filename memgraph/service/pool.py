@@ -9,8 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
-from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemoryDisabled
+from memgraph.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseMissing,
+    DatabaseReplaced,
+    MemoryDisabled,
+    StorageError,
+)
 from memgraph.service.opened import Opened
+from memgraph.service.troubles import Troubles
 
 GATES = 64
 
@@ -20,10 +28,12 @@ class Pool:
 
     Args:
         open_one: opens the orchestrator of a name.
+        troubles: told of damage that is met, and of files that cannot be opened.
     """
 
-    def __init__(self, open_one: Callable[[str], Opened]) -> None:
+    def __init__(self, open_one: Callable[[str], Opened], troubles: Troubles) -> None:
         self._open_one = open_one
+        self._troubles = troubles
         self._opened: OrderedDict[str, Opened] = OrderedDict()
         self._lock = threading.Lock()
         # One thread at a time opens an orchestrator; who waits at its gate finds it open.
@@ -44,12 +54,11 @@ class Pool:
             yield opened
         except DatabaseReplaced:
             # After a restore: the next use opens the file that is there now.
-            with self._lock:
-                if self._opened.get(name) is opened:
-                    self._retire([name])
+            self._replace(name, opened)
             raise
         except DatabaseCorrupt as error:
             opened.damage = error
+            self._troubles.met(name, error)
             raise
         finally:
             self._release(opened)
@@ -95,7 +104,7 @@ class Pool:
             found = self._in_service(name)
             if found is not None:
                 return found
-            opened = self._open_one(name)
+            opened = self._opened_anew(name)
             with self._lock:
                 opened.users += 1
                 self._opened[name] = opened
@@ -105,7 +114,35 @@ class Pool:
             each.close()
         return opened
 
+    def _opened_anew(self, name: str) -> Opened:
+        try:
+            opened = self._open_one(name)
+        except (DatabaseBusy, DatabaseReplaced):
+            # Somebody is at it; that says nothing of the file.
+            raise
+        except StorageError as error:
+            self._troubles.met(name, error)
+            raise
+        self._troubles.over(name)
+        return opened
+
     def _in_service(self, name: str) -> Opened | None:
+        """The open orchestrator, held for its user; None: it is to be opened, maybe anew."""
+        found = self._held(name)
+        if found is None or not _was_replaced(found):
+            return found
+        # After a restore by another process: damaged as it may have been, this one is over.
+        self._replace(name, found)
+        self._release(found)
+        return None
+
+    def _replace(self, name: str, opened: Opened) -> None:
+        """Let the next use of a name open what is there then; users of this one go on with it."""
+        with self._lock:
+            if self._opened.get(name) is opened:
+                self._retire([name])
+
+    def _held(self, name: str) -> Opened | None:
         with self._lock:
             if self._closed:
                 raise MemoryDisabled("the service was closed")
@@ -140,3 +177,14 @@ class Pool:
             # A worker may have come to its end meanwhile: nobody is named twice.
             chosen += [one for one in idle if one not in chosen][: most - len(chosen)]
         return chosen
+
+
+def _was_replaced(opened: Opened) -> bool:
+    try:
+        opened.database.require_same_file()
+    except DatabaseReplaced:
+        return True
+    except (DatabaseMissing, OSError):
+        # What is open can be read on; who writes is told.
+        return False
+    return False

@@ -39,11 +39,15 @@ REST_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a look found of an orchestrator; ``oldest``: since when its first memory waits."""
+    """What a look found of an orchestrator.
+
+    ``oldest``: since when its first memory waits; ``trouble``: what calls had met before the look.
+    """
 
     stamp: Stamp | None
     standing: Standing
     oldest: int | None
+    trouble: str | None = None
 
 
 class Readiness:
@@ -56,6 +60,7 @@ class Readiness:
         self._files: dict[str, tuple[Path, ...]] = {}
         self._lock = threading.Lock()
         self._looked_at: float | None = None
+        self._troubles = -1
 
     def usable(self) -> bool:
         """Whether the root can be used: it is there, and its folders can be read and written."""
@@ -72,9 +77,12 @@ class Readiness:
 
     def _looked(self) -> Ready:
         with self._lock:
-            if self._looked_at is None or time.monotonic() - self._looked_at >= REST_S:
+            rested = self._looked_at is None or time.monotonic() - self._looked_at >= REST_S
+            troubles = self._service.troubles.changes
+            # What a call has met is told at once.
+            if rested or troubles != self._troubles:
                 self._bring_up_to_date()
-                self._looked_at = time.monotonic()
+                self._looked_at, self._troubles = time.monotonic(), troubles
             names = sorted(self._found)
             standings = tuple(self._told(name) for name in names)
         free = shutil.disk_usage(self._service.root).free
@@ -104,7 +112,9 @@ class Readiness:
                 self._found[name] = self._probed(name)
 
     def _damaged(self, name: str, known: _Found) -> bool:
-        """Whether a call has met damage since: what only reads changes no file."""
+        """Whether a call has met damage since, or met none: what only reads changes no file."""
+        if self._service.troubles.code(name) != known.trouble:
+            return True
         with self._service.if_open(name) as opened:
             damaged = opened is not None and opened.damage is not None
         return damaged and known.standing.status != "disabled"
@@ -112,7 +122,7 @@ class Readiness:
     def _probed(self, name: str) -> _Found:
         now = self._service.clock.now_ms()
         # As they were before the look: what changes meanwhile is looked at again.
-        stamp = self._stamp(name)
+        stamp, trouble = self._stamp(name), self._service.troubles.code(name)
         oldest = None
         try:
             with self._service.if_open(name) as opened:
@@ -134,7 +144,7 @@ class Readiness:
             told = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
             standing = self._disabled(name, told)
         looked = standing.model_copy(update={"looked_at": now})
-        return _Found(stamp, looked, oldest)
+        return _Found(stamp, looked, oldest, trouble)
 
     def _of_closed(self, name: str) -> tuple[Standing, int | None]:
         """Opened beside the pool, which would have to close another for it."""
