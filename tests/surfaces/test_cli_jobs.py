@@ -108,7 +108,7 @@ def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
     assert session["dry_run"] is True
     assert [each["outcome"] for each in session["facts"]] == ["stored"]
     person = cli("run", "consolidate", "orc-1", "--session", "s-1", "--dry-run").out
-    assert "session s-1: 1 turns, by rules" in person
+    assert "session s-1: 1 turn, by rules" in person
     assert cli.json("list", "orc-1")["memories"][0]["kind"] == "episode"
     [run] = cli.json("run", "consolidate", "orc-1", "--session", "s-1")["runs"]
     assert (run["job"], run["counts"]["facts"]) == ("consolidation", 1)
@@ -156,3 +156,15 @@ def test_tools_are_printed_and_called(cli: CommandLine) -> None:
     assert json.loads(found)["memories"][0]["text"] == "Ada likes tea."
     wrong = cli("call", "orc-1", "search_memory", "{}", "--json").error
     assert wrong["details"]["answer"]["error"]["code"] == "input.invalid"
+
+
+def test_what_a_run_that_is_done_was_about_is_under_no_error(cli: CommandLine) -> None:
+    cli.json("say", "orc-1", "Ada: The oven is slow.", "--session-id", "monday")
+    cli.json("run", "consolidation", "orc-1", "--session", "monday")
+    (head, row) = (
+        line
+        for line in cli("jobs", "orc-1").out.splitlines()
+        if "remark" in line or "session monday" in line
+    )
+    assert "done" in row
+    assert "error" not in head + row

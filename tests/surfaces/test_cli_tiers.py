@@ -34,7 +34,7 @@ def test_a_memory_goes_up_a_step_at_a_time(cli: CommandLine) -> None:
     assert told["items"][0]["payload"] == {"text": "The parser drops the last line."}
     assert cli.json("tier", "orc-1", "--global")["count"] == 1
     shown = cli("tier", "orc-1", "--global").out
-    assert "global: 1 items" in shown
+    assert "global: 1 item\n" in shown
     assert "The parser drops the last line." in shown
 
 

@@ -25,6 +25,11 @@ def plain(text: str, *, keep_lines: bool = False) -> str:
     return "".join(kept if one == "\n" else _shown(one) for one in text.expandtabs(4))
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """``1 time``, ``2 times``. ``many``: where it is not ``one`` with an s."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def json_line(value: Any, *, ascii_only: bool = False) -> str:
     """One line of JSON in which no character can act on a terminal: those are ``\\u`` escapes.
 

@@ -16,6 +16,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.text import counted
 
 # As long as a memory with all its fields can be.
 MAX_LINE_CHARS = 1_000_000
@@ -155,7 +156,7 @@ def _many(given: Invocation, orchestrator: str, file: str, common: dict[str, Any
         error = InvalidInput(f"{len(rejected)} of {len(told)} lines were rejected")
 
     def show(screen: Screen) -> None:
-        screen.line(f"stored {len(told) - len(rejected)} turns")
+        screen.line(f"stored {counted(len(told) - len(rejected), 'turn')}")
         for each in rejected:
             screen.line(f"line {each['line']}: rejected, {each['message']}")
 

@@ -23,6 +23,7 @@ from memgraph.surfaces.cli.commands.shaping import (
 from memgraph.surfaces.cli.files import write_whole
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Branch, Screen
+from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.graph import Contradiction, Link, Subgraph, Trace
@@ -73,8 +74,11 @@ def subgraph(
     if output is None:
         return Report({**counts, "text": text}, lambda screen: screen.raw_lines(text))
     write_whole(output, text)
-    told = f"wrote {counts['nodes']} memories and {counts['edges']} edges to {output}"
-    return Report({**counts, "path": str(output)}, lambda screen: screen.line(told))
+    told = (
+        f"{counted(len(found.nodes), 'memory', 'memories')} and {counted(len(found.edges), 'edge')}"
+    )
+    line = f"wrote {told} to {output}"
+    return Report({**counts, "path": str(output)}, lambda screen: screen.line(line))
 
 
 def contradictions(
@@ -158,7 +162,7 @@ def _trace_tree(found: Trace) -> Branch:
     for each in found.supports:
         root.add(f"said again in {citation(each.source)}, {moment(each.added_at)}", style="dim")
     if found.supports:
-        root.add(f"{found.independent_sources} independent sources")
+        root.add(counted(found.independent_sources, "independent source"))
     history = root.add("status")
     for period in found.status_history:
         until = moment(period.until) or "now"
@@ -189,7 +193,7 @@ def _trace_tree(found: Trace) -> Branch:
         journal.add(short(f"#{entry.seq} {when} {entry.action} by {entry.actor}: {told}", 160))
     handed = found.handed_out
     last = f", last {moment(handed.last_at)}" if handed.count else ""
-    root.add(f"handed out {handed.count} times{last}")
+    root.add(f"handed out {counted(handed.count, 'time')}{last}")
     if found.cut:
         root.add(f"cut: {', '.join(found.cut_reasons)}", style="yellow")
     return root

@@ -16,6 +16,7 @@ from memgraph.surfaces.cli.building import OrchestratorName, make_command, value
 from memgraph.surfaces.cli.commands.shaping import as_json, moment, short
 from memgraph.surfaces.cli.invocation import Invocation, Report, flush, invocation, write_json
 from memgraph.surfaces.cli.screen import Screen, note, stages
+from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.consolidation import SessionReport
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from memgraph.service.life.worker import Worker
     from memgraph.service.memory_service import MemoryService
 
-RUN_COLUMNS = ("job", "by", "state", "due", "started", "took", "counts", "error")
+RUN_COLUMNS = ("job", "by", "state", "due", "started", "took", "counts", "remark")
 
 
 class Job(StrEnum):
@@ -79,7 +80,7 @@ def worker(
                     note("working; Ctrl-C or SIGTERM ends it after the batch in hand")
                 working.run()
     data = {"runs": len(ran), "failed": sum(each in ("failed", "abandoned") for each in ran)}
-    line = f"{data['runs']} runs, {data['failed']} failed"
+    line = f"{counted(data['runs'], 'run')}, {data['failed']} failed"
     refusal = failed[0] if failed else JobFailed(line) if data["failed"] else None
     return Report(data, lambda screen: screen.line(line), refusal if once else None)
 
@@ -243,7 +244,9 @@ def _rehearsed(reports: Sequence[SessionReport]) -> Report:
         if not reports:
             screen.line("no session waits for its consolidation")
         for each in reports:
-            screen.heading(f"session {each.session_id}: {each.turns} turns, by {each.extractor}")
+            screen.heading(
+                f"session {each.session_id}: {counted(each.turns, 'turn')}, by {each.extractor}"
+            )
             rows = [
                 (fact.outcome, fact.type.value, short(fact.content), fact.memory_id or "")
                 for fact in each.facts

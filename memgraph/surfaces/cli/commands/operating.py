@@ -19,6 +19,7 @@ from memgraph.errors import (
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, make_group, value
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, progress, stages
+from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
@@ -87,7 +88,7 @@ def backup(
         )
     data = made.as_dict()
     # A server checks what it sends, and tells no number.
-    many = f"{data['memories']} memories, " if "memories" in data else ""
+    many = f"{counted(data['memories'], 'memory', 'memories')}, " if "memories" in data else ""
     line = f"wrote {many}{made.bytes} bytes to {made.path}"
     return Report(data, lambda screen: screen.line(line))
 
@@ -121,7 +122,8 @@ def restore(
         )
 
     def show(screen: Screen) -> None:
-        screen.line(f"restored {done.memories} memories of {done.orchestrator} from {done.backup}")
+        many = counted(done.memories, "memory", "memories")
+        screen.line(f"restored {many} of {done.orchestrator} from {done.backup}")
         if done.replaced is not None:
             screen.line(f"what was there: {done.replaced}")
 

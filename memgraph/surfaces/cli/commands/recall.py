@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 MAX_STDIN_CHARS = 2_000_001
 TEXT_CHARS = 400
+MORE = {
+    "max_edges": "there are more edges: memgraph subgraph",
+    "token_budget": "more fits: --token-budget",
+    "top_n": "more fits: --top-n",
+}
+"""What a person does about each reason of ``Bundle.cut_reasons``."""
 
 
 def recall(
@@ -140,7 +146,7 @@ def _show_bundle(screen: Screen, bundle: Bundle, *, explain: bool) -> None:
     for each in bundle.degraded:
         note(f"degraded[{each.code}]: {each.text}")
     if bundle.cut:
-        note(f"more was left out: {', '.join(bundle.cut_reasons)}")
+        note("; ".join(MORE[each] for each in bundle.cut_reasons))
 
 
 def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
@@ -149,7 +155,10 @@ def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
     status = "" if memory.status.value == "active" else f", {memory.status.value}"
     who = "" if memory.source_role is None else f", {memory.source_role}"
     screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}{who}")
-    screen.block(short(memory.content, TEXT_CHARS), indent=3)
+    # Texts of records and documents begin with a title on a line of its own.
+    title, _, text = memory.content.strip().partition("\n")
+    for part in (title, text) if text else (memory.content,):
+        screen.block(short(part, TEXT_CHARS), indent=3)
     screen.line(f"   from {item.citation}", style="dim")
     if item.contradicted_by:
         screen.line(f"   contradicted by {', '.join(item.contradicted_by)}", style="yellow")

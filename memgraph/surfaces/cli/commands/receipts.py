@@ -15,6 +15,7 @@ from memgraph.surfaces.cli.building import OrchestratorName, make_group, value
 from memgraph.surfaces.cli.commands.shaping import moment, short
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
@@ -144,7 +145,8 @@ def _show(screen: Screen, receipt: Receipt, data: Mapping[str, Any]) -> None:
     if bulletin:
         screen.line()
         ids = bulletin.get("memory_ids", ())
-        screen.heading(f"bulletin {bulletin.get('change_seq', '')}: {len(ids)} memories")
+        many = counted(len(ids), "memory", "memories")
+        screen.heading(f"bulletin {bulletin.get('change_seq', '')}: {many}")
         for each in ids:
             screen.line(f"  {each}")
 

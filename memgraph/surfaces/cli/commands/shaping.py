@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import iso
 from memgraph.surfaces.cli.screen import Screen
-from memgraph.surfaces.cli.text import plain
+from memgraph.surfaces.cli.text import counted, plain
 
 if TYPE_CHECKING:
     from memgraph.model.values import Edge, Memory, Source, Value
@@ -111,7 +111,7 @@ def _fields(memory: Memory) -> list[tuple[str, str]]:
         ("created", moment(memory.created_at)),
         ("updated", moment(memory.updated_at)),
         ("valid until", moment(memory.valid_until)),
-        ("accessed", f"{memory.access_count} times" if memory.access_count else ""),
+        ("accessed", counted(memory.access_count, "time") if memory.access_count else ""),
         ("tags", ", ".join(memory.tags)),
         ("attributes", str(memory.attributes) if memory.attributes else ""),
         ("source", memory.source_id),

@@ -12,6 +12,7 @@ from memgraph.surfaces.cli.building import OrchestratorName, choice, make_comman
 from memgraph.surfaces.cli.commands.shaping import as_json, short
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.context import ContextItem, Tier
@@ -83,7 +84,7 @@ def tier(
     data = {"tier": which.value, "scope_id": scope_id, "count": count, "items": items}
 
     def show(screen: Screen) -> None:
-        screen.heading(f"{which.value} {scope_id or ''}".strip() + f": {count} items")
+        screen.heading(f"{which.value} {scope_id or ''}".strip() + f": {counted(count, 'item')}")
         screen.table(ITEM_COLUMNS, [_row(*each) for each in found])
 
     return Report(data, show)
