@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from memgraph import __version__
@@ -102,8 +104,24 @@ def create_app(gate: Gate) -> FastAPI:
     for router in ROUTERS:
         # Their addresses are whole. Included ones would be looked up twice for every request.
         app.router.routes.extend(router.routes)
+    app.router.routes.extend(_heads())
     app.state.known = Known(openapi())
     return app
+
+
+@cache
+def _heads() -> tuple[APIRoute, ...]:
+    """HEAD for every GET that answers with a value; not for streams and copies, which take work.
+
+    The route is the same, and the server leaves its answer's body out.
+    """
+    found = []
+    for route in (each for router in ROUTERS for each in router.routes):
+        if isinstance(route, APIRoute) and route.methods == {"GET"} and route.response_model:
+            head = copy(route)
+            head.methods, head.include_in_schema = {"HEAD"}, False
+            found.append(head)
+    return tuple(found)
 
 
 @cache

@@ -48,7 +48,7 @@ def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator
         yield "| parameter | in | type | |\n|---|---|---|---|"
         yield from (_parameter(each) for each in parameters)
         yield ""
-    yield from _body(operation.get("requestBody", {}).get("content", {}))
+    yield from _body(operation.get("requestBody", {}))
     yield f"Answers: {', '.join(_answers(operation['responses']))}.\n"
 
 
@@ -67,10 +67,11 @@ def _default(schema: Mapping[str, Any]) -> str:
     return "" if default in (None, "", [], {}) else f"by default `{json.dumps(default)}`"
 
 
-def _body(content: Mapping[str, Any]) -> Iterator[str]:
-    for media_type, given in content.items():
+def _body(wanted: Mapping[str, Any]) -> Iterator[str]:
+    without = "" if wanted.get("required") else "; without one, its defaults"
+    for media_type, given in wanted.get("content", {}).items():
         kind = _type(given.get("schema", {}))
-        yield f"Body: {kind if media_type == _JSON else f'`{media_type}`'}.\n"
+        yield f"Body: {kind if media_type == _JSON else f'`{media_type}`'}{without}.\n"
         for example in given.get("examples", {}).values():
             yield f"```json\n{json.dumps(example['value'], indent=2, ensure_ascii=False)}\n```\n"
 

@@ -116,7 +116,11 @@ def test_the_document_tells_of_every_problem(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize(
     ("path", "methods"),
-    [("/memories", "GET, POST"), ("/ingest/files/x.md", "GET, PUT"), ("/recall", "POST")],
+    [
+        ("/memories", "GET, HEAD, POST"),
+        ("/ingest/files/x.md", "GET, HEAD, PUT"),
+        ("/recall", "POST"),
+    ],
 )
 def test_an_address_tells_all_its_methods(client: httpx.Client, path: str, methods: str) -> None:
     answer = client.delete(f"/v1/orchestrators/orc-1{path}")

@@ -48,7 +48,10 @@ class BlockWanted(Value):
 
 @router.post("/context", operation_id="build_context", response_model=ContextPackage)
 def build_context(
-    orc: Reader, body: Annotated[ContextWanted, Body(openapi_examples=examples.CONTEXT)]
+    orc: Reader,
+    body: Annotated[
+        ContextWanted, Body(default_factory=ContextWanted, openapi_examples=examples.CONTEXT)
+    ],
 ) -> Response:
     """What a task needs to know, within a budget of tokens.
 

@@ -72,7 +72,7 @@ def run(
     orc: Admin,
     asking: Asking,
     job: Runnable,
-    body: Annotated[RunWanted, Body(openapi_examples=examples.RUN)],
+    body: Annotated[RunWanted, Body(default_factory=RunWanted, openapi_examples=examples.RUN)],
 ) -> Response:
     """Run a job now, whatever its schedule says; one that fails says so in its run.
 

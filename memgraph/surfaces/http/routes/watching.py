@@ -38,7 +38,10 @@ def watch(
         str | None, Header(description="The id of the last event that was had.")
     ] = None,
 ) -> EventStream:
-    """New contradictions and ended jobs, from now on or from an event that was had."""
+    """New contradictions, from now on or from an event that was had.
+
+    Jobs that end (`job.ended`) are told to a key with the permission `admin` alone.
+    """
     jobs = Permission.ADMIN in asking.permissions
     ending = getattr(request.app.state, "ending", None)
     return EventStream(
