@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from starlette.routing import Match
+
 from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send, header
 
 NO_ROUTE: Final = "(none)"
@@ -70,9 +72,19 @@ def known_method(method: str) -> str:
 def route_of(scope: Scope) -> str:
     """The template of the route that answered, such as ``/v1/orchestrators/{orchestrator}``.
 
-    Of what is mounted, which has routes of its own or none: its place.
+    Of what was refused before it came to its route: that route. Of what is mounted, which has
+    routes of its own or none: its place.
     """
     template = getattr(scope.get("route"), "path", None)
     if isinstance(template, str):
         return template
-    return scope.get("root_path") or NO_ROUTE
+    return scope.get("root_path") or _meant(scope)
+
+
+def _meant(scope: Scope) -> str:
+    """The framework notes no route for what is refused early, and none of its own documents."""
+    for each in getattr(scope.get("app"), "routes", ()):
+        if each.matches(scope)[0] is Match.FULL:
+            template: str = each.path
+            return template
+    return NO_ROUTE

@@ -178,6 +178,39 @@ def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -
     assert json.loads(lines.lines[-1])["orchestrator"] == "orc-1"
 
 
+def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: Path) -> None:
+    lines = MemorySink()
+
+    def app_of(gate: Gate) -> Recorded:
+        app = application(gate, gate.service.settings().memory.server)
+        app.state.log = EventLog(lines, FixedClock())
+        return Recorded(app, PrometheusMeters())
+
+    small = {"memory.server.max_body_bytes": 1_000}
+    memories = "/v1/orchestrators/orc-1/memories"
+    with serving(tmp_path / "root", app_of=app_of, config=small) as served:
+        served.orchestrator("orc-1")
+        with served.client(served.key()) as client:
+            client.get("/openapi.json")
+            client.post(memories, json={"content": "x" * 2_000})
+            client.get("/nowhere")
+            client.get("/mcp/orc-1", headers={"authorization": "Bearer nobody's"})
+            served.service.forget("orc-1")
+            served.service.paths("orc-1").database.write_bytes(b"")
+            client.get(memories)
+            # The line of a request is written behind its answer, and before the next one's.
+            client.get("/healthz")
+    template = "/v1/orchestrators/{orchestrator}/memories"
+    told = [json.loads(each) for each in lines.lines]
+    assert [(each["route"], each["status"], each.get("code")) for each in told] == [
+        ("/openapi.json", 200, None),
+        (template, 413, "request.too_large"),
+        (NO_ROUTE, 404, "request.refused"),
+        ("/mcp", 401, "access.unauthenticated"),
+        (template, 503, "storage.empty"),
+    ]
+
+
 def test_the_log_of_a_server_takes_complaints_without_their_texts(tmp_path: Path) -> None:
     before = logging.root.handlers[:], threading.excepthook
 

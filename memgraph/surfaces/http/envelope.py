@@ -7,6 +7,7 @@ told by its class and its place alone, because the text of an error may hold wha
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 import uuid
@@ -40,6 +41,7 @@ CUT_OFF: Final = "the server ends before this is done; a write may be done all t
 NO_STORE: Final = (b"cache-control", b"no-store")
 # An id of a trace or a UUID, and nothing that could be a text: it comes to stand in the log.
 _GIVEN_ID: Final = re.compile(r"^[0-9a-fA-F-]{8,64}$")
+_CODE: Final = re.compile(r"^[a-z_]+(\.[a-z_]+)*$")
 
 
 class Envelope:
@@ -62,16 +64,18 @@ class Envelope:
         request_id = given if given and _GIVEN_ID.match(given) else uuid.uuid4().hex
         scope[REQUEST_ID] = request_id
         extra = (*SECURITY, (b"x-request-id", request_id.encode()))
-        status = 0
+        status, code = 0, None
 
         async def completed(message: Message) -> None:
-            nonlocal status
+            nonlocal status, code
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = [*message.get("headers", ()), *extra]
                 if not any(name == NO_STORE[0] for name, _ in headers):
                     headers.append(NO_STORE)
                 message["headers"] = headers
+            elif status >= 400 and code is None:
+                code = _code_of(message.get("body", b""))
             await send(message)
 
         try:
@@ -80,15 +84,18 @@ class Envelope:
             # Only a server that ends breaks requests off, and only those that took too long for it.
             if not status:
                 await refuse(completed, ServerEnding(CUT_OFF), 503)
-            self._tell(scope, request_id, status, time.monotonic() - began)
+            self._tell(scope, request_id, (status, code), time.monotonic() - began)
             raise
         except Exception as error:  # noqa: BLE001 # the last one before the socket, see above
             self._tell_bug(error, request_id)
             if not status:
                 await refuse(completed, MemgraphError(BUG), 500)
-        self._tell(scope, request_id, status, time.monotonic() - began)
+        self._tell(scope, request_id, (status, code), time.monotonic() - began)
 
-    def _tell(self, scope: Scope, request_id: str, status: int, took_s: float) -> None:
+    def _tell(
+        self, scope: Scope, request_id: str, answer: tuple[int, str | None], took_s: float
+    ) -> None:
+        status, code = answer
         log = self._log()
         if log is None:
             return
@@ -105,6 +112,7 @@ class Envelope:
             orchestrator=orchestrator,
             actor=None if who is None else who.actor,
             status=status,
+            **({} if code is None else {"code": code}),
             ms=round(took_s * 1_000, 1),
         )
 
@@ -112,3 +120,14 @@ class Envelope:
         log = self._log()
         if log is not None:
             log.error("request.bug", request_id=request_id, **bug_fields(error))
+
+
+def _code_of(body: bytes) -> str | None:
+    """The code of the error that an answer tells: of a problem, or of an error over MCP."""
+    try:
+        told = json.loads(body)
+        code = told["code"] if "code" in told else told["error"]["data"]["code"]
+    except (ValueError, KeyError, TypeError):
+        # Whatever is mounted may answer in its own way.
+        return None
+    return code if isinstance(code, str) and _CODE.match(code) else None
