@@ -23,7 +23,6 @@ from memgraph.errors import (
     OrchestratorMissing,
 )
 from memgraph.ids import IdSource, UlidSource
-from memgraph.log import EventLog
 from memgraph.model.values import Change, validated
 from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
@@ -97,7 +96,9 @@ class MemoryService:
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
         self.meters = meters
-        self.troubles = Troubles(self._log_of)
+        self.troubles = Troubles(
+            lambda name: log_of(self.paths(name), self.settings(name), self.clock)
+        )
         self._pool = Pool(self._open, self.troubles)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = Counters()
@@ -263,6 +264,10 @@ class MemoryService:
         """
         self._pool.forget(name)
 
+    def write_down(self) -> None:
+        """Write receipts and refusals that wait, beside whoever is at work. ``close`` does, too."""
+        self._pool.write_down()
+
     def close(self) -> None:
         """Close what was opened. Pending embeddings stay in their outbox.
 
@@ -324,9 +329,6 @@ class MemoryService:
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
-
-    def _log_of(self, name: str) -> EventLog:
-        return log_of(self.paths(name), self.settings(name), self.clock)
 
     def _hold_vectors(self, settings: Settings) -> HeldVectors:
         # With it comes numpy, which commands that recall nothing do without.

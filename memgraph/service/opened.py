@@ -273,19 +273,27 @@ class Opened:
         """Whether it works on something, or for somebody, between calls."""
         return self.background.busy or self.events.wanted
 
+    def write_down(self) -> None:
+        """Write what is kept in memory alone for a while; what fails is logged and kept."""
+        chores = (self.answers.flush, self.denials.flush, self.board.flush, self.receipts.flush)
+        for chore in chores:
+            self._try(chore)
+
+    def _try(self, chore: Callable[[], object]) -> None:
+        try:
+            chore()
+        except (MemgraphError, OSError) as error:
+            self.log.failure("close", error)
+
     def close(self) -> None:
         """Write what waits and close the database, whatever goes wrong with the former."""
         try:
             self.courier.stop(HANDLER_PATIENCE_S)
             self.background.stop()
+            self.write_down()
             # Who only read leaves everything as it is.
-            upkeep = (self.upkeep.run,) if self.database.commits else ()
-            chores = (self.answers.flush, self.denials.flush, self.board.flush, self.receipts.flush)
-            for chore in (*chores, *upkeep):
-                try:
-                    chore()
-                except (MemgraphError, OSError) as error:
-                    self.log.failure("close", error)
+            if self.database.commits:
+                self._try(self.upkeep.run)
         finally:
             if self._held_vectors is not None:
                 self._held_vectors.close()

@@ -83,6 +83,15 @@ class Pool:
         for each in idle:
             each.close()
 
+    def write_down(self) -> None:
+        """Write what those that are open keep in memory alone for a while."""
+        with self._lock:
+            names = list(self._opened)
+        for name in names:
+            with self.if_open(name) as opened:
+                if opened is not None:
+                    opened.write_down()
+
     def close(self) -> None:
         """Open nothing any more, and close what nobody uses; the last user closes what is left."""
         if os.getpid() != self._pid:

@@ -106,7 +106,8 @@ def serve(
             )
             with nullcontext() if worker is None else worker:
                 server.serve_at(listener, started)
-            # Receipts and refusals that wait are written, within the time that there is to end.
+                # Before the worker is waited for: it may be cut off while it waits for a model.
+                service.write_down()
             service.close()
             log.info("ended", pid=serving.pid)
 

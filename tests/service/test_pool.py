@@ -187,6 +187,19 @@ def test_a_single_recall_is_written_soon_in_the_background(
         assert written.wait(WAIT_S)
 
 
+def test_receipts_are_written_down_beside_a_model_that_does_not_answer(tmp_path: Path) -> None:
+    model = Stalled()
+    with MemoryService(tmp_path, environ={}, embedding=model) as service:
+        orc = service.orchestrator("a", create=True)
+        orc.remember("The harbour is closed.")
+        assert model.asked.wait(WAIT_S)
+        with service.opened("a") as opened:
+            opened.receipts.add_text("The harbour is closed.", service.clock.now_ms())
+            service.write_down()
+            assert not opened.receipts.waiting
+        model.answer.set()
+
+
 def test_receipts_are_written_where_nothing_runs_in_the_background(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
     orc.remember("The harbour is closed.")

@@ -25,7 +25,8 @@ from memgraph import MemoryService
 from memgraph.clock import SystemClock
 from memgraph.errors import ExtraMissing, InvalidConfig, ServerEnding
 from memgraph.service.access.keys import KeyStore
-from memgraph.surfaces.draining import CUT_OFF, REQUEST_THREAD
+from memgraph.service.life.worker import Worker
+from memgraph.surfaces.draining import CUT_OFF, REQUEST_THREAD, DrainingServer
 from memgraph.surfaces.serving import serve
 
 if TYPE_CHECKING:
@@ -117,6 +118,18 @@ def test_it_works_and_the_first_signal_lets_what_is_in_hand_come_to_its_end(root
         each["memory"]["memory_id"] for each in bundle["items"]
     ]
     assert memory.content == "Written while it ended."
+
+
+def test_what_waits_is_written_before_a_worker_that_may_be_cut_off_is_waited_for(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(DrainingServer, "serve_at", lambda *_: done.append("requests"))
+    monkeypatch.setattr(MemoryService, "write_down", lambda _: done.append("written"))
+    monkeypatch.setattr(Worker, "__exit__", lambda *_: done.append("worker"))
+    monkeypatch.setattr(Worker, "__enter__", lambda one: one)
+    serve(root, config={"memory.server.port": 0})
+    assert done == ["requests", "written", "worker"]
 
 
 def test_a_second_signal_ends_it_at_once(root: Path) -> None:

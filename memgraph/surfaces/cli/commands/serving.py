@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -60,6 +61,9 @@ def serve(
         )
 
     serve(given.root, config=config, with_worker=not no_worker, ready=tell)
+    # All is closed. The interpreter's last collections would walk over all that is loaded, for
+    # seconds; without them the process ends when its log says so.
+    gc.freeze()
 
 
 COMMANDS: dict[str, Any] = {"serve": make_command(serve, "serve")}
