@@ -64,6 +64,7 @@ class MemgraphError(Exception):
 
     Attributes:
         journalled: whether this refusal is in the journal already, so that nobody enters it twice.
+        asked: the name of what was refused, for its digest in the journal; no answer holds it.
     """
 
     code: ClassVar[str] = "memgraph.error"
@@ -73,6 +74,7 @@ class MemgraphError(Exception):
         self.message = message
         self.details = details
         self.journalled = False
+        self.asked: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The one shape in which every surface renders an error."""

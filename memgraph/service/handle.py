@@ -29,7 +29,7 @@ class Refused(NamedTuple):
     def of(cls, error: MemgraphError) -> Refused:
         """Of an error that nobody told yet."""
         field = str(error.details.get("field", "write"))
-        asked = None
+        asked = error.asked
         if isinstance(error, NotFound):
             field = "id"
             asked = next((str(error.details[one]) for one in ASKED if one in error.details), None)
@@ -96,7 +96,8 @@ class Handle:
         with self._service.opened(self.name) as opened:
             for each in refused:
                 if isinstance(each, AccessDenied):
-                    tell_denial(opened, actor=self.actor, field=Refused.of(each).denial.field)
+                    denial = Refused.of(each).denial
+                    tell_denial(opened, actor=self.actor, field=denial.field, asked=denial.asked)
 
     def _canonical(self, opened: Opened, given: MemoryInput) -> MemoryInput:
         """The memory as it may name its source. Raises AccessDenied: told."""

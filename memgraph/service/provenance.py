@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memgraph.errors import AccessDenied
 from memgraph.model.values import MemoryInput
 from memgraph.paths import canonical_source
 from memgraph.service.opened import Opened
@@ -17,6 +18,10 @@ def with_canonical_source(opened: Opened, given: MemoryInput) -> MemoryInput:
     path = given.source.source_path
     if path is None:
         return given
-    real = canonical_source(path, opened.paths, opened.settings.memory.ingest.allowed_roots)
+    try:
+        real = canonical_source(path, opened.paths, opened.settings.memory.ingest.allowed_roots)
+    except AccessDenied as error:
+        error.asked = path
+        raise
     source = given.source.model_copy(update={"source_path": str(real)})
     return given.model_copy(update={"source": source})

@@ -97,7 +97,9 @@ class Gate:
         try:
             viewer = viewer_of(principal, narrowing or Narrowing())
         except AccessDenied as error:
-            self._tell(principal, handle.name, error, field=str(error.details["field"]))
+            field = str(error.details["field"])
+            asked = _beyond(principal, narrowing or Narrowing(), field)
+            self._tell(principal, handle.name, error, field=field, asked=asked)
             raise
         return Orchestrator(
             self.service,
@@ -177,8 +179,16 @@ class Gate:
             name for name in self.service.orchestrators() if grants(principal.orchestrators, name)
         ]
 
-    def _tell(self, principal: Principal, name: str, error: MemgraphError, *, field: str) -> None:
-        self._tell_all(principal, name, [Refused(error, Denial(field, code=error.code))])
+    def _tell(
+        self,
+        principal: Principal,
+        name: str,
+        error: MemgraphError,
+        *,
+        field: str,
+        asked: str | None = None,
+    ) -> None:
+        self._tell_all(principal, name, [Refused(error, Denial(field, asked, error.code))])
 
     def _tell_all(self, principal: Principal, name: str, refused: Sequence[Refused]) -> None:
         """Count refusals and journal them, as far as their orchestrator can be written."""
@@ -195,6 +205,16 @@ class Gate:
             # There is no journal to write: its log is what is left.
             log = open_log(self.service.paths(name).log_file, self.service.clock, orchestrator=name)
             log.failure(NOT_JOURNALLED, error, actor=principal.actor)
+
+
+def _beyond(principal: Principal, asked: Narrowing, field: str) -> str:
+    """The first name of a narrowing that was not granted."""
+    wanted = getattr(asked, field)
+    if not isinstance(wanted, tuple):
+        return str(wanted)
+    if ANY in wanted:
+        return ANY
+    return next(str(each) for each in wanted if each not in getattr(principal, field))
 
 
 def _missing() -> OrchestratorMissing:

@@ -92,6 +92,10 @@ def remove(gate: Gate) -> None:
     shutil.rmtree(gate.service.paths("orc-2").directory)
 
 
+def digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
 def leave(_gate: Gate) -> None:
     pass
 
@@ -126,10 +130,11 @@ def test_each_refusal_is_an_entry_of_the_orchestrator_that_refused(gate: Gate) -
     refused(lambda: gate.enter(one, "orc-1", WRITE))
     refused(lambda: gate.enter(one, "orc-1", READ, Narrowing(project_ids=("p2",))))
     missing = {"field": "orchestrator", "code": "orchestrator.missing"}
+    far = {"field": "project_ids", "code": "access.denied", "asked_sha256": digest("p2")}
     assert told(gate, "orc-2") == [(one.actor, missing)] * 3
     assert told(gate) == [
         (one.actor, {"field": "permission.write", "code": "access.denied"}),
-        (one.actor, {"field": "project_ids", "code": "access.denied"}),
+        (one.actor, far),
     ]
     for name in ("orc-1", "orc-2"):
         assert gate.service.orchestrator(name).verify().findings == []
@@ -155,7 +160,7 @@ def test_a_hidden_memory_is_missed_as_one_that_is_not_there_and_both_are_journal
         {
             "field": "id",
             "code": "memory.not_found",
-            "asked_sha256": hashlib.sha256(each.encode()).hexdigest(),
+            "asked_sha256": digest(each),
         }
         for each in (hidden, absent)
     ]
@@ -226,6 +231,17 @@ def test_the_files_of_a_batch_that_may_not_be_named_are_told_in_one_go(gate: Gat
     assert {each.code for each in handle.remember_many(items)} == {"access.denied"}
     assert calls == [20]
     assert [each["field"] for _, each in told(gate)] == ["source_path"] * 20
+    assert {each["asked_sha256"] for _, each in told(gate)} == {digest("/etc/passwd")}
+
+
+def test_what_a_request_may_not_name_an_auditor_finds_by_its_name(gate: Gate) -> None:
+    one = principal(gate, project_ids=("p1",), agent_id="a")
+    asked = {"session_ids": "*", "agent_id": "b", "clearance": "Restricted", "project_ids": "p2"}
+    for field, name in asked.items():
+        given: Any = {"project_ids": ("p1", name), "session_ids": (name,)}.get(field, name)
+        refused(lambda: gate.enter(one, "orc-1", READ, Narrowing(**{field: given})))  # noqa: B023 - called at once
+    found = {each["field"]: each["asked_sha256"] for _, each in told(gate)}
+    assert found == {field: digest(name) for field, name in asked.items()}
 
 
 MISSES: list[Callable[[Orchestrator, str], object]] = [
@@ -246,7 +262,7 @@ def test_whatever_is_missed_an_auditor_finds_by_its_name(gate: Gate, miss: int) 
     asked = "ab" * 32
     gate.miss(one, "orc-1", refused(lambda: MISSES[miss](handle, asked)))
     [(_, entry)] = told(gate)
-    assert entry["asked_sha256"] == hashlib.sha256(asked.encode()).hexdigest()
+    assert entry["asked_sha256"] == digest(asked)
 
 
 def test_what_is_no_refusal_is_no_entry(gate: Gate) -> None:

@@ -113,8 +113,7 @@ def test_every_way_refuses_another_file_and_tells_of_it_without_its_name(
     assert [each.content for each in orc.list_memories() if each.content == "x"] == []
     [entry] = told(service)
     assert (entry["field"], entry["code"]) == ("source_path", "access.denied")
-    if "asked_sha256" in entry:
-        assert entry["asked_sha256"] == hashlib.sha256(path.encode()).hexdigest()
+    assert entry["asked_sha256"] == hashlib.sha256(path.encode()).hexdigest()
     assert '"field": "source_path"' in logged(service).replace('":"', '": "')
     assert "passwd" not in logged(service)
     assert orc.verify().findings == []
