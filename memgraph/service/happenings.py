@@ -19,6 +19,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.events import ContradictionFound
 from memgraph.model.values import MAX_NAME_CHARS, Value
 from memgraph.service.handle import Handle
+from memgraph.service.outward import below
 from memgraph.service.seen_runs import as_seen
 from memgraph.storage import edges, job_runs
 
@@ -136,7 +137,8 @@ class Lookout(Handle):
             if each.run_id not in self._told:
                 self._told.add(each.run_id)
                 seen = as_seen(connection, self._view, each)
-                found.append(self._happening(JOB_ENDED, seen.model_dump(mode="json")))
+                told = below(seen.model_dump(mode="json"), self._service.root)
+                found.append(self._happening(JOB_ENDED, told))
         self._told = {each for each in self._told if each > self._run_id}
         return found
 

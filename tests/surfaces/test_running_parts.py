@@ -161,8 +161,8 @@ def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -
             for method, path in (
                 ("GET", f"/{word}"),
                 ("GET", f"/mcp/{word}?{word}"),
-                ("GET", f"/v1/orchestrators/{word}/memories?x={word}"),
-                ("GET", f"{memories}/{word}?{word}={word}"),
+                ("GET", f"/v1/orchestrators/{word}/memories?agent={word}"),
+                ("GET", f"{memories}/{word}?agent={word}"),
                 (word.upper(), "/healthz"),
                 (word.upper(), memories),
             ):

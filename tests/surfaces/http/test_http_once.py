@@ -76,7 +76,7 @@ def test_an_empty_answer_is_kept_too(teller: httpx.Client) -> None:
     [
         (EPISODES, turn("another")),
         (f"{BASE}/memories", {"content": "x"}),
-        (EPISODES + "?a=1", None),
+        (EPISODES + "?clearance=Restricted", None),
     ],
 )
 def test_another_request_with_the_key_is_refused(

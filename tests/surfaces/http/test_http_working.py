@@ -279,3 +279,18 @@ def test_a_bad_turn_is_rejected_by_itself(client: httpx.Client) -> None:
     answer = client.post(f"{BASE}/episodes/batch", params={"session": "s-1"}, json={"items": items})
     outcomes = [each["outcome"] for each in answer.json()["outcomes"]]
     assert outcomes == ["stored", "rejected", "rejected", "stored"]
+
+
+def test_why_a_run_failed_is_told_without_where_the_root_lies(
+    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = served.orchestrator().run("decay")
+    file = served.service.paths("orc-1").database
+    failed = ran.model_copy(update={"reason": f"{file} is damaged"})
+    monkeypatch.setattr(Orchestrator, "jobs", lambda *_, **__: [failed])
+    monkeypatch.setattr(Orchestrator, "run", lambda *_, **__: failed)
+    listed, told = client.get(f"{BASE}/jobs"), client.post(f"{BASE}/jobs/decay/run")
+    for answer in (listed, told):
+        (run,) = answer.json()["runs"]
+        assert run["reason"].endswith("memory.db is damaged")
+        assert str(served.service.root) not in answer.text
