@@ -13,6 +13,7 @@ from memgraph.policy.decay import days_idle, effective_confidence
 from memgraph.policy.ranking import Modified, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.retrieval.grounds import Standing
 from memgraph.storage.recall_queries import Candidate
+from memgraph.storage.rows import unreadable
 
 _STATUSES = {status.value: status for status in MemoryStatus}
 
@@ -55,7 +56,11 @@ class Rating:
         legs: Mapping[str, int],
         brought_by: str | None = None,
     ) -> Rated:
-        """The candidate with its modified score."""
+        """The candidate with its modified score. Raises DatabaseCorrupt: its row is damaged."""
+        status = _STATUSES.get(candidate.status)
+        # SQLite keeps a text in a column of numbers, if that is what damage made of it.
+        if status is None or not isinstance(candidate.created_at, int):
+            raise unreadable("memory", candidate.memory_id)
         days = days_idle(self.at, candidate.created_at, candidate.last_accessed_at)
         confidence = effective_confidence(
             candidate.confidence, candidate.decay_rate, days, self.exponent
@@ -65,7 +70,7 @@ class Rating:
             candidate.importance,
             confidence,
             self.at - moment,
-            _STATUSES[candidate.status],
+            status,
             candidate.memory_id in self.stand.contradicted_by,
             candidate.memory_id in self.stand.stale,
         )

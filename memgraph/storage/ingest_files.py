@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import IngestStatus
 from memgraph.storage import tables
 from memgraph.storage.encoding import json_text
+from memgraph.storage.rows import unreadable
 
 
 def _files() -> sa.Select[Any]:
@@ -137,4 +138,8 @@ def counts(connection: sa.Connection) -> dict[str, int]:
 
 
 def _file(row: sa.Row[Any, Any, Any, Any]) -> FileRow:
-    return FileRow(row.sha256, IngestStatus(row.status), json.loads(row.manifest), row.recorded_at)
+    try:
+        status, manifest = IngestStatus(row.status), json.loads(row.manifest)
+    except (ValueError, TypeError) as error:
+        raise unreadable("ingest file", row.sha256) from error
+    return FileRow(row.sha256, status, manifest, row.recorded_at)

@@ -12,6 +12,7 @@ from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, RejectedItem, Trigger
 from memgraph.storage import leases, metadata
 from memgraph.storage.encoding import json_text
+from memgraph.storage.rows import unreadable
 from memgraph.storage.statements import driver
 
 _COLUMNS = (
@@ -171,17 +172,21 @@ def made_at(connection: sa.Connection) -> int:
 
 
 def _run(row: Sequence[Any]) -> JobRun:
-    return JobRun(
-        run_id=row[0],
-        job=JobName(row[1]),
-        trigger=row[2],
-        due_at=row[3],
-        started_at=row[4],
-        ended_at=row[5],
-        state=JobState(row[6]),
-        holder=row[7],
-        counts=json.loads(row[8]),
-        rejected=tuple(RejectedItem(**each) for each in json.loads(row[9])),
-        error_code=row[10],
-        reason=row[11],
-    )
+    try:
+        return JobRun(
+            run_id=row[0],
+            job=JobName(row[1]),
+            trigger=row[2],
+            due_at=row[3],
+            started_at=row[4],
+            ended_at=row[5],
+            state=JobState(row[6]),
+            holder=row[7],
+            counts=json.loads(row[8]),
+            rejected=tuple(RejectedItem(**each) for each in json.loads(row[9])),
+            error_code=row[10],
+            reason=row[11],
+        )
+    # What pydantic finds wrong is a ValueError, too.
+    except (ValueError, TypeError) as error:
+        raise unreadable("job run", row[0]) from error

@@ -69,7 +69,7 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
         fields["tags"] = () if tags == "[]" else tuple(json.loads(tags))
         fields["attributes"] = {} if attributes == "{}" else json.loads(attributes)
     except (KeyError, ValueError, TypeError) as error:
-        raise _unreadable("memory", row[0]) from error
+        raise unreadable("memory", row[0]) from error
     return built(Memory, fields)
 
 
@@ -105,7 +105,7 @@ def edge_from_row(row: Sequence[Any]) -> Edge:
             "resolution": None if resolution is None else json.loads(resolution),
         }
     except (KeyError, ValueError, TypeError) as error:
-        raise _unreadable("edge", edge_id) from error
+        raise unreadable("edge", edge_id) from error
     return built(Edge, fields)
 
 
@@ -120,7 +120,7 @@ def source_from_row(row: Sequence[Any]) -> StoredSource:
         fields["source_type"] = _SOURCE_TYPES[fields["source_type"]]
         fields["captured_by"] = _CAPTURERS[fields["captured_by"]]
     except KeyError as error:
-        raise _unreadable("source", fields["source_id"]) from error
+        raise unreadable("source", fields["source_id"]) from error
     return built(StoredSource, fields)
 
 
@@ -134,7 +134,7 @@ def status_from_row(row: Sequence[Any]) -> StatusPeriod:
     try:
         fields["status"] = _STATUSES[fields["status"]]
     except KeyError as error:
-        raise _unreadable("status", None) from error
+        raise unreadable("status", None) from error
     return built(StatusPeriod, fields)
 
 
@@ -174,7 +174,8 @@ def built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
     return value
 
 
-def _unreadable(what: str, which: Any) -> DatabaseCorrupt:
+def unreadable(what: str, which: Any) -> DatabaseCorrupt:
+    """The error of a row whose values cannot be what the constraints let in."""
     return DatabaseCorrupt(
         f"a stored {what} cannot be read; run: memgraph verify", what=what, id=which
     )

@@ -1,0 +1,34 @@
+"""Rows whose values damage has changed are told as damage, whoever reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from working import tampering
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.errors import DatabaseCorrupt
+
+CASES: dict[str, tuple[str, Callable[[Orchestrator], object]]] = {
+    "job": ("UPDATE job_runs SET job = 'decoy'", lambda orc: orc.jobs()),
+    "state": ("UPDATE job_runs SET state = 'dome'", lambda orc: orc.jobs()),
+    "counts": ("UPDATE job_runs SET counts = '{'", lambda orc: orc.jobs()),
+    "time": ("UPDATE memories SET created_at = 'soon'", lambda orc: orc.recall("lamp")),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_changed_value_is_damage(service: MemoryService, orc: Orchestrator, case: str) -> None:
+    change, read = CASES[case]
+    orc.remember("The lamp is green.")
+    orc.run("decay")
+    read(orc)
+    path = service.paths("orc-1").database
+    service.forget("orc-1")
+    with tampering(path) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(change)
+    with pytest.raises(DatabaseCorrupt):
+        read(orc)
+    assert service.troubles.code("orc-1") == DatabaseCorrupt.code
