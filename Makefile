@@ -12,7 +12,8 @@ AGENTS_TESTS := tests/surfaces/adapters/openai_agents tests/providers/test_litel
 .PHONY: demo orchestrator test lint types types-adapters layers migrations unit adapters format clean
 
 demo: $(RUNTIME)
-	$(BIN)/python examples/demo.py
+	@echo "Running the demo: under a minute"
+	@$(BIN)/python examples/demo.py
 
 orchestrator: $(RUNTIME)
 	rm -rf .orchestrator
@@ -21,12 +22,15 @@ orchestrator: $(RUNTIME)
 test: lint types layers migrations unit adapters
 
 $(RUNTIME): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(PIP) --editable '.[server,client]'
+	@echo "Making .venv with $(PYTHON)"
+	@$(PYTHON) -m venv .venv
+	@echo "Installing memgraph and what it needs into .venv: a few minutes the first time, without a word"
+	@$(PIP) --editable '.[server,client]'
 	touch $(RUNTIME)
 
 $(STAMP): $(RUNTIME)
-	$(PIP) --editable '.[dev]'
+	@echo "Installing what tests and checks need into .venv: some minutes the first time"
+	@$(PIP) --editable '.[dev]'
 	touch $(STAMP)
 
 $(AGENTS)/.made: pyproject.toml constraints-openai-agents.txt

@@ -41,6 +41,9 @@ class FeedingWords(Place):
         Args:
             sha256: of its content, 64 hexadecimal digits.
 
+        Returns:
+            Its ``at``, as every time of the library's values, is milliseconds since the epoch.
+
         Raises:
             NotFound: it was not dropped here, or is hidden from the key.
         """
