@@ -43,11 +43,13 @@ class Serving:
     Attributes:
         url: where it listens.
         worker: whether it runs the jobs, too.
+        nobody: why nobody is answered for the time being, and what to do; None: keys are.
     """
 
     url: str
     pid: int
     worker: bool
+    nobody: str | None = None
 
 
 def serve(
@@ -86,10 +88,12 @@ def serve(
             app = application(gate, settings.server)
             app.state.log = log
             worker = _worker(service, log) if with_worker else None
-            serving = Serving(_url(listener), os.getpid(), with_worker)
+            serving = Serving(_url(listener), os.getpid(), with_worker, _nobody(gate))
 
             def started() -> None:
                 log.info("serving", url=serving.url, pid=serving.pid, worker=with_worker)
+                if serving.nobody is not None:
+                    log.warning("keys", nobody=serving.nobody)
                 tell_supervisor("READY=1")
                 ready(serving)
 
@@ -143,6 +147,18 @@ def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:
                 host=chosen.host,
             )
     return Gate(service, keys, keyless=chosen.allow_without_key)
+
+
+def _nobody(gate: Gate) -> str | None:
+    """Why no request can be let in, for the operator: no keys, or such as cannot be trusted."""
+    if gate.keyless:
+        return None
+    try:
+        if gate.keys.has_any:
+            return None
+    except InvalidConfig as error:
+        return error.message
+    return "no key lets anybody in: nobody is answered until one is made; run: memgraph key create"
 
 
 def application(gate: Gate, chosen: ServerSettings) -> FastAPI:

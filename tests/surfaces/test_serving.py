@@ -27,7 +27,7 @@ from memgraph.errors import ExtraMissing, InvalidConfig, ServerEnding
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.life.worker import Worker
 from memgraph.surfaces.draining import CUT_OFF, REQUEST_THREAD, DrainingServer
-from memgraph.surfaces.serving import serve
+from memgraph.surfaces.serving import Serving, serve
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -118,6 +118,27 @@ def test_it_works_and_the_first_signal_lets_what_is_in_hand_come_to_its_end(root
         each["memory"]["memory_id"] for each in bundle["items"]
     ]
     assert memory.content == "Written while it ended."
+
+
+@pytest.mark.parametrize("mode", [None, 0o644, 0o600])
+def test_an_operator_is_told_why_nobody_is_answered(
+    root: Path, monkeypatch: pytest.MonkeyPatch, mode: int | None
+) -> None:
+    if mode is not None:
+        KeyStore(root, SystemClock()).create({"name": "one", **EVERYTHING})
+        (root / "keys.json").chmod(mode)
+    monkeypatch.setattr(DrainingServer, "serve_at", lambda _self, _listener, ready: ready())
+    told: list[Serving] = []
+    serve(root, config={"memory.server.port": 0}, with_worker=False, ready=told.append)
+    log = (root / "logs" / "server.log").read_text()
+    wanted = {None: "memgraph key create", 0o644: f"chmod 600 {root / 'keys.json'}", 0o600: None}
+    if (advice := wanted[mode]) is None:
+        assert told[0].nobody is None
+        assert '"nobody"' not in log
+    else:
+        assert told[0].nobody is not None
+        assert advice in told[0].nobody
+        assert advice in log
 
 
 def test_what_waits_is_written_before_a_worker_that_may_be_cut_off_is_waited_for(

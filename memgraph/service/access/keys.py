@@ -60,8 +60,10 @@ class KeyStore:
         Raises:
             InvalidConfig: they cannot be read.
         """
+        # What is wrong with the file as a whole says so by itself.
+        found = key_file.read(self.path)
         try:
-            return [validated(ApiKey, each) for each in key_file.read(self.path)]
+            return [validated(ApiKey, each) for each in found]
         except InvalidInput as error:
             # Its text would quote the file.
             raise InvalidConfig(f"{self.path} holds what is no key", path=str(self.path)) from error

@@ -55,6 +55,8 @@ def serve(
     config = {f"memory.server.{key}": one for key, one in options.items() if one is not None}
 
     def tell(serving: Serving) -> None:
+        if serving.nobody is not None:
+            typer.echo(serving.nobody, err=True)
         data = {"url": serving.url, "pid": serving.pid, "worker": serving.worker}
         given.answer(
             Report(data, lambda screen: screen.line(f"{serving.url}: Ctrl-C or SIGTERM ends it"))
