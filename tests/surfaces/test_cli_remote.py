@@ -160,6 +160,8 @@ def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> Non
     assert remote.json("init", "orc-1", "--exist-ok")["created"] is False
     assert "with these options" in remote.error("sessions", "orc-1", "--retry")["message"]
     assert "with these options" not in remote.error("key", "list")["message"]
+    for command, named in ((["ingest", "orc-1"], True), (["key", "list"], False)):
+        assert ("PUT /ingest/files" in remote.error(*command)["message"]) is named
 
 
 def test_nobody_at_the_address_is_told_so(cli: CommandLine) -> None:

@@ -74,9 +74,10 @@ class LocalOnly(MemgraphError):
 def local_only(command: str) -> LocalOnly:
     """The error of a command, or an option of it, that no server does."""
     what = f"{command} with these options" if command in REMOTE else command
+    instead = "; files are sent by upload of memgraph.client, or PUT /ingest/files/{name}"
     return LocalOnly(
         f"memgraph {what} works on a root of this machine, not on a server: leave --server and"
-        f" {SERVER_VARIABLE} out, or name a --root"
+        f" {SERVER_VARIABLE} out, or name a --root{instead if command == 'ingest' else ''}"
     )
 
 
