@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from memgraph.service.memory_service import MemoryService
 
-VERIFY: Final = "run: memgraph verify, and restore a backup"
+VERIFY: Final = "run: memgraph verify, then memgraph restore with a backup"
 LOOK_S: Final = 0.25
 """How long one look may open databases."""
 FRESH_MS: Final = 60_000

@@ -43,7 +43,10 @@ _BY_PRIMARY_CODE: dict[int, tuple[type[StorageError], str]] = {
     sqlite.SQLITE_LOCKED: (DatabaseBusy, "the database is locked; try again"),
     sqlite.SQLITE_FULL: (DatabaseFull, "the disk is full; nothing was written"),
     sqlite.SQLITE_IOERR: (StorageError, "the disk failed to read or write; nothing was written"),
-    sqlite.SQLITE_CORRUPT: (DatabaseCorrupt, "the database is damaged; restore a backup"),
+    sqlite.SQLITE_CORRUPT: (
+        DatabaseCorrupt,
+        "the database is damaged; run: memgraph verify, then memgraph restore with a backup",
+    ),
     sqlite.SQLITE_NOTADB: (DatabaseCorrupt, "the file is not a database; restore a backup"),
     sqlite.SQLITE_CANTOPEN: (DatabaseMissing, "the database cannot be opened"),
     sqlite.SQLITE_READONLY: (StorageError, "the database is read-only"),
