@@ -22,6 +22,8 @@ _FEWEST_OF_THREE = 40
 _FEWEST_LETTERS = 3
 # Words of a query that stand closer than this many others are told by the first of them.
 _LOOKED_AT = 50
+# So far is looked for a blank, however short what is cut.
+_NEAR_CHARS = 12
 _REMEMBERED_CHARS = 1_000
 _WORD = re.compile(r"\w+")
 _BLANK = re.compile(r"\s")
@@ -106,7 +108,7 @@ def _place_of(text: str, words: Collection[str], width: int) -> int | None:
 
 def _between_words(text: str, start: int, end: int) -> str:
     """A span, less the words that it cuts; as it is where no blank is near."""
-    near = (end - start) // 2
+    near = max((end - start) // 2, min(end - start, _NEAR_CHARS))
     if start and not text[start - 1].isspace():
         blank = _BLANK.search(text, start, start + near)
         start = start if blank is None else blank.end()

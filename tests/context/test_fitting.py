@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memgraph.context.fitting import CUT, shortened
@@ -13,6 +13,7 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=200).map(" ".join)
 asked = st.frozensets(st.sampled_from([each.casefold() for each in WORDS]))
 
 
+@example("heron heron heron the", 20, frozenset())
 @given(texts, st.integers(20, 400), asked)
 def test_whole_words_of_the_text_in_their_order_and_no_more_than_were_asked_for(
     text: str, kept: int, words: frozenset[str]

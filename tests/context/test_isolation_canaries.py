@@ -210,6 +210,33 @@ def everywhere(orc: Orchestrator, world: World) -> Iterator[Any]:
         yield store.query_preferences()
 
 
+def tiers(orc: Orchestrator, world: World) -> Iterator[Any]:
+    granted = {
+        "task": (Scope.SESSION, TASKS, orc.viewer.session_ids),
+        "project": (Scope.PROJECT, PROJECTS, orc.viewer.project_ids),
+    }
+    for tier, (scope, named, ids) in granted.items():
+        for one in named:
+            if one in ids and scope in orc.viewer.scopes:
+                yield orc.tier(tier, one, limit=1000)
+            else:
+                with pytest.raises(AccessDenied):
+                    orc.tier(tier, one)
+    if Scope.GLOBAL in orc.viewer.scopes:
+        yield orc.tier("global", limit=1000)
+
+
+def built_contexts(orc: Orchestrator, world: World) -> Iterator[Any]:
+    if orc.viewer.scopes == frozenset(Scope):
+        yield orc.build_context(query=QUERY, budget_tokens=100_000)
+    for one in TASKS:
+        if one in orc.viewer.session_ids and orc.viewer.scopes == frozenset(Scope):
+            yield orc.build_context(one, query=QUERY, budget_tokens=100_000)
+        elif one not in orc.viewer.session_ids:
+            with pytest.raises(AccessDenied):
+                orc.build_context(one, query=QUERY)
+
+
 def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
     owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
     for session in [each.session_id for each in owner.sessions(limit=3)]:
@@ -218,6 +245,7 @@ def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 READS: dict[str, Walk] = {
+    "build_context": built_contexts,
     "bulletin": lambda orc, world: iter([orc.bulletin()]),
     "contradictions": contradictions,
     "entities": entities,
@@ -242,6 +270,7 @@ READS: dict[str, Walk] = {
     "sessions": lambda orc, world: iter([orc.sessions(limit=1000)]),
     "subgraph": subgraphs,
     "task": tasks,
+    "tier": tiers,
     "trace": traces,
 }
 
@@ -295,11 +324,15 @@ ELSEWHERE = {
     "export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "ingest_document": PIPELINE,
     "ingest_rejected": PIPELINE,
+    "forget": "one outcome each: see test_nothing_hidden_is_forgotten",
+    "ingest_file": "asked for by hash: see tests/isolation/sent_files.py",
+    "ingest_files": "by who sent them: see tests/isolation/sent_files.py",
     "ingested": PIPELINE,
     "log_event": "writes to the log and gives nothing",
     "maintain": OPERATOR,
     "manifest": "one with a hidden memory is not there: see ingest_file",
     "merge_entities": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "on_behalf": PIPELINE + ", with the view of who sent a file",
     "note_handed_out": "takes texts and gives nothing",
     "propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
     "publish": WRITES,
@@ -398,6 +431,18 @@ def test_nothing_hidden_is_changed(
         # The id is the caller's own word.
         told = json.dumps(raised.value.as_dict()).replace(each.memory_id, "")
         assert leaks([told], forbidden) == set()
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_nothing_hidden_is_forgotten(service: MemoryService, world: World, reader: str) -> None:
+    orc = service.orchestrator("one", viewer=READERS[reader])
+    hidden = [each.memory_id for each in world.hidden(orc.viewer)[::5]]
+    owner = service.orchestrator("one", viewer=EVERYTHING)
+    before = [owner.get(each).status for each in hidden]
+    told = orc.forget(hidden, reason="x")
+    assert [each.outcome for each in told] == ["rejected"] * len(hidden)
+    assert {each.code for each in told} == {NotFound.code}
+    assert [owner.get(each).status for each in hidden] == before
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -95,14 +95,15 @@ def test_a_backup_is_one_private_file_that_restores_everything(
     assert rows(opened.paths.database, "SELECT * FROM memory_metadata WHERE key = 'backup'") == []
 
 
-def test_after_a_restore_everybody_has_to_open_anew(alive: Filled, tmp_path: Path) -> None:
+def test_after_a_restore_the_old_file_takes_nothing_and_the_next_use_opens_the_new_one(
+    alive: Filled, tmp_path: Path
+) -> None:
     service, opened, _ = alive
     file = tmp_path / "orc.db"
     maintenance.backup(opened, file)
     restore(opened.paths, file)
-    with pytest.raises(DatabaseReplaced):
-        service.orchestrator(NAME).remember("lost otherwise")
-    service.forget(NAME)
+    with pytest.raises(DatabaseReplaced), opened.transaction("user"):
+        raise AssertionError("a write into a file that nobody will read")
     memory_id = service.orchestrator(NAME).remember("welcome")
     with service.opened(NAME) as again:
         assert again.paths.database.stat().st_mode & 0o777 == 0o600
@@ -421,7 +422,6 @@ def test_a_service_goes_on_with_the_restored_file(
     kept = orc.remember("before the backup")
     orc.backup(tmp_path / "copy")
     restore(service.paths(orc.name), tmp_path / "copy")
-    with pytest.raises(DatabaseReplaced):
-        orc.remember("into the old file")
+    written = orc.remember("into the new file")
+    assert orc.get(written).content == "into the new file"
     assert orc.get(kept).content == "before the backup"
-    assert orc.remember("into the new file")
