@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.errors import AccessDenied, Conflict, InvalidInput
+
+Stamp = tuple[tuple[int, int] | None, ...]
 
 ROOT_VARIABLE = "MEMGRAPH_ROOT"
 GLOBAL_CONFIG_NAME = "memgraph.toml"
@@ -190,6 +192,38 @@ def canonical_source(
             "this source lies outside of the folders that may be read", field=SOURCE_FIELD
         )
     return real
+
+
+def stamp_of(*files: Path) -> Stamp:
+    """When each file was last changed, and its size; None for one that is not there."""
+    found: list[tuple[int, int] | None] = []
+    for each in files:
+        try:
+            status = each.stat()
+        except FileNotFoundError:
+            found.append(None)
+        else:
+            found.append((status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def take_free_name(draft: Path, target: Path) -> None:
+    """Give a draft its name, unless somebody took the name meanwhile. The draft may stay as a link.
+
+    Raises:
+        Conflict: there is a file already.
+    """
+    taken = Conflict(f"there is a file already: {target}", path=str(target))
+    try:
+        # A link cannot replace what another process put there meanwhile, a rename would.
+        target.hardlink_to(draft)
+    except FileExistsError:
+        raise taken from None
+    except OSError:
+        # A file system without links: the check and the rename are two steps there.
+        if os.path.lexists(target):
+            raise taken from None
+        draft.rename(target)
 
 
 def _real(path: str | os.PathLike[str]) -> Path:

@@ -10,6 +10,7 @@ from io import BufferedRandom
 from pathlib import Path
 
 from memgraph.errors import Conflict, InvalidInput
+from memgraph.paths import take_free_name
 
 
 @contextmanager
@@ -39,7 +40,7 @@ def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
         if force:
             draft.replace(target)
         else:
-            _linked(draft, target)
+            take_free_name(draft, target)
     finally:
         draft.unlink(missing_ok=True)
 
@@ -49,18 +50,3 @@ def durable(file: BufferedRandom) -> BufferedRandom:
     file.flush()
     os.fsync(file.fileno())
     return file
-
-
-def _linked(draft: Path, target: Path) -> None:
-    """Give a draft its name, unless somebody took the name meanwhile."""
-    taken = Conflict(f"there is a file already: {target}", path=str(target))
-    try:
-        # A link cannot replace what another process put there meanwhile, a rename would.
-        target.hardlink_to(draft)
-    except FileExistsError:
-        raise taken from None
-    except OSError:
-        # A file system without links: the check and the rename are two steps there.
-        if os.path.lexists(target):
-            raise taken from None
-        draft.rename(target)

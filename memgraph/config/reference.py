@@ -73,21 +73,22 @@ def _as_toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _walk(group: type[BaseModel], prefix: str) -> Iterator[Key]:
+def _walk(group: type[BaseModel], prefix: str, *, global_only: bool = False) -> Iterator[Key]:
+    """What is said of a group holds for all its keys."""
     for name, field in group.model_fields.items():
-        annotation = field.annotation
+        annotation, extra = field.annotation, field.json_schema_extra
+        is_global = global_only or (isinstance(extra, dict) and bool(extra.get("global_only")))
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield from _walk(annotation, f"{prefix}{name}.")
+            yield from _walk(annotation, f"{prefix}{name}.", global_only=is_global)
         else:
-            yield _key(prefix + name, field)
+            yield _key(prefix + name, field, global_only=is_global)
 
 
-def _key(name: str, field: FieldInfo) -> Key:
+def _key(name: str, field: FieldInfo, *, global_only: bool) -> Key:
     annotation: Any = field.annotation
     # pydantic has taken Annotated apart: its constraints are in field.metadata.
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
     kind = str if choices else get_origin(annotation) or annotation
-    extra = field.json_schema_extra
     return Key(
         name=name,
         kind=kind,
@@ -95,7 +96,7 @@ def _key(name: str, field: FieldInfo) -> Key:
         choices=choices,
         bounds=_bounds(field),
         description=field.description or "",
-        global_only=isinstance(extra, dict) and bool(extra.get("global_only")),
+        global_only=global_only,
     )
 
 

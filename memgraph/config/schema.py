@@ -265,7 +265,7 @@ class MemorySettings(Group):
     decay: DecaySettings = Field(default_factory=DecaySettings)
     context: ContextSettings = Field(default_factory=ContextSettings)
     log: LogSettings = Field(default_factory=LogSettings)
-    server: ServerSettings = Field(default_factory=ServerSettings)
+    server: ServerSettings = Field(default_factory=ServerSettings, json_schema_extra=GLOBAL_ONLY)
 
 
 class Settings(Group):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from memgraph.config.fields import GLOBAL_ONLY, Group, list_to_tuple
+from memgraph.config.fields import Group, list_to_tuple
 
 Names = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple)]
 
@@ -15,88 +15,74 @@ class ServerSettings(Group):
     host: str = Field(
         default="127.0.0.1",
         description="Address to listen at; any but a loopback one takes keys and `allowed_hosts`.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     port: int = Field(
         default=8420,
         ge=0,
         le=65_535,
         description="Port to listen at; 0: a free one.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     allow_without_key: bool = Field(
         default=False,
         description="Whether anybody on this machine may ask without a key, for everything.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     allowed_hosts: Names = Field(
         default=(),
         description="Names in the Host header that are answered, besides loopback ones.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     allowed_origins: Names = Field(
         default=(),
         description="Origins of web pages that may ask, such as `https://console.example`.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     max_body_bytes: int = Field(
         default=4_000_000,
         ge=1_000,
         le=1_000_000_000,
         description="A larger request is refused; an uploaded file has the limit of ingest.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     request_timeout_s: float = Field(
         default=30.0,
         gt=0.0,
         le=3_600.0,
         description="How long a request may take to arrive, and then to be answered, seconds.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     requests_per_second: int = Field(
         default=500,
         ge=1,
         le=1_000_000,
         description="Requests of one key, or of one address without; twice as many in a burst.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     refusals_per_minute: int = Field(
         default=120,
         ge=1,
         le=100_000,
         description="Requests of one key that may be denied or miss; then all wait.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     streams_per_key: int = Field(
         default=8,
         ge=0,
         le=10_000,
         description="Streams of events that one key may have open at a time.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     threads: int = Field(
         default=16,
         ge=1,
         le=1_000,
         description="Requests that are worked on at the same time.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     max_waiting: int = Field(
         default=256,
         ge=0,
         le=100_000,
         description="Requests that may wait for a thread; more are refused at once.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     traces: bool = Field(
         default=False,
         description="Send OpenTelemetry traces, as the `OTEL_*` variables say; extra `otel`.",
-        json_schema_extra=GLOBAL_ONLY,
     )
     drain_s: float = Field(
         default=20.0,
         ge=0.0,
         le=3_600.0,
         description="How long a server that is told to end works on what it has, seconds.",
-        json_schema_extra=GLOBAL_ONLY,
     )

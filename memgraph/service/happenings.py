@@ -11,13 +11,13 @@ import base64
 import json
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.model.events import ContradictionFound
 from memgraph.model.values import MAX_NAME_CHARS, Value
+from memgraph.paths import Stamp, stamp_of
 from memgraph.service.handle import Handle
 from memgraph.service.outward import below
 from memgraph.service.seen_runs import as_seen
@@ -34,8 +34,6 @@ MAX_RUNS: Final = 100_000
 _MAX_POSITION_CHARS: Final = 4 * MAX_NAME_CHARS
 SETTLED_NS: Final = 3_000_000_000
 """A commit is to be read once the disk has it: so long after it was written, at the latest."""
-
-Stamp = tuple[tuple[int, int] | None, ...]
 
 
 class Happening(Value):
@@ -147,7 +145,7 @@ class Lookout(Handle):
 
     def _stamp_of_files(self) -> Stamp:
         database = self._service.paths(self.name).database
-        return _stamp(database, database.with_name(f"{database.name}-wal"))
+        return stamp_of(database, database.with_name(f"{database.name}-wal"))
 
 
 def _read(position: str) -> tuple[str | None, str]:
@@ -167,15 +165,3 @@ def _read(position: str) -> tuple[str | None, str]:
 def _is_fresh(stamp: Stamp) -> bool:
     newest = max((each[0] for each in stamp if each is not None), default=0)
     return newest > time.time_ns() - SETTLED_NS
-
-
-def _stamp(*files: Path) -> Stamp:
-    found: list[tuple[int, int] | None] = []
-    for each in files:
-        try:
-            status = each.stat()
-        except FileNotFoundError:
-            found.append(None)
-        else:
-            found.append((status.st_mtime_ns, status.st_size))
-    return tuple(found)

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemgraphError, MemoryDisabled
 from memgraph.model.running import LastJob, Ready, Standing
-from memgraph.paths import global_config_file
-from memgraph.service.life.worker import Stamp, stamp_of
+from memgraph.paths import Stamp, global_config_file, stamp_of
 from memgraph.service.outward import outward
 from memgraph.storage import embeddings, job_runs, provisioning
 

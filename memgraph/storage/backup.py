@@ -10,12 +10,13 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
 
-from memgraph.errors import Conflict, DatabaseForeign, DatabaseMissing
+from memgraph.errors import DatabaseForeign, DatabaseMissing
+from memgraph.paths import take_free_name
 from memgraph.storage import open_files, sqlite
 
 PAGES_PER_STEP = 2_048
@@ -100,7 +101,8 @@ def publish(draft: Path, target: Path, *, force: bool) -> None:
     if force:
         draft.replace(target)
     else:
-        _rename_into_free_name(draft, target)
+        take_free_name(draft, target)
+        draft.unlink(missing_ok=True)
     fsync(target.parent)
 
 
@@ -141,20 +143,3 @@ def use_wal(path: Path) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
         finally:
             connection.close()
-
-
-def _rename_into_free_name(draft: Path, target: Path) -> None:
-    taken = Conflict(f"there is a file already: {target}", path=str(target))
-    try:
-        # A link cannot replace what another process put there meanwhile, a rename would.
-        target.hardlink_to(draft)
-    except FileExistsError:
-        raise taken from None
-    except OSError:
-        # A file system without links: the check and the rename are two steps there.
-        if os.path.lexists(target):
-            raise taken from None
-        draft.rename(target)
-        return
-    with suppress(FileNotFoundError):
-        draft.unlink()

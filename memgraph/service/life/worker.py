@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from memgraph.errors import Conflict, JobFailed, MemgraphError, StorageError
 from memgraph.model.enums import JobName
 from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.jobs import CRASHED, STOPPED, JobRun
-from memgraph.paths import global_config_file
+from memgraph.paths import Stamp, global_config_file, stamp_of
 from memgraph.service.life import agenda, jobs
 from memgraph.service.life.events import Later, Subscriber
 from memgraph.service.life.jobs import WALL, Asked, Reins
@@ -48,8 +47,6 @@ SESSIONS_AT_ONCE = 8
 BUSY_MS = 5_000
 """After so long a session is looked at again that another worker was at."""
 CLAIM_MS = 60_000
-
-Stamp = tuple[tuple[int, int] | None, ...]
 
 
 @dataclass(slots=True)
@@ -333,16 +330,3 @@ def _logged(opened: Opened) -> Iterator[None]:
     except Exception as error:
         opened.log.failure("worker", error)
         raise
-
-
-def stamp_of(*files: Path) -> Stamp:
-    """When each file was last changed, and its size; None for one that is not there."""
-    found: list[tuple[int, int] | None] = []
-    for each in files:
-        try:
-            status = each.stat()
-        except FileNotFoundError:
-            found.append(None)
-        else:
-            found.append((status.st_mtime_ns, status.st_size))
-    return tuple(found)

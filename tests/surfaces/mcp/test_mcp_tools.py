@@ -54,7 +54,9 @@ def test_an_agent_remembers_recalls_mends_and_asks_why(
     served: Served, fresh: str, mode: Mode
 ) -> None:
     with remote_agent(f"{served.url}/mcp/{fresh}", served.key(), mode) as agent:
-        tell_the_story_of_the_bees(agent)
+        stored = tell_the_story_of_the_bees(agent)
+    kept = served.orchestrator(fresh).get(stored)
+    assert (kept.content, kept.status) == ("Ada keeps her bees in Leeds.", "active")
 
 
 def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) -> None:
