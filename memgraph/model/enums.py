@@ -136,3 +136,20 @@ class JobState(StrEnum):
     SKIPPED = "skipped"
     FAILED = "failed"
     ABANDONED = "abandoned"
+
+
+class SourceName(StrEnum):
+    """By what a source is named: a file or a folder, a conversation, a run, exact bytes."""
+
+    PATH = "path"
+    CONVERSATION = "conversation"
+    RUN = "run"
+    CONTENT = "content"
+
+
+class Tier(StrEnum):
+    """How far a source is trusted. A lower one replaces nothing that a higher one said."""
+
+    LOW = "low"
+    STANDARD = "standard"
+    HIGH = "high"

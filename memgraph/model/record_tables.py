@@ -52,12 +52,56 @@ class DocumentKeyRow(SQLModel, table=True):
 
 
 class RecallRow(SQLModel, table=True):
+    """A receipt: what was handed out, to whom, and how it came about.
+
+    ``query`` is the text that was asked, where the settings keep it; its digest is always there.
+    ``change_seq`` is the journal's head that the answer was made of, ``sha256`` the digest of the
+    bytes that were handed out. Of a hand-out that repeats an earlier one, byte for byte,
+    ``same_as`` names the receipt that has its items.
+    """
+
     __tablename__ = "recalls"
+    __table_args__ = (
+        sa.Index("ix_recalls_created_at", "created_at", "recall_id"),
+        sa.Index(
+            "ix_recalls_conversation_id",
+            "conversation_id",
+            "created_at",
+            sqlite_where=sa.text("conversation_id IS NOT NULL"),
+        ),
+        sa.Index(
+            "ix_recalls_workflow_run_id",
+            "workflow_run_id",
+            "created_at",
+            sqlite_where=sa.text("workflow_run_id IS NOT NULL"),
+        ),
+        sa.Index(
+            "ix_recalls_bulletin_id",
+            "bulletin_id",
+            sqlite_where=sa.text("bulletin_id IS NOT NULL"),
+        ),
+        sa.Index("ix_recalls_same_as", "same_as", sqlite_where=sa.text("same_as IS NOT NULL")),
+    )
 
     recall_id: str = column(sa.Text, primary_key=True)
     created_at: int = column(sa.Integer, nullable=False)
     query: str = column(sa.Text, nullable=False)
     request: str = column(sa.Text, nullable=False)
+    purpose: str | None = column(sa.Text)
+    actor: str | None = column(sa.Text)
+    conversation_id: str | None = column(sa.Text)
+    workflow_run_id: str | None = column(sa.Text)
+    step_id: str | None = column(sa.Text)
+    query_sha256: str | None = column(sa.Text)
+    change_seq: int | None = column(sa.Integer)
+    # JSON: what the asker was allowed to see.
+    viewer: str | None = column(sa.Text)
+    settings_sha256: str | None = column(sa.Text)
+    # JSON: how many were left out, by reason.
+    left_out: str | None = column(sa.Text)
+    sha256: str | None = column(sa.Text)
+    same_as: str | None = column(sa.Text)
+    bulletin_id: str | None = column(sa.Text)
 
 
 class RecallItemRow(SQLModel, table=True):
@@ -75,13 +119,25 @@ class RecallItemRow(SQLModel, table=True):
 
 
 class BulletinRow(SQLModel, table=True):
-    """``change_seq`` is the journal's head when it was made: equal head, equal bytes."""
+    """A bulletin that was handed out, once for all receipts of the same bytes.
+
+    ``change_seq`` is the journal's head when it was made: equal head, view and settings, equal
+    bytes.
+    """
 
     __tablename__ = "bulletins"
+    __table_args__ = (sa.Index("ix_bulletins_view_key", "view_key", "created_at", "bulletin_id"),)
 
     bulletin_id: str = column(sa.Text, primary_key=True)
     created_at: int = column(sa.Integer, nullable=False)
     change_seq: int = column(sa.Integer, nullable=False)
+    view_key: str = column(sa.Text, nullable=False)
+    # JSON: what its reader was allowed to see, and the size limits.
+    viewer: str = column(sa.Text, nullable=False)
+    settings: str = column(sa.Text, nullable=False)
+    sha256: str = column(sa.Text, nullable=False)
+    # JSON: the ids it cites, in the order of the text.
+    memory_ids: str = column(sa.Text, nullable=False)
     body: str = column(sa.Text, nullable=False)
 
 

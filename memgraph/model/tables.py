@@ -23,6 +23,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
+from memgraph.model.history_tables import EdgeRevisionRow, RevisionRow, SourceTrustRow
 from memgraph.model.life_tables import (
     EchoLineRow,
     EventCursorRow,
@@ -50,6 +51,7 @@ __all__ = [
     "DerivationRow",
     "DocumentKeyRow",
     "EchoLineRow",
+    "EdgeRevisionRow",
     "EdgeRow",
     "EmbeddingRow",
     "EntityAliasRow",
@@ -67,8 +69,10 @@ __all__ = [
     "PendingLinkRow",
     "RecallItemRow",
     "RecallRow",
+    "RevisionRow",
     "SessionRow",
     "SourceRow",
+    "SourceTrustRow",
     "StatusRow",
     "SupportRow",
     "metadata",
@@ -265,7 +269,24 @@ class SourceRow(SQLModel, table=True):
     """``source_id`` is made from the other columns, so equal sources are one row."""
 
     __tablename__ = "memory_sources"
-    __table_args__ = (sa.Index("ix_memory_sources_content_sha256", "content_sha256"),)
+    __table_args__ = (
+        sa.Index("ix_memory_sources_content_sha256", "content_sha256"),
+        sa.Index(
+            "ix_memory_sources_source_path",
+            "source_path",
+            sqlite_where=sa.text("source_path IS NOT NULL"),
+        ),
+        sa.Index(
+            "ix_memory_sources_conversation_id",
+            "conversation_id",
+            sqlite_where=sa.text("conversation_id IS NOT NULL"),
+        ),
+        sa.Index(
+            "ix_memory_sources_workflow_run_id",
+            "workflow_run_id",
+            sqlite_where=sa.text("workflow_run_id IS NOT NULL"),
+        ),
+    )
 
     source_id: str = column(sa.Text, primary_key=True)
     source_type: SourceType = column(choice(SourceType, "source_type"), nullable=False)
@@ -294,6 +315,8 @@ class StatusRow(SQLModel, table=True):
     __table_args__ = (
         sa.CheckConstraint("until IS NULL OR until >= since", name="until"),
         sa.Index("ix_memory_status_memory_id", "memory_id", "since"),
+        # What came and what ended between two times.
+        sa.Index("ix_memory_status_since", "since", "status", "memory_id"),
     )
 
     status_id: int = column(sa.Integer, primary_key=True)

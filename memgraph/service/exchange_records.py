@@ -235,6 +235,9 @@ RECORDS: Final[tuple[Record, ...]] = (
     _record("derivation", "memory_derivations", "t.memory_id, t.derived_from_id"),
     _record("support", "memory_supports", "t.memory_id, t.source_id"),
     _record("status", "memory_status", "t.status_id", without=("status_id",)),
+    _record("revision", "memory_revisions", "t.revision_id", without=("revision_id",)),
+    _record("edge_revision", "memory_edge_revisions", "t.revision_id", without=("revision_id",)),
+    _record("source_trust", "source_trust", "t.kind, t.name"),
     _record("entity", "entities", "t.pk", without=("pk",)),
     _record(
         "alias",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     document_keys: sa.Table
     echo_lines: sa.Table
     echo_pending: sa.Table
+    edge_revisions: sa.Table
     edges: sa.Table
     embeddings: sa.Table
     entities: sa.Table
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     memories: sa.Table
     metadata: sa.Table
     pending_links: sa.Table
+    revisions: sa.Table
     sessions: sa.Table
+    source_trust: sa.Table
     sources: sa.Table
     statuses: sa.Table
     supports: sa.Table
@@ -43,6 +46,7 @@ _NAMES = {
     "document_keys": "ingest_document_keys",
     "echo_lines": "echo_lines",
     "echo_pending": "echo_pending",
+    "edge_revisions": "memory_edge_revisions",
     "edges": "memory_edges",
     "embeddings": "memory_embeddings",
     "entities": "entities",
@@ -57,7 +61,9 @@ _NAMES = {
     "memories": "memories",
     "metadata": "memory_metadata",
     "pending_links": "ingest_pending_links",
+    "revisions": "memory_revisions",
     "sessions": "sessions",
+    "source_trust": "source_trust",
     "sources": "memory_sources",
     "statuses": "memory_status",
     "supports": "memory_supports",

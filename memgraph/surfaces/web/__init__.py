@@ -1,0 +1,1 @@
+"""The console: pages for a person who audits, rendered on the server."""

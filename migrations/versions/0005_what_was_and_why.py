@@ -1,0 +1,175 @@
+"""What was, and why: receipts with their grounds, values that were, trust in sources"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+branch_labels = None
+depends_on = None
+
+RECEIPT_COLUMNS = (
+    ("purpose", sa.Text),
+    ("actor", sa.Text),
+    ("conversation_id", sa.Text),
+    ("workflow_run_id", sa.Text),
+    ("step_id", sa.Text),
+    ("query_sha256", sa.Text),
+    ("change_seq", sa.Integer),
+    ("viewer", sa.Text),
+    ("settings_sha256", sa.Text),
+    ("left_out", sa.Text),
+    ("sha256", sa.Text),
+    ("same_as", sa.Text),
+    ("bulletin_id", sa.Text),
+)
+# Indexes over rows that have the column at all.
+PARTIAL = (
+    ("ix_recalls_conversation_id", "recalls", ["conversation_id", "created_at"]),
+    ("ix_recalls_workflow_run_id", "recalls", ["workflow_run_id", "created_at"]),
+    ("ix_recalls_bulletin_id", "recalls", ["bulletin_id"]),
+    ("ix_recalls_same_as", "recalls", ["same_as"]),
+    ("ix_memory_sources_source_path", "memory_sources", ["source_path"]),
+    ("ix_memory_sources_conversation_id", "memory_sources", ["conversation_id"]),
+    ("ix_memory_sources_workflow_run_id", "memory_sources", ["workflow_run_id"]),
+)
+# Counting an access changes none of these columns and leaves no revision.
+KEEP_REVISION = """
+    CREATE TRIGGER memory_revisions_keep
+    AFTER UPDATE OF importance, confidence, decay_rate, valid_until, tags, attributes ON memories
+    WHEN old.importance IS NOT new.importance OR old.confidence IS NOT new.confidence
+        OR old.decay_rate IS NOT new.decay_rate OR old.valid_until IS NOT new.valid_until
+        OR old.tags IS NOT new.tags OR old.attributes IS NOT new.attributes
+    BEGIN
+        INSERT INTO memory_revisions
+            (memory_id, until, importance, confidence, decay_rate, valid_until, tags, attributes)
+        VALUES (old.memory_id, new.updated_at, old.importance, old.confidence, old.decay_rate,
+            old.valid_until, old.tags, old.attributes);
+    END
+"""
+
+
+def upgrade() -> None:
+    _receipts()
+    _revisions()
+    _trust()
+
+
+def _receipts() -> None:
+    for name, type_ in RECEIPT_COLUMNS:
+        op.add_column("recalls", sa.Column(name, type_(), nullable=True))
+    _index("ix_recalls_created_at", "recalls", "created_at", "recall_id")
+    for name, table, columns in PARTIAL:
+        where = sa.text(f"{columns[0]} IS NOT NULL")
+        op.create_index(name, table, columns, sqlite_where=where)
+    # Nothing was ever written to it.
+    op.drop_table("bulletins")
+    op.create_table(
+        "bulletins",
+        sa.Column("bulletin_id", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.Integer(), nullable=False),
+        sa.Column("change_seq", sa.Integer(), nullable=False),
+        sa.Column("view_key", sa.Text(), nullable=False),
+        sa.Column("viewer", sa.Text(), nullable=False),
+        sa.Column("settings", sa.Text(), nullable=False),
+        sa.Column("sha256", sa.Text(), nullable=False),
+        sa.Column("memory_ids", sa.Text(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("bulletin_id", name=op.f("pk_bulletins")),
+    )
+    _index("ix_bulletins_view_key", "bulletins", "view_key", "created_at", "bulletin_id")
+
+
+def _revisions() -> None:
+    op.create_table(
+        "memory_revisions",
+        sa.Column("revision_id", sa.Integer(), nullable=False),
+        sa.Column("memory_id", sa.Text(), nullable=False),
+        sa.Column("until", sa.Integer(), nullable=False),
+        sa.Column("importance", sa.Integer(), nullable=False),
+        sa.Column("confidence", sa.Float(), nullable=False),
+        sa.Column("decay_rate", sa.Float(), nullable=False),
+        sa.Column("valid_until", sa.Integer(), nullable=True),
+        sa.Column("tags", sa.Text(), nullable=False),
+        sa.Column("attributes", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["memory_id"], ["memories.memory_id"], name=op.f("fk_memory_revisions_memory_id")
+        ),
+        sa.PrimaryKeyConstraint("revision_id", name=op.f("pk_memory_revisions")),
+    )
+    _index("ix_memory_revisions_memory_id", "memory_revisions", "memory_id", "until", "revision_id")
+    op.execute(KEEP_REVISION)
+    op.create_table(
+        "memory_edge_revisions",
+        sa.Column("revision_id", sa.Integer(), nullable=False),
+        sa.Column("edge_id", sa.Text(), nullable=False),
+        sa.Column("until", sa.Integer(), nullable=False),
+        sa.Column("partial", sa.Boolean(), nullable=False),
+        sa.Column("resolved_at", sa.Integer(), nullable=True),
+        sa.Column("resolution", sa.Text(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["edge_id"], ["memory_edges.edge_id"], name=op.f("fk_memory_edge_revisions_edge_id")
+        ),
+        sa.PrimaryKeyConstraint("revision_id", name=op.f("pk_memory_edge_revisions")),
+    )
+    _index(
+        "ix_memory_edge_revisions_edge_id",
+        "memory_edge_revisions",
+        "edge_id",
+        "until",
+        "revision_id",
+    )
+    _index("ix_memory_status_since", "memory_status", "since", "status", "memory_id")
+
+
+def _trust() -> None:
+    kinds = ("path", "conversation", "run", "content")
+    tiers = ("low", "standard", "high")
+    op.create_table(
+        "source_trust",
+        sa.Column(
+            "kind",
+            sa.Enum(*kinds, name="kind", native_enum=False, create_constraint=True),
+            nullable=False,
+        ),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column(
+            "tier",
+            sa.Enum(*tiers, name="tier", native_enum=False, create_constraint=True),
+            nullable=False,
+        ),
+        sa.Column("max_memories", sa.Integer(), nullable=True),
+        sa.Column("set_at", sa.Integer(), nullable=False),
+        sa.Column("actor", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.CheckConstraint("max_memories >= 0", name=op.f("ck_source_trust_max_memories")),
+        sa.PrimaryKeyConstraint("kind", "name", name=op.f("pk_source_trust")),
+    )
+
+
+def _index(name: str, table: str, *columns: str) -> None:
+    op.create_index(name, table, list(columns))
+
+
+def downgrade() -> None:
+    op.drop_table("source_trust")
+    op.drop_index("ix_memory_status_since", table_name="memory_status")
+    op.drop_table("memory_edge_revisions")
+    op.execute("DROP TRIGGER memory_revisions_keep")
+    op.drop_table("memory_revisions")
+    op.drop_table("bulletins")
+    op.create_table(
+        "bulletins",
+        sa.Column("bulletin_id", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.Integer(), nullable=False),
+        sa.Column("change_seq", sa.Integer(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("bulletin_id", name=op.f("pk_bulletins")),
+    )
+    for name, table, _ in PARTIAL:
+        op.drop_index(name, table_name=table)
+    op.drop_index("ix_recalls_created_at", table_name="recalls")
+    for name, _ in reversed(RECEIPT_COLUMNS):
+        op.drop_column("recalls", name)
