@@ -9,7 +9,8 @@ AGENTS := .venv/adapters/openai-agents
 # There litellm is really missing.
 AGENTS_TESTS := tests/surfaces/adapters/openai_agents tests/providers/test_litellm_missing.py
 
-.PHONY: demo orchestrator test lint types types-adapters layers migrations unit adapters format clean
+.PHONY: demo orchestrator test lint types types-adapters layers migrations browser unit adapters format \
+    clean
 
 demo: $(RUNTIME)
 	@echo "Running the demo: under a minute"
@@ -57,8 +58,22 @@ migrations: $(STAMP)
 	$(BIN)/alembic upgrade head
 	$(BIN)/alembic check
 
+# A browser for the tests that look at the console; where there is none they are skipped.
+browser:
+	@if [ -n "$$PLAYWRIGHT_CHROMIUM$$CHROMIUM" ]; then exit 0; fi; \
+	for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	    if command -v $$name >/dev/null; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && grep -qs '^ID=debian' /etc/os-release; then \
+	    echo "Installing Chromium for the tests in a browser: a minute, once"; \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium \
+	        >/dev/null && exit 0; \
+	fi; \
+	echo "SKIPPED: the tests in a browser. No Chromium is installed, and only root on Debian can" \
+	    "do it here; install one, or name its file in CHROMIUM." >&2
+
 # The docs are checked by tests: snippets run, references are compared with the code.
-unit: $(STAMP)
+unit: $(STAMP) browser
 	$(BIN)/pytest -n 2
 
 # What these tests need is there, or they fail; elsewhere they are skipped.
