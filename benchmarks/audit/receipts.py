@@ -1,0 +1,105 @@
+"""Receipts of a year, written as rows: how they are made is not what is measured here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.storage.statements import driver
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from benchmarks.audit.stores import Store
+
+ITEMS = 10
+# So many facts are handed out again and again; every third item is one of them.
+POPULAR = 200
+BULLETINS, CITED = 200, 40
+# Of twenty receipts: one of a bulletin, one that repeats the receipt before it.
+_PURPOSES: Final = ("recall", "on_user_message", "build_context", "on_workflow_start")
+_HEAD: Final = (
+    "INSERT INTO recalls (recall_id, created_at, query, request, purpose, actor, conversation_id,"
+    " workflow_run_id, step_id, query_sha256, change_seq, viewer, left_out, sha256, same_as,"
+    " bulletin_id) VALUES (?, ?, '', ?, ?, 'bench', ?, ?, ?, ?, 1, '{}', '{}', ?, ?, ?)"
+)
+_ITEM: Final = (
+    "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
+    ' VALUES (?, ?, ?, ?, \'{"legs": {"semantic": 1}, "modifiers": {}}\')'
+)
+_BULLETIN: Final = (
+    "INSERT INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer, settings,"
+    " sha256, memory_ids, body) VALUES (?, ?, ?, 'global', '{}', '{}', ?, ?, ?)"
+)
+
+
+def hand_out(connection: sa.Connection, store: Store, count: int) -> None:
+    """Write so many receipts, spread over the year, of memories that were there then."""
+    chance = random.Random("receipts")
+    execute = driver(connection)
+    bulletins = _bulletins(execute, store, chance)
+    heads: list[tuple[Any, ...]] = []
+    items: list[tuple[Any, ...]] = []
+    for number in range(count):
+        share = (number + 1) / count
+        at = store.first_at + int((store.last_at - store.first_at) * share)
+        receipt_id = f"rcl_{number:026d}"
+        repeats = f"rcl_{number - 1:026d}" if number % 20 == 3 else None
+        bulletin_id = bulletins[int(share * (len(bulletins) - 1))] if number % 20 == 7 else None
+        heads.append(_head(chance, receipt_id, at, repeats, bulletin_id))
+        if repeats is None and bulletin_id is None:
+            there = max(int(len(store.facts) * share), ITEMS)
+            given = _chosen(chance, store, there)
+            items += [(receipt_id, at, one, 0.5) for at, one in enumerate(given, start=1)]
+    execute.executemany(_HEAD, heads)
+    execute.executemany(_ITEM, items)
+
+
+def _head(
+    chance: random.Random, receipt_id: str, at: int, repeats: str | None, bulletin_id: str | None
+) -> tuple[Any, ...]:
+    purpose = "bulletin" if bulletin_id is not None else chance.choice(_PURPOSES)
+    run = f"run-{chance.randrange(1_000)}" if chance.random() < 0.5 else None
+    conversation = None if run else f"conversation-{chance.randrange(200)}"
+    digest = hashlib.sha256(receipt_id.encode()).hexdigest()
+    told = {"workflow_run_id": run, "conversation_id": conversation, "purpose": purpose}
+    request = json.dumps({name: value for name, value in told.items() if value is not None})
+    step = f"step-{chance.randrange(4)}" if run else None
+    return (
+        receipt_id,
+        at,
+        request,
+        purpose,
+        conversation,
+        run,
+        step,
+        digest,
+        digest,
+        repeats,
+        bulletin_id,
+    )
+
+
+def _chosen(chance: random.Random, store: Store, there: int) -> list[str]:
+    found: dict[str, None] = {}
+    popular = store.facts[: min(POPULAR, there)]
+    while len(found) < ITEMS:
+        often = chance.random() < 1 / 3
+        found[chance.choice(popular) if often else store.facts[chance.randrange(there)]] = None
+    return list(found)
+
+
+def _bulletins(execute: Any, store: Store, chance: random.Random) -> list[str]:
+    rows = []
+    for number in range(BULLETINS):
+        share = (number + 1) / BULLETINS
+        at = store.first_at + int((store.last_at - store.first_at) * share)
+        there = max(int(len(store.facts) * share), CITED)
+        cited = chance.sample(store.facts[:there], k=min(CITED, there))
+        body = "\n".join(f"- {one}" for one in cited)
+        digest = hashlib.sha256(body.encode()).hexdigest()
+        rows.append((f"bul_{number:026d}", at, number, digest, json.dumps(cited), body))
+    execute.executemany(_BULLETIN, rows)
+    return [row[0] for row in rows]
