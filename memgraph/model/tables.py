@@ -317,6 +317,13 @@ class StatusRow(SQLModel, table=True):
         sa.Index("ix_memory_status_memory_id", "memory_id", "since"),
         # What came and what ended between two times.
         sa.Index("ix_memory_status_since", "since", "status", "memory_id"),
+        # The newest endings, however much began since.
+        sa.Index(
+            "ix_memory_status_ended",
+            "since",
+            "memory_id",
+            sqlite_where=sa.text("status <> 'active'"),
+        ),
     )
 
     status_id: int = column(sa.Integer, primary_key=True)

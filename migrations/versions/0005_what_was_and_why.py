@@ -122,6 +122,12 @@ def _revisions() -> None:
         "revision_id",
     )
     _index("ix_memory_status_since", "memory_status", "since", "status", "memory_id")
+    op.create_index(
+        "ix_memory_status_ended",
+        "memory_status",
+        ["since", "memory_id"],
+        sqlite_where=sa.text("status <> 'active'"),
+    )
 
 
 def _trust() -> None:
@@ -155,6 +161,7 @@ def _index(name: str, table: str, *columns: str) -> None:
 
 def downgrade() -> None:
     op.drop_table("source_trust")
+    op.drop_index("ix_memory_status_ended", table_name="memory_status")
     op.drop_index("ix_memory_status_since", table_name="memory_status")
     op.drop_table("memory_edge_revisions")
     op.execute("DROP TRIGGER memory_revisions_keep")
