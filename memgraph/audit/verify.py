@@ -179,7 +179,7 @@ def check_edges(connection: sa.Connection, report: VerifyReport) -> None:
         if subject != from_id or _object(told) != said or (grown and partial):
             report.add(Code.EDGE_EDITED, "the edge is not as it was journalled", edge_id)
         expected: dict[str, Any] = {}
-        if action == "resolve":
+        if action in ("resolve", "dismiss"):
             expected = {key: one for key, one in _object(decided).items() if key != "edge_id"}
         if _object(resolution) != expected or resolved_at != (at if expected else None):
             message = "the resolution of the contradiction is not as it was journalled"

@@ -15,12 +15,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, Literal
 
 from memgraph.errors import Conflict, IllegalTransition, InvalidInput
 from memgraph.model.enums import EdgeType, MemoryStatus
 
 LOSER_CONFIDENCE = 0.3
+ContradictionState = Literal["open", "resolved", "dismissed"]
+DISMISSED: Final = "dismissed"
+"""``outcome`` in the ``resolution`` of a Contradicts edge that is none; others have no outcome."""
 
 
 class Action(StrEnum):
@@ -125,6 +128,23 @@ class ResolutionRecord:
         if not 0.0 <= record.loser_prior_confidence <= 1.0:
             raise InvalidInput("the resolution's confidence lies outside 0..1")
         return record
+
+
+def dismissal(*, reason: str, actor: str) -> dict[str, Any]:
+    """What a Contradicts edge keeps in ``resolution`` once somebody said that it is none."""
+    return {"outcome": DISMISSED, "reason": reason, "actor": actor}
+
+
+def is_dismissed(resolution: Mapping[str, Any] | None) -> bool:
+    """Whether a ``resolution`` is a dismissal: nobody won, and nobody lost."""
+    return resolution is not None and resolution.get("outcome") == DISMISSED
+
+
+def contradiction_state(resolution: Mapping[str, Any] | None) -> ContradictionState:
+    """What a Contradicts edge with this ``resolution`` is."""
+    if resolution is None:
+        return "open"
+    return "dismissed" if is_dismissed(resolution) else "resolved"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Changes to the life of memories: correct, confirm, retract, restore, resolve, reopen.
+"""Changes to the life of memories: confirm, retract, restore, resolve, dismiss, reopen.
 
 Each function works inside one write transaction and gives the journal entries it owes.
 """
@@ -19,6 +19,8 @@ from memgraph.policy.lifecycle import (
     MemoryChange,
     MemoryState,
     ResolutionRecord,
+    dismissal,
+    is_dismissed,
     next_status,
     plan_reopening,
     plan_resolution,
@@ -114,16 +116,37 @@ def resolve(
     return [Entry("resolve", winner_id, {"edge_id": edge.edge_id, **resolution})]
 
 
+def dismiss(
+    connection: sa.Connection, edge: Edge, *, reason: str, at: int, actor: str
+) -> list[Entry]:
+    """Say that an open contradiction is none: both sides hold, and the two are not joined so again.
+
+    Raises:
+        Conflict: it is resolved or dismissed already.
+    """
+    if edge.resolution is not None:
+        raise Conflict(
+            "this contradiction is not open; reopen it before dismissing it", edge_id=edge.edge_id
+        )
+    resolution = dismissal(reason=reason, actor=actor)
+    edges.set_resolution(connection, edge.edge_id, at, resolution)
+    return [Entry("dismiss", edge.from_id, {"edge_id": edge.edge_id, **resolution})]
+
+
 def reopen(
     connection: sa.Connection, edge: Edge, *, reason: str, at: int, actor: str
 ) -> list[Entry]:
-    """Take a resolution back; the loser returns unless something else stands against it.
+    """Take a resolution or a dismissal back; a loser returns unless something else stands against
+    it.
 
     Raises:
         Conflict: the contradiction is open.
     """
     if edge.resolution is None:
         raise Conflict("this contradiction is open", edge_id=edge.edge_id)
+    if is_dismissed(edge.resolution):
+        edges.set_resolution(connection, edge.edge_id, at, None)
+        return [Entry("reopen", edge.from_id, {"edge_id": edge.edge_id, "reason": reason})]
     record = ResolutionRecord.from_dict(edge.resolution)
     plan = plan_reopening(
         record,
@@ -133,7 +156,7 @@ def reopen(
     )
     for change in plan.changes:
         apply(connection, change, at=at, actor=actor, reason=f"contradiction reopened: {reason}")
-    edges.set_resolution(connection, edge.edge_id, None, None)
+    edges.set_resolution(connection, edge.edge_id, at, None)
     return [Entry("reopen", record.winner_id, {"edge_id": edge.edge_id, "reason": reason})]
 
 
@@ -174,10 +197,11 @@ def _lost(connection: sa.Connection, loser_id: str, but: str | None) -> list[Res
     """Other resolutions that this memory lost and that stand, oldest first."""
     found = []
     for edge in edges.of_memory(connection, loser_id, [EdgeType.CONTRADICTS]):
-        if edge.resolution is not None and edge.edge_id != but:
-            record = ResolutionRecord.from_dict(edge.resolution)
-            if record.loser_id == loser_id:
-                found.append(record)
+        if edge.edge_id == but or edge.resolution is None or is_dismissed(edge.resolution):
+            continue
+        record = ResolutionRecord.from_dict(edge.resolution)
+        if record.loser_id == loser_id:
+            found.append(record)
     return found
 
 

@@ -179,7 +179,7 @@ EDGES = f"""
         WHERE action = 'relate' GROUP BY 1
     ), decided AS MATERIALIZED (
         SELECT {_DETAIL} AS edge_id, action, at, details, max(seq) FROM audit_log
-        WHERE action IN ('resolve', 'reopen') GROUP BY 1
+        WHERE action IN ('resolve', 'dismiss', 'reopen') GROUP BY 1
     )
     SELECT e.edge_id, e.from_memory_id, e.to_memory_id, e.edge_type, e.weight, e.reason, e.partial,
            e.resolved_at, e.resolution, t.subject, t.details, t.entries, d.action, d.at, d.details

@@ -23,6 +23,7 @@ from memgraph.model.turns import Evidence, EvidenceItem
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.policy.budget import token_cost
 from memgraph.policy.decay import confidence_at
+from memgraph.policy.lifecycle import contradiction_state
 from memgraph.policy.scope import Viewer
 from memgraph.retrieval.citation import citation, short_citation
 from memgraph.service.context.injecting import new_mark
@@ -275,7 +276,7 @@ def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str) -> st
 def _relation(edge: Edge) -> str:
     state = ""
     if edge.edge_type is EdgeType.CONTRADICTS:
-        state = " (open)" if edge.resolved_at is None else " (resolved)"
+        state = f" ({contradiction_state(edge.resolution)})"
     return f"- {edge.from_id} {edge.edge_type} {edge.to_id}{state}"
 
 
