@@ -47,6 +47,7 @@
     ├── RemoteError                  remote.error
     │   ├── RemoteUnavailable        remote.unavailable
     │   └── RemoteAnswerInvalid      remote.answer_invalid
+    ├── AuditFailed                  audit.failed
     └── BenchFailed                  bench.failed
 """
 
@@ -308,6 +309,12 @@ class RemoteAnswerInvalid(RemoteError):
     """What answered is not memgraph, or another version of it."""
 
     code = "remote.answer_invalid"
+
+
+class AuditFailed(MemgraphError):
+    """A rate of the store is above the limit that was given for it."""
+
+    code = "audit.failed"
 
 
 class BenchFailed(MemgraphError):

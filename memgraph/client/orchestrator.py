@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memgraph.client.asking import AskingWords
+from memgraph.client.auditing import AuditingWords
 from memgraph.client.feeding import FeedingWords
 from memgraph.client.operating import OperatingWords
 from memgraph.client.preparing import PreparingWords
@@ -13,7 +14,13 @@ from memgraph.model.access import Narrowing
 
 
 class OrchestratorWords(
-    RememberingWords, AskingWords, TalkingWords, PreparingWords, FeedingWords, OperatingWords
+    RememberingWords,
+    AskingWords,
+    TalkingWords,
+    PreparingWords,
+    FeedingWords,
+    OperatingWords,
+    AuditingWords,
 ):
     """All that can be done with the memory of an orchestrator from elsewhere."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memgraph.service.handle_agents import AgentsHandle
+from memgraph.service.handle_auditing import AuditingHandle
 from memgraph.service.handle_consolidating import ConsolidatingHandle
 from memgraph.service.handle_context import ContextHandle
 from memgraph.service.handle_entities import EntitiesHandle
@@ -27,6 +28,7 @@ class Orchestrator(
     ConsolidatingHandle,
     EntitiesHandle,
     JobsHandle,
+    AuditingHandle,
 ):
     """What one orchestrator remembers. Made by ``MemoryService.orchestrator``; thread-safe.
 

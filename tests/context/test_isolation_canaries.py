@@ -245,6 +245,7 @@ def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 READS: dict[str, Walk] = {
+    "audit": lambda orc, world: iter([orc.audit(examples=100)]),
     "build_context": built_contexts,
     "bulletin": lambda orc, world: iter([orc.bulletin()]),
     "contradictions": contradictions,

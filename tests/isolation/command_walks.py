@@ -208,6 +208,7 @@ COMMAND_WALKS: dict[str, Lines] = {
     "entity": _entity,
     "stats": lambda view: iter([["stats", ONE]]),
     "verify": lambda view: iter([["verify", ONE]]),
+    "audit": lambda view: iter([["audit", ONE, "--examples", "100"]]),
     "jobs": lambda view: iter([["jobs", ONE]]),
     "run": _run,
     "tools": lambda view: iter([["tools", ONE]]),

@@ -206,6 +206,11 @@ def verify(view: View) -> Iterator[Ask]:
     yield _post("/verify", {})
 
 
+@walks("POST", HERE + "/audit")
+def audit(view: View) -> Iterator[Ask]:
+    yield _post("/audit", {"examples": 100, "fail_on": ["all"]})
+
+
 @walks("GET", HERE + "/export")
 def export(view: View) -> Iterator[Ask]:
     yield _get("/export")

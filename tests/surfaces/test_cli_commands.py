@@ -92,6 +92,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "entity": ["entity", "orc-1", "Nora Quill"],
         "stats": ["stats", "orc-1"],
         "verify": ["verify", "orc-1"],
+        "audit": ["audit", "orc-1", "--fail-on", "contradiction=50%"],
         "rebuild": ["rebuild", "orc-1"],
         "db upgrade": ["db", "upgrade", "--all"],
         "db status": ["db", "status", "orc-1"],

@@ -55,6 +55,7 @@ REMOTE: Final = frozenset(
         "entity",
         "stats",
         "verify",
+        "audit",
         "jobs",
         "run",
         "export",
@@ -170,6 +171,9 @@ class RemoteHandle:
     # What a server does tells nothing of how far it is.
     def verify(self, _progress: Any = None) -> Any:
         return self.remote.verify()
+
+    def audit(self, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
+        return self.remote.audit(**fields)
 
     def run(self, job: str, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
         return self.remote.run(job, **fields)

@@ -42,6 +42,7 @@ COMMANDS: dict[str, Listed] = {
     "entity": Listed(f"{_HERE}.entities", "Show all about one entity."),
     "stats": Listed(f"{_HERE}.reading", "Count what is stored."),
     "verify": Listed(f"{_HERE}.operating", "Audit a database and its journal."),
+    "audit": Listed(f"{_HERE}.auditing", "Measure duplicates, contradictions, what is stale."),
     "rebuild": Listed(f"{_HERE}.operating", "Make indexes anew."),
     "db": Listed(f"{_HERE}.operating", "Look after database schemas."),
     "key": Listed(f"{_HERE}.keys", "Make, list, revoke, rotate and forget the keys of a server."),

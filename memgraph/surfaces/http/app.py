@@ -24,6 +24,7 @@ from memgraph.surfaces.http.limits import Limits
 from memgraph.surfaces.http.once import Once, Replay, on_replay, on_taken
 from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
 from memgraph.surfaces.http.routes import (
+    auditing,
     contexts,
     conversations,
     copying,
@@ -56,6 +57,7 @@ ROUTERS = (
     receipts.router,
     running.router,
     watching.router,
+    auditing.router,
 )
 
 

@@ -68,6 +68,7 @@ SPLIT: Final = _one(
     "A name that is another person's",
     {"entity": "Anna Berg", "names": ["A. Berg"], "reason": "Axel signs so, too"},
 )
+AUDIT: Final = _one("Limits for two rates", {"fail_on": ["stale=0.05", "echo"], "examples": 3})
 CONTEXT: Final = _one(
     "What everybody may know of a question",
     {"request": {"query": "opening hours", "budget_tokens": 800}},

@@ -1,0 +1,47 @@
+"""Auditing through a handle: how healthy is what its viewer sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from memgraph.service.handle import Handle
+
+if TYPE_CHECKING:
+    from memgraph.model.health import StoreHealth
+
+
+class AuditingHandle(Handle):
+    """The part of ``Orchestrator`` that measures what is stored."""
+
+    def audit(
+        self,
+        *,
+        fail_on: Sequence[str] = (),
+        examples: int = 5,
+        progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    ) -> StoreHealth:
+        """Rates of what this handle sees, each with examples. Nothing is changed.
+
+        Of the active memories that are no raw turns: ``duplicate`` say word for word what another
+        one of the same place says, ``near_duplicate`` nearly (of 20,000 at most),
+        ``contradiction`` are in an open one, ``stale`` stand on what was replaced or taken back,
+        ``unsourced`` come from nobody knows where, ``orphan`` are joined to nothing, ``echo`` say
+        only what had been handed out before they were stored (of 20,000 at most). Of all active
+        memories: ``unembedded`` have no vector yet, or none could be made.
+
+        Args:
+            fail_on: limits, such as ``stale=0.05``, ``stale=5%``, ``echo`` (none at all) or
+                ``all``; a rate above its limit makes ``ok`` False.
+            examples: 0..100, of each measure.
+            progress: called with what is measured, how much is done, and how much there is.
+
+        Raises:
+            InvalidInput: a limit that is none, or too many examples.
+        """
+        from memgraph.service.store_health import store_health
+
+        with self._service.opened(self.name) as opened:
+            return store_health(
+                opened, self._view, fail_on=fail_on, examples=examples, progress=progress
+            )

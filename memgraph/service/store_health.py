@@ -1,0 +1,165 @@
+"""The health of a store: what is doubled, contradicted, stale, without a ground, tie or vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.errors import InvalidInput
+from memgraph.model.health import HealthExample, HealthMeasure, Measure, StoreHealth
+from memgraph.policy.echo import line_hashes
+from memgraph.policy.health import fails, limits_of, rate_of
+from memgraph.policy.near_duplicates import near_duplicates
+from memgraph.service.life.echoes import catch_up
+from memgraph.service.opened import Opened
+from memgraph.storage import echo_lines, health_queries
+from memgraph.storage.health_queries import EXCERPT_CHARS, Found, Known
+from memgraph.storage.visibility import View
+
+MAX_SAMPLE: Final = 20_000
+"""So many texts are compared with one another, or with what was handed out."""
+MAX_EXAMPLES: Final = 100
+_HASHES_AT_ONCE = 500
+
+Told = Callable[[str, int, int], None]
+
+
+class _Rate(NamedTuple):
+    number: int
+    of: int
+    found: Sequence[Found]
+    sampled: bool = False
+
+
+def store_health(
+    opened: Opened,
+    view: View,
+    *,
+    fail_on: Sequence[str] = (),
+    examples: int = 5,
+    progress: Told = lambda _part, _done, _total: None,
+) -> StoreHealth:
+    """Measure; nothing is changed. See ``AuditingHandle.audit``.
+
+    Raises:
+        InvalidInput: a limit that is none, or ``examples`` outside 0..100.
+    """
+    if not 0 <= examples <= MAX_EXAMPLES:
+        raise InvalidInput(f"examples lies between 0 and {MAX_EXAMPLES}", field="examples")
+    limits = limits_of(fail_on)
+    # What was handed out a moment ago counts, too.
+    opened.receipts.flush()
+    catch_up(opened)
+    with opened.database.read() as connection:
+        measuring = _Measuring(connection, view, examples)
+        measures = []
+        for done, (measure, rate) in enumerate(measuring.rates().items()):
+            progress(f"measuring {measure}", done, len(Measure))
+            measures.append(_measured(measure, rate(), limits))
+        progress("measuring", len(Measure), len(Measure))
+        return StoreHealth(
+            orchestrator=opened.database.orchestrator_id,
+            at=opened.clock.now_ms(),
+            memories=measuring.known,
+            measures=tuple(measures),
+            ok=not any(each.failed for each in measures),
+        )
+
+
+class _Measuring:
+    """One audit on one snapshot."""
+
+    def __init__(self, connection: sa.Connection, view: View, examples: int) -> None:
+        self._connection = connection
+        self._view = view
+        self._examples = examples
+        self.known = health_queries.known_count(connection, view)
+        self._sample: list[Known] | None = None
+
+    def rates(self) -> Mapping[Measure, Callable[[], _Rate]]:
+        """How each measure is taken, in the order of ``Measure``."""
+        return {
+            Measure.DUPLICATE: lambda: self._of_known(health_queries.doubled),
+            Measure.NEAR_DUPLICATE: self._near_duplicates,
+            Measure.CONTRADICTION: lambda: self._of_known(health_queries.contradicted),
+            Measure.UNSOURCED: lambda: self._of_known(health_queries.unsourced),
+            Measure.ORPHAN: lambda: self._of_known(health_queries.orphans),
+            Measure.UNEMBEDDED: self._unembedded,
+            Measure.ECHO: self._echoes,
+        }
+
+    def _of_known(
+        self, ask: Callable[[sa.Connection, View, int], tuple[int, list[Found]]]
+    ) -> _Rate:
+        count, found = ask(self._connection, self._view, self._examples)
+        return _Rate(count, self.known, found)
+
+    def _unembedded(self) -> _Rate:
+        active = health_queries.active_count(self._connection, self._view)
+        count, found = health_queries.unembedded(self._connection, self._view, self._examples)
+        return _Rate(count, active, found)
+
+    def _near_duplicates(self) -> _Rate:
+        sample = {each.pk: each for each in self._sampled()}
+        pairs = near_duplicates({pk: each.content for pk, each in sample.items()})
+        shown = sorted(pairs, reverse=True)[: self._examples]
+        found = [_found(sample[pk], sample[pairs[pk]].memory_id) for pk in shown]
+        return self._of_sample(len(pairs), found)
+
+    def _echoes(self) -> _Rate:
+        """Memories of which every line had been handed out before they were stored."""
+        sample = self._sampled()
+        lines = {each.pk: line_hashes(each.content) for each in sample}
+        handed = self._handed_out({one for each in lines.values() for one in each})
+        found = [
+            each
+            for each in sample
+            if lines[each.pk]
+            and all(handed.get(one, each.created_at) < each.created_at for one in lines[each.pk])
+        ]
+        shown = [_found(each, None) for each in found[::-1][: self._examples]]
+        return self._of_sample(len(found), shown)
+
+    def _handed_out(self, hashes: set[int]) -> dict[int, int]:
+        """When each line was handed out first."""
+        wanted = sorted(hashes)
+        found: dict[int, int] = {}
+        for start in range(0, len(wanted), _HASHES_AT_ONCE):
+            part = echo_lines.find(self._connection, wanted[start : start + _HASHES_AT_ONCE])
+            found |= {one: first for one, (first, _) in part.items()}
+        return found
+
+    def _sampled(self) -> list[Known]:
+        if self._sample is None:
+            self._sample = health_queries.sample(self._connection, self._view, MAX_SAMPLE)
+        return self._sample
+
+    def _of_sample(self, count: int, found: Sequence[Found]) -> _Rate:
+        looked_at = len(self._sampled())
+        return _Rate(count, looked_at, found, sampled=looked_at < self.known)
+
+
+def _found(each: Known, other_id: str | None) -> Found:
+    return Found(each.memory_id, other_id, each.content[:EXCERPT_CHARS])
+
+
+def _measured(measure: Measure, rate: _Rate, limits: Mapping[Measure, float]) -> HealthMeasure:
+    share = rate_of(rate.number, rate.of)
+    return HealthMeasure(
+        measure=measure,
+        count=rate.number,
+        of=rate.of,
+        rate=share,
+        sampled=rate.sampled,
+        examples=tuple(
+            HealthExample(
+                memory_ids=tuple(one for one in (each.memory_id, each.other_id) if one is not None),
+                text=" ".join(each.text.split()),
+            )
+            for each in rate.found
+        ),
+        limit=limits.get(measure),
+        failed=fails(measure, share, limits),
+    )

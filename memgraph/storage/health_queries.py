@@ -1,0 +1,140 @@
+"""Which memories are doubled, contradicted, without a source, without any tie or vector."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.storage.statements import driver
+from memgraph.storage.visibility import View
+
+EXCERPT_CHARS: Final = 160
+_KNOWN = "m.status = 'active' AND m.kind <> 'episode'"
+
+
+class Found(NamedTuple):
+    """A memory that counts; ``other_id``: the other one, where it takes two."""
+
+    memory_id: str
+    other_id: str | None
+    text: str
+
+
+class Known(NamedTuple):
+    pk: int
+    memory_id: str
+    content: str
+    created_at: int
+
+
+def known_count(connection: sa.Connection, view: View) -> int:
+    """Active memories that are no raw turns."""
+    return _count(connection, view, _KNOWN)
+
+
+def active_count(connection: sa.Connection, view: View) -> int:
+    return _count(connection, view, "m.status = 'active'")
+
+
+def doubled(connection: sa.Connection, view: View, limit: int) -> tuple[int, list[Found]]:
+    """Memories that say, word for word, what another one of the same place says."""
+    other = (
+        "SELECT o.memory_id FROM memories o WHERE o.content_hash = m.content_hash"
+        " AND o.kind <> 'episode' AND o.pk <> m.pk AND o.status = 'active'"
+        " AND o.scope = m.scope AND o.scope_id IS m.scope_id AND o.agent_id IS m.agent_id"
+        f" AND {view.where('o')} ORDER BY o.pk LIMIT 1"
+    )
+    return _with_others(connection, view, other, limit)
+
+
+def contradicted(connection: sa.Connection, view: View, limit: int) -> tuple[int, list[Found]]:
+    """Memories in an open contradiction with another active one."""
+    ends = " UNION ALL ".join(
+        f"SELECT o.memory_id FROM memory_edges e CROSS JOIN memories o ON o.memory_id = e.{far}"
+        f" WHERE e.edge_type = 'Contradicts' AND e.{near} = m.memory_id AND e.resolved_at IS NULL"
+        f" AND o.status = 'active' AND {view.where('o')}"
+        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
+    )
+    other = f"SELECT memory_id FROM ({ends}) ORDER BY memory_id LIMIT 1"
+    return _with_others(connection, view, other, limit)
+
+
+def unsourced(connection: sa.Connection, view: View, limit: int) -> tuple[int, list[Found]]:
+    """Memories of which nobody knows where they come from: no file, conversation, run or ground."""
+    condition = (
+        "m.session_id IS NULL"
+        " AND EXISTS (SELECT 1 FROM memory_sources s WHERE s.source_id = m.source_id"
+        " AND s.source_path IS NULL AND s.conversation_id IS NULL AND s.workflow_run_id IS NULL)"
+        " AND NOT EXISTS (SELECT 1 FROM memory_derivations d WHERE d.memory_id = m.memory_id)"
+    )
+    return _counted(connection, view, f"{_KNOWN} AND {condition}", limit)
+
+
+def orphans(connection: sa.Connection, view: View, limit: int) -> tuple[int, list[Found]]:
+    """Memories that nothing joins to others: no edge, derivation or entity."""
+    ties = (
+        ("memory_edges", "from_memory_id", "m.memory_id"),
+        ("memory_edges", "to_memory_id", "m.memory_id"),
+        ("memory_derivations", "memory_id", "m.memory_id"),
+        ("memory_derivations", "derived_from_id", "m.memory_id"),
+        ("memory_entities", "memory_pk", "m.pk"),
+    )
+    condition = " AND ".join(
+        f"NOT EXISTS (SELECT 1 FROM {table} t WHERE t.{column} = {key})"
+        for table, column, key in ties
+    )
+    return _counted(connection, view, f"{_KNOWN} AND {condition}", limit)
+
+
+def unembedded(connection: sa.Connection, view: View, limit: int) -> tuple[int, list[Found]]:
+    """Active memories, raw turns too, whose vector is still to come or could not be made."""
+    condition = (
+        "m.status = 'active' AND m.pk IN"
+        " (SELECT memory_pk FROM memory_embeddings WHERE state <> 'ready')"
+    )
+    return _counted(connection, view, condition, limit)
+
+
+def sample(connection: sa.Connection, view: View, most: int) -> list[Known]:
+    """At most so many active memories that are no raw turns, spread evenly over all, by key."""
+    statement = (
+        "SELECT pk, memory_id, content, created_at FROM (SELECT m.pk, m.memory_id, m.content,"
+        " m.created_at, row_number() OVER (ORDER BY m.pk) AS place, count(*) OVER () AS total"
+        f" FROM memories m WHERE {_KNOWN} AND {view.where('m')})"
+        " WHERE (place - 1) * :most / total <> place * :most / total OR total <= :most ORDER BY pk"
+    )
+    found = driver(connection).execute(statement, view.params | {"most": most})
+    return [Known._make(row) for row in found]
+
+
+def _with_others(
+    connection: sa.Connection, view: View, other: str, limit: int
+) -> tuple[int, list[Found]]:
+    return _counted(connection, view, f"{_KNOWN} AND EXISTS ({other})", limit, f"({other})")
+
+
+def _counted(
+    connection: sa.Connection, view: View, condition: str, limit: int, other: str = "NULL"
+) -> tuple[int, list[Found]]:
+    count = _count(connection, view, condition)
+    if not count or not limit:
+        return count, []
+    statement = (
+        f"SELECT m.memory_id, {other}, substr(m.content, 1, {EXCERPT_CHARS}) FROM memories m"
+        f" WHERE {condition} AND {view.where('m')} ORDER BY m.pk DESC LIMIT :limit"
+    )
+    return count, [Found._make(row) for row in _rows(connection, statement, view, limit)]
+
+
+def _count(connection: sa.Connection, view: View, condition: str) -> int:
+    statement = f"SELECT count(*) FROM memories m WHERE {condition} AND {view.where('m')}"
+    [(count,)] = driver(connection).execute(statement, view.params)
+    return int(count)
+
+
+def _rows(connection: sa.Connection, statement: str, view: View, limit: int) -> list[Any]:
+    found: list[Any] = (
+        driver(connection).execute(statement, view.params | {"limit": limit}).fetchall()
+    )
+    return found

@@ -1,0 +1,119 @@
+"""What the audit of a store counts, and what it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from memgraph import MemoryService, Orchestrator, Viewer
+from memgraph.clock import FixedClock
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import Sensitivity
+from memgraph.model.health import HealthMeasure, Measure, StoreHealth
+
+
+def measured(found: StoreHealth, measure: Measure) -> HealthMeasure:
+    [one] = [each for each in found.measures if each.measure is measure]
+    return one
+
+
+def examples(found: StoreHealth, measure: Measure) -> set[tuple[str, ...]]:
+    return {each.memory_ids for each in measured(found, measure).examples}
+
+
+def test_an_empty_store_is_healthy(orc: Orchestrator) -> None:
+    found = orc.audit(fail_on=["all"])
+    assert (found.memories, found.ok, found.orchestrator) == (0, True, "orc-1")
+    assert {each.rate for each in found.measures} == {0.0}
+
+
+def test_equal_and_nearly_equal_texts_are_counted_apart(orc: Orchestrator) -> None:
+    fact = orc.remember("The lift holds ten people now.")
+    same = orc.remember("The lift holds ten people now.", type="Observation")
+    near = orc.remember("The lift holds now ten people!")
+    orc.remember("The cellar door is red and stays locked.")
+    orc.remember("The lift holds ten people now.", scope="project", scope_id="web")
+    found = orc.audit()
+    assert found.memories == 4
+    assert measured(found, Measure.DUPLICATE).rate == 0.5
+    assert examples(found, Measure.DUPLICATE) == {(fact, same), (same, fact)}
+    assert examples(found, Measure.NEAR_DUPLICATE) == {(near, fact)}
+
+
+def test_open_contradictions_count_both_sides_until_they_are_decided(orc: Orchestrator) -> None:
+    one = orc.remember("The shop closes at six.")
+    other = orc.remember("The shop closes at eight.")
+    edge = orc.relate(one, "Contradicts", other)
+    orc.remember("The cellar is dry.")
+    found = measured(orc.audit(), Measure.CONTRADICTION)
+    assert (found.count, found.of) == (2, 3)
+    orc.resolve(edge, winner=one, reason="asked")
+    assert measured(orc.audit(), Measure.CONTRADICTION).count == 0
+
+
+def test_who_names_a_file_a_talk_or_a_ground_is_sourced(orc: Orchestrator) -> None:
+    bare = orc.remember("Nobody knows where this comes from.")
+    orc.remember("Said in a talk.", source={"conversation_id": "monday"})
+    orc.remember("Made in a run.", source={"workflow_run_id": "run-1"})
+    orc.remember("Drawn from another.", derived_from=[bare])
+    found = orc.audit()
+    assert examples(found, Measure.UNSOURCED) == {(bare,)}
+    assert measured(found, Measure.UNSOURCED).of == 4
+
+
+def test_an_orphan_has_no_edge_ground_dependent_or_entity(orc: Orchestrator) -> None:
+    alone = orc.remember("it rained on the way home.")
+    ground = orc.remember("the road was wet at noon.")
+    orc.remember("the bus was late for that.", derived_from=[ground])
+    one, other = orc.remember("it snowed later on."), orc.remember("it thawed at night.")
+    orc.relate(one, "RelatedTo", other)
+    assert examples(orc.audit(), Measure.ORPHAN) == {(alone,)}
+
+
+def test_what_is_not_embedded_yet_is_counted_turns_too(orc: Orchestrator) -> None:
+    orc.remember("The cellar is dry.")
+    orc.save_episode("When do you close?", session_id="monday", source_role="user")
+    waiting = measured(orc.audit(), Measure.UNEMBEDDED)
+    assert (waiting.count, waiting.of) == (2, 2)
+    orc.embed_pending()
+    assert measured(orc.audit(), Measure.UNEMBEDDED).count == 0
+
+
+def test_what_was_handed_out_before_it_was_stored_is_an_echo(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    orc.remember("The cellar door key hangs behind the boiler.")
+    orc.note_handed_out(["The garden gate code was changed in May."])
+    clock.advance(ms=1_000)
+    echo = orc.remember("The garden gate code was changed in May.")
+    orc.remember("The garden gate code was changed in May. The lamp there is new.")
+    assert examples(orc.audit(), Measure.ECHO) == {(echo,)}
+
+
+def test_a_rate_above_its_limit_fails_and_others_do_not(orc: Orchestrator) -> None:
+    orc.remember("Nobody knows where this comes from.")
+    found = orc.audit(fail_on=["unsourced=50%", "duplicate"])
+    assert not found.ok
+    assert [each.measure for each in found.measures if each.failed] == [Measure.UNSOURCED]
+    assert measured(found, Measure.DUPLICATE).limit == 0.0
+    assert orc.audit(fail_on=["unsourced=100%"]).ok
+
+
+def test_what_the_viewer_does_not_see_is_not_counted(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    orc.remember("The lift holds ten people now.")
+    orc.remember(
+        "The lift holds ten people now.", type="Observation", sensitivity=Sensitivity.RESTRICTED
+    )
+    low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.INTERNAL)).audit()
+    assert (low.memories, measured(low, Measure.DUPLICATE).count) == (1, 0)
+    high = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED)).audit()
+    assert (high.memories, measured(high, Measure.DUPLICATE).count) == (2, 2)
+
+
+def test_examples_are_bounded_and_counts_are_not(orc: Orchestrator) -> None:
+    orc.remember_many([{"content": f"a note with no name, {number}"} for number in range(7)])
+    found = measured(orc.audit(examples=3), Measure.UNSOURCED)
+    assert (found.count, len(found.examples)) == (7, 3)
+    assert measured(orc.audit(examples=0), Measure.UNSOURCED).examples == ()
+    with pytest.raises(InvalidInput):
+        orc.audit(examples=101)
