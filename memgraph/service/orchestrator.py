@@ -8,6 +8,7 @@ from memgraph.service.handle_consolidating import ConsolidatingHandle
 from memgraph.service.handle_context import ContextHandle
 from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_fading import FadingHandle
+from memgraph.service.handle_influence import InfluenceHandle
 from memgraph.service.handle_ingesting import IngestingHandle
 from memgraph.service.handle_injecting import InjectingHandle
 from memgraph.service.handle_jobs import JobsHandle
@@ -29,6 +30,7 @@ class Orchestrator(
     EntitiesHandle,
     JobsHandle,
     AuditingHandle,
+    InfluenceHandle,
 ):
     """What one orchestrator remembers. Made by ``MemoryService.orchestrator``; thread-safe.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -33,6 +34,12 @@ _TOLD = (
     f"SELECT p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
     " FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
     " WHERE p.memory_id = ? ORDER BY p.added_at, p.source_id"
+)
+_TOLD_OF = (
+    f"SELECT p.memory_id, p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
+    " FROM json_each(?) f CROSS JOIN memory_supports p ON p.memory_id = f.value"
+    " CROSS JOIN memory_sources s ON s.source_id = p.source_id"
+    " ORDER BY p.memory_id, p.added_at, p.source_id"
 )
 _ADD = (
     "INSERT OR IGNORE INTO memory_supports (memory_id, source_id, added_at)"
@@ -94,6 +101,14 @@ def further(connection: sa.Connection, memory_id: str) -> list[tuple[int, Stored
     """When each further source of a memory was noted, and what it is; the first one first."""
     found = driver(connection).execute(_TOLD, (memory_id,))
     return [(at, source_from_row(row)) for at, *row in found]
+
+
+def further_of(
+    connection: sa.Connection, memory_ids: Collection[str]
+) -> list[tuple[str, int, StoredSource]]:
+    """The same of several memories, with the id of each, by ids."""
+    found = driver(connection).execute(_TOLD_OF, (json.dumps(list(memory_ids)),))
+    return [(one, at, source_from_row(row)) for one, at, *row in found]
 
 
 def add(connection: sa.Connection, memory_id: str, source_id: str, *, at: int) -> bool:

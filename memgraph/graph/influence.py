@@ -1,0 +1,295 @@
+"""What a memory reached, and what stood behind a memory or a run.
+
+Both walk what was derived, is caused by something or is part of it, and join the receipts: what was
+handed out to whom. A hand-out shows what somebody was given, not what became of it; what a run or a
+conversation left afterwards is told as such.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.enums import EdgeType
+from memgraph.model.graph import Link
+from memgraph.model.influence import Grounds, HandOut, Impact, Reached, Standing
+from memgraph.model.values import Memory, StoredSource
+from memgraph.policy.endings import refuted
+from memgraph.policy.ranking import BASIS_EDGES
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.storage import graph_queries, influence_queries, supports
+from memgraph.storage.database import Database
+from memgraph.storage.endings import endings
+from memgraph.storage.graph_queries import Direction
+from memgraph.storage.influence_queries import Place
+from memgraph.storage.visibility import View
+
+MAX_NODES = 1_000
+MOST_NODES = 10_000
+MAX_RECEIPTS = 1_000
+MAX_DEPTH = 12
+MAX_LEFT = 10
+"""Memories that are told of one run or conversation."""
+# A memory that was met before takes a row of a step without taking room.
+_ROWS_PER_NODE = 4
+
+
+def impact(
+    database: Database,
+    memory_id: str,
+    *,
+    max_nodes: int = MAX_NODES,
+    viewer: Viewer = DEFAULT_VIEWER,
+) -> Impact:
+    """Every recall, context, bulletin, run and derived memory that a memory reached.
+
+    Args:
+        max_nodes: 1..10,000 derived memories, and as many receipts.
+
+    Raises:
+        InvalidInput: ``max_nodes`` is out of range.
+        NotFound: no such memory, or not visible to the reader; the two are not told apart.
+        StorageError: the database cannot be read.
+    """
+    _require_range(max_nodes)
+    with database.read() as connection:
+        walk = _Walk(connection, View(viewer), max_nodes)
+        memory = walk.one(memory_id)
+        derived = walk.from_([memory_id], Direction.IN)
+        named = [memory_id, *(each.memory_id for each in derived)]
+        hand_outs = walk.bounded(
+            influence_queries.naming(connection, named, walk.view, limit=max_nodes + 1)
+        )
+        runs = _reached(walk, "workflow_run_id", hand_outs)
+        conversations = _reached(walk, "conversation_id", hand_outs)
+        left = {one for each in (*runs, *conversations) for one in each.left}
+        memories = graph_queries.visible_memories(
+            connection, list(dict.fromkeys((*named, *sorted(left)))), walk.view
+        )
+    return Impact(
+        memory_id=memory.memory_id,
+        derived=derived,
+        hand_outs=hand_outs,
+        purposes=dict(sorted(Counter(each.purpose for each in hand_outs).items())),
+        runs=runs,
+        conversations=conversations,
+        memories=tuple(memories.values()),
+        cut=bool(walk.cut),
+        cut_reasons=tuple(sorted(walk.cut)),
+    )
+
+
+def grounds_of_memory(
+    database: Database,
+    memory_id: str,
+    *,
+    max_nodes: int = MAX_NODES,
+    viewer: Viewer = DEFAULT_VIEWER,
+) -> Grounds:
+    """What a memory stands on, and what was given to the run or conversation that it comes from.
+
+    Args, Raises: as of ``impact``.
+    """
+    _require_range(max_nodes)
+    with database.read() as connection:
+        walk = _Walk(connection, View(viewer), max_nodes)
+        memory = walk.one(memory_id)
+        links = walk.from_([memory_id], Direction.OUT)
+        hand_outs = walk.bounded(_given_before(walk, memory))
+        return _grounds(walk, memory_id, None, hand_outs, links)
+
+
+def grounds_of_run(
+    database: Database,
+    workflow_run_id: str,
+    *,
+    max_nodes: int = MAX_NODES,
+    viewer: Viewer = DEFAULT_VIEWER,
+) -> Grounds:
+    """What a run was given, and what that stands on. A run that nobody knows was given nothing.
+
+    Args, Raises: as of ``impact``.
+    """
+    _require_range(max_nodes)
+    with database.read() as connection:
+        walk = _Walk(connection, View(viewer), max_nodes)
+        hand_outs = walk.bounded(
+            influence_queries.given_to(
+                connection, "workflow_run_id", workflow_run_id, walk.view, limit=max_nodes + 1
+            )
+        )
+        links = walk.from_(_given(hand_outs), Direction.OUT)
+        return _grounds(walk, None, workflow_run_id, hand_outs, links)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One answer in the making, on one snapshot; ``cut`` collects where a bound was met."""
+
+    connection: sa.Connection
+    view: View
+    max_nodes: int
+    cut: set[str] = field(default_factory=set)
+
+    def one(self, memory_id: str) -> Memory:
+        found = graph_queries.visible_memories(self.connection, [memory_id], self.view)
+        if memory_id not in found:
+            raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
+        return found[memory_id]
+
+    def from_(self, seeds: Sequence[str], direction: Direction) -> tuple[Link, ...]:
+        """What is reached step by step, each memory once, where it is met first."""
+        links: dict[str, Link] = {}
+        known = set(seeds)
+        frontier: Sequence[str] = seeds
+        for distance in range(1, MAX_DEPTH + 2):
+            if not frontier:
+                break
+            fresh = self._step(frontier, direction, distance, known)
+            if fresh and distance > MAX_DEPTH:
+                self.cut.add("depth")
+                break
+            room = self.max_nodes - len(links)
+            if len(fresh) > room:
+                self.cut.add("max_nodes")
+            frontier = list(fresh)[:room]
+            links |= {one: fresh[one] for one in frontier}
+            known.update(frontier)
+        return tuple(links.values())
+
+    def _step(
+        self, frontier: Sequence[str], direction: Direction, distance: int, known: Collection[str]
+    ) -> dict[str, Link]:
+        most = _ROWS_PER_NODE * self.max_nodes
+        steps = graph_queries.linked(
+            self.connection,
+            frontier,
+            self.view,
+            BASIS_EDGES,
+            direction,
+            most + 1,
+            derivations=True,
+        )
+        if len(steps) > most:
+            self.cut.add("max_nodes")
+        fresh: dict[str, Link] = {}
+        for step in steps[:most]:
+            if step.memory_id not in known and step.memory_id not in fresh:
+                fresh[step.memory_id] = Link(
+                    memory_id=step.memory_id,
+                    via_id=step.origin_id,
+                    edge_type=None if step.edge_type is None else EdgeType(step.edge_type),
+                    distance=distance,
+                    partial=bool(step.partial),
+                )
+        return fresh
+
+    def bounded(self, found: Sequence[HandOut]) -> tuple[HandOut, ...]:
+        """At most ``max_nodes`` receipts."""
+        if len(found) > self.max_nodes:
+            self.cut.add("max_receipts")
+        return tuple(found[: self.max_nodes])
+
+
+def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[Reached, ...]:
+    """Whom hand-outs were for, the one that was given something last first."""
+    times: dict[str, list[int]] = {}
+    for each in hand_outs:
+        name = getattr(each, place)
+        if name is not None:
+            times.setdefault(name, []).append(each.at)
+    since = {name: min(each) for name, each in times.items()}
+    left: dict[str, list[str]] = {}
+    for name, memory_id in influence_queries.left_by(
+        walk.connection, place, since, walk.view, limit=MAX_LEFT + 1
+    ):
+        left.setdefault(name, []).append(memory_id)
+    if any(len(ids) > MAX_LEFT for ids in left.values()):
+        walk.cut.add("max_left")
+    return tuple(
+        Reached(
+            name=name,
+            receipts=len(each),
+            first_at=min(each),
+            last_at=max(each),
+            left=tuple(left.get(name, ())[:MAX_LEFT]),
+        )
+        for name, each in sorted(times.items(), key=lambda one: (-max(one[1]), one[0]))
+    )
+
+
+def _given_before(walk: _Walk, memory: Memory) -> list[HandOut]:
+    """What had been given to the run or conversation that a memory comes from."""
+    [source] = graph_queries.sources_of(walk.connection, [memory])
+    found: dict[str, HandOut] = {}
+    places: tuple[tuple[Place, str | None], ...] = (
+        ("workflow_run_id", source.workflow_run_id),
+        ("conversation_id", source.conversation_id),
+    )
+    for place, name in places:
+        if name is not None:
+            given = influence_queries.given_to(
+                walk.connection,
+                place,
+                name,
+                walk.view,
+                limit=walk.max_nodes + 1,
+                before=memory.created_at,
+            )
+            found |= {each.receipt_id: each for each in given}
+    return sorted(found.values(), key=lambda one: (-one.at, one.receipt_id))
+
+
+def _given(hand_outs: Iterable[HandOut]) -> list[str]:
+    return list(dict.fromkeys(one for each in hand_outs for one in each.memory_ids))
+
+
+def _grounds(
+    walk: _Walk,
+    memory_id: str | None,
+    workflow_run_id: str | None,
+    hand_outs: tuple[HandOut, ...],
+    links: tuple[Link, ...],
+) -> Grounds:
+    connection = walk.connection
+    given = _given(hand_outs)
+    named = [*([] if memory_id is None else [memory_id]), *(each.memory_id for each in links)]
+    memories = graph_queries.visible_memories(
+        connection, list(dict.fromkeys((*named, *given))), walk.view
+    )
+    further = supports.further_of(connection, list(memories))
+    sources = {
+        each.source_id: each for each in graph_queries.sources_of(connection, memories.values())
+    }
+    sources |= {source.source_id: source for _, _, source in further}
+    ended = endings(connection, list(memories), walk.view)
+    return Grounds(
+        memory_id=memory_id,
+        workflow_run_id=workflow_run_id,
+        hand_outs=hand_outs,
+        given=tuple(one for one in given if one in memories),
+        links=links,
+        supports=tuple(
+            Standing(memory_id=one, source_id=source.source_id, added_at=at)
+            for one, at, source in further
+        ),
+        refuted=tuple(sorted(one for one, ending in ended.items() if refuted(ending))),
+        lines=(),
+        memories=tuple(memories.values()),
+        sources=_sorted(sources.values()),
+        cut=bool(walk.cut),
+        cut_reasons=tuple(sorted(walk.cut)),
+    )
+
+
+def _sorted(sources: Iterable[StoredSource]) -> tuple[StoredSource, ...]:
+    return tuple(sorted(sources, key=lambda one: one.source_id))
+
+
+def _require_range(max_nodes: int) -> None:
+    if not isinstance(max_nodes, int) or not 1 <= max_nodes <= MOST_NODES:
+        raise InvalidInput(f"max_nodes lies between 1 and {MOST_NODES:,}", field="max_nodes")

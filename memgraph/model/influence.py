@@ -1,0 +1,169 @@
+"""What a memory reached, and what stood behind one or behind a run: for whoever audits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Literal
+
+from memgraph.model.graph import Link
+from memgraph.model.values import Memory, Millis, StoredSource, Value
+
+SourceState = Literal["kept", "changed", "gone", "erased", "unverified", "none"]
+
+
+class HandOut(Value):
+    """A receipt that names one of the memories in question.
+
+    Attributes:
+        purpose: ``recall``, or what the receipt says that it was for.
+        memory_ids: those of the memories in question that it handed out, the best first.
+        bulletin_id: of a bulletin; ``same_as``: the receipt that it repeats, byte for byte.
+    """
+
+    receipt_id: str
+    at: Millis
+    purpose: str
+    actor: str | None
+    memory_ids: tuple[str, ...]
+    conversation_id: str | None
+    workflow_run_id: str | None
+    step_id: str | None
+    bulletin_id: str | None
+    same_as: str | None
+
+
+class Reached(Value):
+    """A run or a conversation that was given one of the memories.
+
+    Attributes:
+        name: the id of the run or the conversation.
+        receipts: how many of the listed hand-outs were for it.
+        left: ids of memories that come from it and were stored after it was first given one, the
+            oldest first: what it may have said because of it.
+    """
+
+    name: str
+    receipts: int
+    first_at: Millis
+    last_at: Millis
+    left: tuple[str, ...]
+
+
+class Impact(Value):
+    """Everything that a memory reached, as far as the reader may see it.
+
+    Attributes:
+        derived: what was derived from it, is caused by it or is part of it, and what stands on
+            that in turn; the nearest first.
+        hand_outs: receipts of the memory and of what was derived from it, the newest first.
+        purposes: how many of ``hand_outs`` there are of each purpose, sorted by name.
+        runs, conversations: those that hand-outs were for, the one that was given it last first.
+        memories: of every id above, each once.
+        cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_left``, sorted.
+    """
+
+    memory_id: str
+    derived: tuple[Link, ...]
+    hand_outs: tuple[HandOut, ...]
+    purposes: dict[str, int]
+    runs: tuple[Reached, ...]
+    conversations: tuple[Reached, ...]
+    memories: tuple[Memory, ...]
+    cut: bool
+    cut_reasons: tuple[str, ...]
+
+    @cached_property
+    def memory_by_id(self) -> Mapping[str, Memory]:
+        return {memory.memory_id: memory for memory in self.memories}
+
+
+class Standing(Value):
+    """A further source of a memory."""
+
+    memory_id: str
+    source_id: str
+    added_at: Millis
+
+
+class Line(Value):
+    """A line of a file as it was when it became a memory; ``number`` counts from 1."""
+
+    number: int
+    text: str
+
+
+class SourceTurn(Value):
+    """A turn of a conversation that a memory rests on."""
+
+    memory_id: str
+    session_id: str | None
+    sequence: int | None
+    speaker: str | None
+    at: Millis
+    text: str
+
+
+class SourceLines(Value):
+    """What a memory was read from: lines of the file that is kept, or turns.
+
+    Attributes:
+        state: ``kept``: the file is the one that was read, by its digest. ``changed``: it is not,
+            and no line is shown. ``gone``: it is not there. ``erased``: it was erased on request.
+            ``unverified``: nothing proves that the memory was read from this file. ``none``: the
+            memory does not come from a file.
+        path, first_line, last_line: where; the lines are None of a place that is no range.
+        lines: the memory's own ones alone; of a place in JSON, that value's text.
+        turns: turns that it was derived from and that the reader may see, in their order.
+        cut_reasons: of ``max_lines``, ``max_turns``, sorted.
+    """
+
+    memory_id: str
+    source: StoredSource
+    state: SourceState
+    path: str | None
+    first_line: int | None
+    last_line: int | None
+    lines: tuple[Line, ...]
+    turns: tuple[SourceTurn, ...]
+    cut: bool
+    cut_reasons: tuple[str, ...]
+
+
+class Grounds(Value):
+    """Everything that stood behind a memory or a run, as far as the reader may see it.
+
+    Attributes:
+        memory_id, workflow_run_id: what was asked about; one of them.
+        hand_outs: what the run was given, or what the run or the conversation that a memory comes
+            from had been given before the memory was stored; the newest first.
+        given: ids of the memories in ``hand_outs``, the last given first.
+        links: what the memory, or what was given, was derived from, is caused by or is part of,
+            and the grounds of that in turn; the nearest first.
+        supports: further sources of all these.
+        refuted: ids among them that were replaced or taken back.
+        lines: what they were read from, of as many as were asked for: the nearest first.
+        memories, sources: of every id above, each once.
+        cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_lines``, sorted.
+    """
+
+    memory_id: str | None
+    workflow_run_id: str | None
+    hand_outs: tuple[HandOut, ...]
+    given: tuple[str, ...]
+    links: tuple[Link, ...]
+    supports: tuple[Standing, ...]
+    refuted: tuple[str, ...]
+    lines: tuple[SourceLines, ...]
+    memories: tuple[Memory, ...]
+    sources: tuple[StoredSource, ...]
+    cut: bool
+    cut_reasons: tuple[str, ...]
+
+    @cached_property
+    def memory_by_id(self) -> Mapping[str, Memory]:
+        return {memory.memory_id: memory for memory in self.memories}
+
+    @cached_property
+    def source_by_id(self) -> Mapping[str, StoredSource]:
+        return {source.source_id: source for source in self.sources}

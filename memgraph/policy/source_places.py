@@ -1,0 +1,90 @@
+"""Where in a file a memory was read: a range of lines, a place in JSON, or the whole. Pure.
+
+As ``ingest`` writes them: ``L3-L5`` counts lines from 1 and includes both, ``/memories/2`` is a
+JSON pointer (RFC 6901), ``#`` is the whole file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_LINES = re.compile(r"L([0-9]{1,9})-L([0-9]{1,9})")
+# What ends a line for an editor; other separators were made line ends when the file was read.
+_LINE_ENDS = re.compile("\r\n|[\r\n\u2028\u2029\x85]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a file.
+
+    Attributes:
+        first, last: lines from 1, both included; None: it is no range of lines.
+        pointer: of a value in JSON; None and no lines: the whole file.
+    """
+
+    first: int | None = None
+    last: int | None = None
+    pointer: str | None = None
+
+    def hides(self, other: Part) -> bool:
+        """Whether anything of this part lies in the other one, where both are places in JSON."""
+        mine, theirs = self.pointer, other.pointer
+        if mine is None or theirs is None:
+            # Lines of JSON are not compared with places in it: any of them may be meant.
+            return True
+        return (mine + "/").startswith(theirs + "/") or (theirs + "/").startswith(mine + "/")
+
+
+def part_of(locator: str | None) -> Part | None:
+    """The part that a locator names; None: it names none that is known."""
+    if locator is None:
+        return None
+    found = _LINES.fullmatch(locator)
+    if found is not None and 1 <= int(found[1]) <= int(found[2]):
+        return Part(int(found[1]), int(found[2]))
+    if locator == "#":
+        return Part()
+    return Part(pointer=locator) if locator.startswith("/") else None
+
+
+def texts_of(data: bytes, part: Part, hidden: Iterable[Part] = ()) -> Iterator[tuple[int, str]]:
+    """The lines of a part with their numbers, but for those of hidden parts.
+
+    A value in JSON is written as lines of its own, counted from 1, unless any of it is hidden.
+    """
+    text = _text(data)
+    hidden = list(hidden)
+    if part.pointer is not None:
+        shown = not any(each.hides(part) for each in hidden)
+        value = _value_at(text, part.pointer) if shown else None
+        lines = [] if value is None else value.split("\n")
+        yield from enumerate(lines, start=1)
+        return
+    if any(each.first is None for each in hidden):
+        return
+    lines = _LINE_ENDS.split(text)
+    first, last = part.first or 1, min(part.last or len(lines), len(lines))
+    for number in range(first, last + 1):
+        if not any((each.first or 0) <= number <= (each.last or 0) for each in hidden):
+            yield number, lines[number - 1]
+
+
+def _text(data: bytes) -> str:
+    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    return data.decode(encoding, errors="replace")
+
+
+def _value_at(text: str, pointer: str) -> str | None:
+    """The value at a JSON pointer, written over lines; None: there is none."""
+    try:
+        value: Any = json.loads(text)
+        for step in pointer.removeprefix("/").split("/"):
+            name = step.replace("~1", "/").replace("~0", "~")
+            value = value[int(name)] if isinstance(value, list) else value[name]
+        return json.dumps(value, ensure_ascii=False, indent=2)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None

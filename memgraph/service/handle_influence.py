@@ -1,0 +1,90 @@
+"""What a memory reached and what stood behind it, through a handle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memgraph.errors import InvalidInput
+from memgraph.service.handle import Handle
+from memgraph.storage.item_queries import is_id
+
+if TYPE_CHECKING:
+    from memgraph.model.influence import Grounds, Impact, SourceLines
+
+MAX_NODES = 1_000
+
+
+class InfluenceHandle(Handle):
+    """The part of ``Orchestrator`` that follows a memory to what it did and to where it is from."""
+
+    def impact(self, memory_id: str, *, max_nodes: int = MAX_NODES) -> Impact:
+        """Every recall, context, bulletin, run and derived memory that a memory reached.
+
+        A receipt that names a memory which this handle may not see is not there.
+
+        Args:
+            max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` tells of more.
+
+        Raises:
+            NotFound: there is no such memory that this handle may see.
+            InvalidInput: ``max_nodes`` is out of range.
+        """
+        from memgraph.graph.influence import impact
+
+        with self._service.opened(self.name) as opened:
+            opened.receipts.flush()
+            return impact(opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer)
+
+    def grounds(
+        self,
+        memory_id: str | None = None,
+        *,
+        workflow_run_id: str | None = None,
+        max_nodes: int = MAX_NODES,
+        lines: int = 0,
+    ) -> Grounds:
+        """Everything that stood behind a memory, or behind a run of a workflow.
+
+        Of a memory: what it stands on, and what had been given to the run or the conversation that
+        it comes from. Of a run: what it was given, and what that stands on.
+
+        Args:
+            memory_id, workflow_run_id: one of them.
+            max_nodes: 1..10,000 memories, and as many receipts; ``cut`` tells of more.
+            lines: 0..1,000 memories of which the lines of their sources are read as well.
+
+        Raises:
+            NotFound: there is no such memory that this handle may see.
+            InvalidInput: both or none are named, or a bound is out of range.
+        """
+        from memgraph.graph.influence import grounds_of_memory, grounds_of_run
+        from memgraph.service.source_lines import with_lines
+
+        with self._service.opened(self.name) as opened:
+            opened.receipts.flush()
+            if workflow_run_id is not None and memory_id is None:
+                if not is_id(workflow_run_id):
+                    raise InvalidInput("the id of a run is a text", field="workflow_run_id")
+                found = grounds_of_run(
+                    opened.database, workflow_run_id, max_nodes=max_nodes, viewer=self.viewer
+                )
+            elif memory_id is not None and workflow_run_id is None:
+                found = grounds_of_memory(
+                    opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer
+                )
+            else:
+                raise InvalidInput("name a memory or a run, one of them", field="memory_id")
+            return with_lines(opened, self._view, found, most=lines)
+
+    def source_lines(self, memory_id: str) -> SourceLines:
+        """What a memory was read from: its own lines of the file that is kept, or turns.
+
+        Lines are shown of a file whose digest is the one that was read; ``state`` tells.
+
+        Raises:
+            NotFound: there is no such memory that this handle may see.
+        """
+        from memgraph.service.source_lines import source_lines
+
+        with self._service.opened(self.name) as opened:
+            return source_lines(opened, self._view, memory_id)
