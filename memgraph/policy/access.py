@@ -103,6 +103,12 @@ def sees_everything(principal: Principal) -> bool:
     )
 
 
+def sees_whole(principal: Principal, viewer: Viewer) -> bool:
+    """Whether nothing is hidden from a principal, and no less than that was asked for."""
+    narrowed = viewer.clearance is not principal.clearance or viewer.agent_id is not None
+    return sees_everything(principal) and not narrowed
+
+
 def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
     """What one request of a principal may see, and the only places where it may write.
 

@@ -12,7 +12,7 @@ from fastapi.datastructures import QueryParams
 from memgraph.errors import RequestTimeout
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.values import validated
-from memgraph.policy.access import sees_everything
+from memgraph.policy import access
 from memgraph.service.access.gate import Gate
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.guarding import shown_key
@@ -57,8 +57,7 @@ Asking = Annotated[Principal, Depends(asking_of)]
 
 def sees_whole(orc: Orchestrator, principal: Principal) -> bool:
     """Whether nothing is hidden from who asks, and no less was asked for."""
-    narrowed = orc.viewer.clearance is not principal.clearance or orc.viewer.agent_id is not None
-    return sees_everything(principal) and not narrowed
+    return access.sees_whole(principal, orc.viewer)
 
 
 def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
-from anyio import CancelScope
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request, Response
-from starlette.requests import ClientDisconnect
 
-from memgraph.errors import RequestRefused, RequestTimeout
+from memgraph.errors import RequestTimeout
 from memgraph.model.remote import IngestedFile, IngestPage, Limit, Uploaded
 from memgraph.model.values import Name
-from memgraph.service.intake import Draft, draft
+from memgraph.service.intake import draft
+from memgraph.surfaces.arriving import taken
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Asking, Reader, Writer, gate_of, sees_whole, untimed
 from memgraph.surfaces.http.problems import problem
 
-PIECE: Final = 1 << 18
-"""So much of a file is written at a time, bytes."""
 _BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
@@ -58,13 +53,9 @@ async def upload(
     # It has the time of a request to arrive; then it is taken, however late that is.
     await untimed(request)
     try:
-        await _arrived(request, arriving, settings.memory.server.request_timeout_s)
-        uploaded = await run_sync(arriving.place)
+        uploaded = await taken(request, arriving, settings.memory.server.request_timeout_s)
     except RequestTimeout as error:
         return problem(error, HTTPStatus.REQUEST_TIMEOUT)
-    finally:
-        with CancelScope(shield=True):
-            await run_sync(arriving.discard)
     if uploaded.known is None:
         service.intake.wake(orc.name)
     return answered(uploaded, status=202)
@@ -90,30 +81,3 @@ def get(
 ) -> Response:
     """What became of a file: whoever sees all that came of it may know, and who sent it."""
     return answered(orc.ingest_file(sha256, everything=sees_whole(orc, asking)))
-
-
-async def _arrived(request: Request, arriving: Draft, timeout_s: float) -> None:
-    """Write the whole body.
-
-    Raises:
-        RequestTimeout: it took longer than seconds. RequestRefused: the sender is gone.
-    """
-    try:
-        async with asyncio.timeout(timeout_s):
-            async for piece in _pieces(request):
-                await run_sync(arriving.write, piece)
-    except TimeoutError:
-        raise RequestTimeout("the file did not arrive in time", limit_s=timeout_s) from None
-    except ClientDisconnect:
-        raise RequestRefused("the file did not arrive as a whole") from None
-
-
-async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    """The body in pieces that are worth a thread."""
-    held = bytearray()
-    async for chunk in request.stream():
-        held += chunk
-        if len(held) >= PIECE:
-            yield bytes(held)
-            held.clear()
-    yield bytes(held)
