@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
 
 import sqlalchemy as sa
 
-from memgraph.errors import DatabaseCorrupt, NotFound
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
+from memgraph.errors import NotFound
+from memgraph.graph.hidden import journal_notes, without_hidden
+from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import HandedOut, JournalNote, Link, Support, Trace
 from memgraph.model.values import Edge, Memory, StatusPeriod
 from memgraph.policy.endings import refuted
@@ -27,13 +25,9 @@ MAX_DEPTH = 12
 MAX_LINKS = 200
 MAX_EDGES = 200
 MAX_JOURNAL = 200
-HIDDEN = "(not visible)"
 
 _UPDATES = frozenset({EdgeType.UPDATES})
 _CONTRADICTS = frozenset({EdgeType.CONTRADICTS})
-_ID_PREFIXES = tuple(kind.id_prefix for kind in MemoryKind)
-# As a reason may name it: "lost to fact_…".
-_ID_IN_A_TEXT = re.compile(rf"(?:{'|'.join(_ID_PREFIXES)})[0-9A-Z]{{26}}")
 # A memory that was met before takes a row of a step without taking room.
 _ROWS_PER_STEP = 4 * MAX_LINKS
 
@@ -180,18 +174,10 @@ class _Tracing:
 
     def _history(self, memory_id: str) -> tuple[StatusPeriod, ...]:
         periods = graph_queries.status_history(self._connection, memory_id)
-        hidden = self._hidden(each.reason for each in periods)
+        reasons = without_hidden(self._connection, self._view, [each.reason for each in periods])
         return tuple(
-            each.model_copy(update={"reason": _without(each.reason, hidden)}) for each in periods
-        )
-
-    def _hidden(self, told: Iterable[Any]) -> frozenset[str]:
-        """Ids of memories in JSON values that the reader may not see."""
-        texts = [text for each in told for text in _texts(each)]
-        ids = {text for text in texts if text.startswith(_ID_PREFIXES)}
-        ids |= {one for text in texts for one in _ID_IN_A_TEXT.findall(text)}
-        return frozenset(
-            ids - graph_queries.visible_memories(self._connection, ids, self._view).keys()
+            each.model_copy(update={"reason": reason})
+            for each, reason in zip(periods, reasons, strict=True)
         )
 
     def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:
@@ -199,17 +185,7 @@ class _Tracing:
         if len(rows) > MAX_JOURNAL:
             self._cut.add("max_journal")
             rows = rows[1:]
-        try:
-            details = [json.loads(row[4]) for row in rows]
-        except ValueError as error:
-            raise DatabaseCorrupt("a journal entry cannot be read; run: memgraph verify") from error
-        hidden = self._hidden(details)
-        return tuple(
-            JournalNote(
-                seq=row[0], at=row[1], actor=row[2], action=row[3], details=_without(each, hidden)
-            )
-            for row, each in zip(rows, details, strict=True)
-        )
+        return journal_notes(self._connection, self._view, rows)
 
     def _handed_out(self, memory_id: str) -> HandedOut:
         count, last_at, last_id = graph_queries.handed_out(self._connection, memory_id)
@@ -248,33 +224,3 @@ def stale_dependents(
 
 def _stands(memory: Memory) -> bool:
     return memory.status is MemoryStatus.ACTIVE
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every string in a JSON value, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            yield key
-            yield from _texts(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
-
-
-def _without(value: Any, hidden: Collection[str]) -> Any:
-    """A JSON value in which the strings of ``hidden`` are blanked out."""
-    if isinstance(value, str):
-        return _without_ids(value, hidden)
-    if isinstance(value, dict):
-        return {_without(key, hidden): _without(each, hidden) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_without(each, hidden) for each in value]
-    return value
-
-
-def _without_ids(text: str, hidden: Collection[str]) -> str:
-    if text in hidden:
-        return HIDDEN
-    return _ID_IN_A_TEXT.sub(lambda found: HIDDEN if found[0] in hidden else found[0], text)

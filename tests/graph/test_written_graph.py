@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.graph.trace import HIDDEN
+from memgraph.graph.hidden import HIDDEN
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Sensitivity
 
 

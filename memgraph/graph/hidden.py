@@ -1,0 +1,85 @@
+"""Blanking out the ids of memories that a reader may not see, wherever they are named."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+import sqlalchemy as sa
+
+from memgraph.errors import DatabaseCorrupt
+from memgraph.model.enums import MemoryKind
+from memgraph.model.graph import JournalNote
+from memgraph.storage import graph_queries
+from memgraph.storage.visibility import View
+
+HIDDEN: Final = "(not visible)"
+
+_ID_PREFIXES: Final = tuple(kind.id_prefix for kind in MemoryKind)
+# As a reason may name it: "lost to fact_…".
+_ID_IN_A_TEXT: Final = re.compile(rf"(?:{'|'.join(_ID_PREFIXES)})[0-9A-Z]{{26}}")
+
+JsonT = TypeVar("JsonT")
+
+
+def without_hidden(connection: sa.Connection, view: View, told: Sequence[JsonT]) -> list[JsonT]:
+    """JSON values, in order, in which ids that the view does not show are blanked out."""
+    texts = [text for each in told for text in _texts(each)]
+    ids = {text for text in texts if text.startswith(_ID_PREFIXES)}
+    ids |= {one for text in texts for one in _ID_IN_A_TEXT.findall(text)}
+    hidden = ids - graph_queries.visible_memories(connection, sorted(ids), view).keys()
+    return [_without(each, hidden) for each in told]
+
+
+def journal_notes(
+    connection: sa.Connection, view: View, rows: Sequence[Sequence[Any]]
+) -> tuple[JournalNote, ...]:
+    """Entries of the journal as they may be shown.
+
+    Args:
+        rows: (seq, at, actor, action, details as JSON).
+
+    Raises:
+        DatabaseCorrupt: the details of one cannot be read.
+    """
+    try:
+        details = [json.loads(row[4]) for row in rows]
+    except ValueError as error:
+        raise DatabaseCorrupt("a journal entry cannot be read; run: memgraph verify") from error
+    shown = without_hidden(connection, view, details)
+    return tuple(
+        JournalNote(seq=row[0], at=row[1], actor=row[2], action=row[3], details=each)
+        for row, each in zip(rows, shown, strict=True)
+    )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every string in a JSON value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield key
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+
+
+def _without(value: Any, hidden: Collection[str]) -> Any:
+    """A JSON value in which the strings of ``hidden`` are blanked out."""
+    if isinstance(value, str):
+        return _without_ids(value, hidden)
+    if isinstance(value, dict):
+        return {_without(key, hidden): _without(each, hidden) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without(each, hidden) for each in value]
+    return value
+
+
+def _without_ids(text: str, hidden: Collection[str]) -> str:
+    if text in hidden:
+        return HIDDEN
+    return _ID_IN_A_TEXT.sub(lambda found: HIDDEN if found[0] in hidden else found[0], text)
