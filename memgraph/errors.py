@@ -11,6 +11,7 @@
     │   └── IllegalTransition        memory.illegal_transition
     ├── AccessDenied                 access.denied
     │   └── ConfirmationMissing      access.confirmation_missing
+    ├── QuotaReached                 source.quota_reached
     ├── OrchestratorExists           orchestrator.exists
     ├── OrchestratorMissing          orchestrator.missing
     ├── MemoryDisabled               memory.disabled
@@ -114,6 +115,12 @@ class ConfirmationMissing(AccessDenied):
     """It takes a person's consent, and nobody is there to be asked."""
 
     code = "access.confirmation_missing"
+
+
+class QuotaReached(MemgraphError):
+    """A source holds ``details["limit"]`` memories, as many as it may."""
+
+    code = "source.quota_reached"
 
 
 class OrchestratorExists(MemgraphError):

@@ -31,7 +31,9 @@ from memgraph.config.life import (
     ReflectionSettings,
     ScheduleSettings,
 )
+from memgraph.config.receipts import ReceiptSettings
 from memgraph.config.server import ServerSettings
+from memgraph.config.trust import TrustSettings
 
 
 class BulletinSettings(Group):
@@ -264,6 +266,8 @@ class MemorySettings(Group):
     storage: StorageSettings = Field(default_factory=StorageSettings)
     decay: DecaySettings = Field(default_factory=DecaySettings)
     context: ContextSettings = Field(default_factory=ContextSettings)
+    receipts: ReceiptSettings = Field(default_factory=ReceiptSettings)
+    trust: TrustSettings = Field(default_factory=TrustSettings)
     log: LogSettings = Field(default_factory=LogSettings)
     server: ServerSettings = Field(default_factory=ServerSettings, json_schema_extra=GLOBAL_ONLY)
 

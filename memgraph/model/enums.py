@@ -153,3 +153,8 @@ class Tier(StrEnum):
     LOW = "low"
     STANDARD = "standard"
     HIGH = "high"
+
+    @property
+    def level(self) -> int:
+        """0 (low) to 2 (high)."""
+        return list(Tier).index(self)

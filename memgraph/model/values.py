@@ -276,7 +276,8 @@ class Outcome(Value):
     """What became of one item of a write, in the order of the items.
 
     A ``duplicate`` has the id of the one that was there. ``code`` and ``message`` are those of the
-    error for which the item was rejected, else None.
+    error for which the item was rejected. An edge that is stored, or was there, has the code
+    ``source.less_trusted`` if it stands as a contradiction in the place of an Updates edge.
     """
 
     outcome: Literal["stored", "duplicate", "rejected"]

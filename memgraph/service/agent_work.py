@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from memgraph.clock import iso
 from memgraph.errors import Conflict
-from memgraph.model.enums import JobName, JobState
+from memgraph.model.enums import JobName, JobState, MemoryStatus
 from memgraph.policy.proposals import MAX_CONFIDENCE
 from memgraph.retrieval.citation import short_citation
 
@@ -75,9 +75,13 @@ def remember_fact(
 def correct_fact(
     handle: Orchestrator, memory_id: str, new_content: str, *, session_id: str | None = None
 ) -> dict[str, Any]:
-    """Replace what a fact says: ``{"memory_id": …, "replaced": …}``."""
+    """Replace what a fact says: ``{"memory_id": …, "replaced": …}``.
+
+    Nothing is replaced of what is trusted further: the two stand against each other then.
+    """
     made = handle.propose_correction(memory_id, new_content, session_id=session_id)
-    return {"memory_id": made, "replaced": memory_id}
+    replaced = handle.get(memory_id).status is not MemoryStatus.ACTIVE
+    return {"memory_id": made, "replaced": memory_id if replaced else None}
 
 
 def confirm_fact(handle: Orchestrator, memory_id: str) -> dict[str, Any]:

@@ -143,7 +143,8 @@ def _link(
     )
     transaction.tell(joined.entries)
     for edge, outcome in zip(edges, joined.edges, strict=True):
-        if edge.edge_type is EdgeType.UPDATES and not edge.partial and outcome.outcome == "stored":
+        whole = edge.edge_type is EdgeType.UPDATES and not edge.partial
+        if whole and outcome.outcome == "stored" and outcome.code is None:
             _replace_details(transaction, edge.from_id, edge.to_id, view)
     return joined.edges, waiting
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -12,10 +12,13 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.values import EdgeInput, Outcome
+from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, Outcome
 from memgraph.policy.lifecycle import MemoryState, plan_supersession
-from memgraph.storage import edges, memories
+from memgraph.policy.trust import LESS_TRUSTED, Trust
+from memgraph.storage import edges, memories, trust_queries
 from memgraph.storage.visibility import View
+
+_LESS_TRUSTED: Final = "a less trusted source replaces nothing that a more trusted one said"
 
 
 @dataclass(slots=True)
@@ -52,10 +55,12 @@ class Joiner:
     """Writes edges into one database; the caller holds the transaction.
 
     Attributes:
+        trust: as the settings have it; what operators said is read with each Updates edge.
         view: what the writer may see, and therefore join; None: everything.
     """
 
     ids: IdSource
+    trust: Trust
     view: View | None = None
 
     def join_all(
@@ -77,6 +82,9 @@ class Joiner:
     ) -> Outcome:
         """Store one edge; an Updates edge that is not partial supersedes what it points at.
 
+        One from a memory that is trusted less than the other becomes an open contradiction: its
+        outcome has the code ``source.less_trusted``.
+
         Raises:
             NotFound: an end does not exist, as far as the writer may see.
             Conflict: an end is in a status that forbids it.
@@ -90,11 +98,14 @@ class Joiner:
         grows = known is not None and known.partial and not link.partial
         if known is not None and not grows:
             return Outcome(outcome="duplicate", edge_id=known.edge_id)
-        if link.edge_type is EdgeType.UPDATES and not link.partial:
-            self._supersede(connection, from_id, to_id, written, at=at, actor=actor)
+        if link.edge_type is EdgeType.UPDATES:
+            if not self.may_replace(connection, from_id, to_id):
+                return self._open_case(connection, link, written, at=at, actor=actor)
+            if not link.partial:
+                self._supersede(connection, from_id, to_id, written, at=at, actor=actor)
         told: dict[str, Any] = {"to": to_id, "type": link.edge_type.value, "reason": link.reason}
         if known is not None:
-            edges.make_whole(connection, known.edge_id)
+            edges.make_whole(connection, known.edge_id, at=at)
             told |= {"edge_id": known.edge_id, "was_partial": True}
             written.entries.append(Entry("relate", from_id, told))
             return Outcome(outcome="stored", edge_id=known.edge_id)
@@ -117,6 +128,27 @@ class Joiner:
         told |= {"edge_id": edge_id, "weight": link.weight, "partial": link.partial}
         written.entries.append(Entry("relate", from_id, told))
         return Outcome(outcome="stored", edge_id=edge_id)
+
+    def may_replace(self, connection: sa.Connection, new_id: str, old_id: str) -> bool:
+        """Whether one memory is trusted far enough to replace another."""
+        trust = trust_queries.with_told(connection, self.trust)
+        return trust_queries.may_replace(connection, trust, new_id, old_id)
+
+    def _open_case(
+        self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
+    ) -> Outcome:
+        """What would replace a memory that is trusted further stands against it, undecided.
+
+        Raises:
+            IllegalTransition: one of the two is retracted.
+        """
+        ends = [written.resolve(each) for each in (link.from_id, link.to_id)]
+        plan_supersession(*(state_of(connection, each) for each in ends))
+        because = f"{_LESS_TRUSTED}: {link.reason}" if link.reason else _LESS_TRUSTED
+        changed = {"edge_type": EdgeType.CONTRADICTS, "partial": False}
+        case = link.model_copy(update={**changed, "reason": because[:MAX_REASON_CHARS]})
+        outcome = self.join(connection, case, written, at=at, actor=actor)
+        return outcome.model_copy(update={"code": LESS_TRUSTED, "message": _LESS_TRUSTED})
 
     def _try_join(
         self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
@@ -22,6 +23,7 @@ from memgraph.ids import IdSource
 from memgraph.log import EventLog, open_log
 from memgraph.model.enums import MemoryKind
 from memgraph.paths import OrchestratorPaths
+from memgraph.policy.trust import Trust
 from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
 from memgraph.service.background import Background
 from memgraph.service.denials import DenialBook
@@ -44,6 +46,16 @@ if TYPE_CHECKING:
     from memgraph.service.writing import Writer
     from memgraph.storage.vector_cache import HeldVectors
 
+ANSWERING: Final = {
+    "retrieval",
+    "embedding",
+    "reranker",
+    "decay",
+    "context",
+    "bulletin",
+    "entities",
+}
+"""The groups of settings that an answer depends on."""
 HANDLER_PATIENCE_S = 3.0
 """How long closing waits for subscribers that are at an event."""
 
@@ -113,7 +125,9 @@ class Opened:
         self.courier = Couriers(self.events, self.log)
         self.upkeep = Upkeep(database, clock, self.log, self.subscribers)
         self.denials = DenialBook(lambda actor: self.transaction(actor, claimed=False))
-        self.receipts = ReceiptBook(database, self._bring_back)
+        self.receipts = ReceiptBook(
+            database, self._bring_back, with_queries=settings.memory.receipts.query_text
+        )
         self.answers = Answers(database, clock)
         self.reflections = LatestReflections(database)
         self.background = Background(
@@ -149,6 +163,12 @@ class Opened:
         return self._find_llm()
 
     @cached_property
+    def settings_sha256(self) -> str:
+        """The digest of the settings that an answer depends on."""
+        chosen = self.settings.memory.model_dump_json(include=ANSWERING)
+        return hashlib.sha256(chosen.encode()).hexdigest()
+
+    @cached_property
     def writer(self) -> Writer:
         # A process that only reads does without.
         from memgraph.service.writing import Writer
@@ -162,6 +182,7 @@ class Opened:
                 MemoryKind.FACT: self.settings.memory.decay.rate,
                 MemoryKind.REFLECTION: 0.0,
             },
+            trust=Trust.of(self.settings.memory.trust),
         )
 
     @contextmanager

@@ -190,6 +190,8 @@ class Transcript(Handle):
                 view=self._view,
                 live=True,
             )
+            if written.errors:
+                raise written.errors[0]
             transaction.tell(written.entries)
 
     def _retract(self, transaction: Transaction, parts: Sequence[Memory], reason: str) -> None:

@@ -13,13 +13,14 @@ import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.audit.seal import memory_seal
-from memgraph.errors import NotFound
+from memgraph.errors import MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome
 from memgraph.policy.budget import token_cost
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.summary import summarise
+from memgraph.policy.trust import Trust
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service import conversing
 from memgraph.service.confining import Confines
@@ -27,6 +28,7 @@ from memgraph.service.conversing import StoredTurn
 from memgraph.service.embedding import claim_model
 from memgraph.service.joining import Joiner, Written
 from memgraph.service.naming import NameFinder
+from memgraph.service.quotas import Quotas
 from memgraph.storage import embeddings, entities, memories, sessions, vectors
 from memgraph.storage.encoding import json_text
 from memgraph.storage.entities import EntityName
@@ -92,11 +94,12 @@ class Writer:
     ids: IdSource
     find_names: NameFinder
     decay_rates: dict[MemoryKind, float]
+    trust: Trust
 
     @property
     def joiner(self) -> Joiner:
         """Writes edges between any memories."""
-        return Joiner(self.ids)
+        return Joiner(self.ids, self.trust)
 
     def prepare(self, given: MemoryInput, vector: NDArray[np.float32] | None = None) -> Prepared:
         """The work of a write that needs no lock; do it before the transaction."""
@@ -137,7 +140,7 @@ class Writer:
         )
         ready = self._add_vectors(connection, rows, embedding)
         embeddings.enqueue(connection, [row["pk"] for row, _ in rows if row["pk"] not in ready])
-        Joiner(self.ids, view).join_all(connection, links, written, at=at, actor=actor)
+        Joiner(self.ids, self.trust, view).join_all(connection, links, written, at=at, actor=actor)
         return written
 
     def _store_memories(
@@ -166,19 +169,17 @@ class Writer:
         pk = memories.next_pk(connection)
         names: list[tuple[int, tuple[EntityName, ...]]] = []
         confines = Confines.of(connection, view, talked_before)
+        quotas = Quotas(connection, self.trust)
         for item, identity in zip(items, identities, strict=True):
             given = item.given
-            denied = confines.refusal(given)
-            if denied is not None:
-                written.memories.append(written.reject(denied))
-                continue
-            missing = _missing(given, grounds, written)
-            if missing is not None:
-                told = missing[:80]
-                error = NotFound(f"derived from {told!r}, which is not there", memory_id=told)
+            duplicate = None if identity is None else known.get(identity)
+            error: MemgraphError | None = confines.refusal(given)
+            error = error or _missing(given, grounds, written)
+            if error is None and duplicate is None:
+                error = quotas.refusal(given)
+            if error is not None:
                 written.memories.append(written.reject(error))
                 continue
-            duplicate = None if identity is None else known.get(identity)
             if duplicate is not None:
                 outcome = Outcome(outcome="duplicate", memory_id=duplicate)
             else:
@@ -380,11 +381,12 @@ def _sequence(
     return place
 
 
-def _missing(given: MemoryInput, grounds: set[str], written: Written) -> str | None:
-    """The first ground that is neither stored nor an earlier item of the batch."""
+def _missing(given: MemoryInput, grounds: set[str], written: Written) -> NotFound | None:
+    """Of the first ground that is neither stored nor an earlier item of the batch."""
     for one in given.derived_from:
         if one not in grounds and not (one.startswith("#") and one[1:] in written.ids_by_key):
-            return one
+            told = one[:80]
+            return NotFound(f"derived from {told!r}, which is not there", memory_id=told)
     return None
 
 

@@ -16,7 +16,7 @@ from memgraph.consolidation.gating import of_one_thing
 from memgraph.consolidation.lookup import is_protected
 from memgraph.consolidation.matching import repeats
 from memgraph.consolidation.resolving import Decision
-from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.errors import Conflict, InvalidInput, NotFound, QuotaReached
 from memgraph.model.consolidation import EdgeNote, FactNote
 from memgraph.model.enums import EdgeType
 from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
@@ -25,6 +25,7 @@ from memgraph.model.values import EdgeInput, validated
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.echo import known_echo
 from memgraph.policy.support import strengthened, support_of
+from memgraph.policy.trust import LESS_TRUSTED
 from memgraph.service import changes
 from memgraph.service.joining import Written
 from memgraph.service.life.pages import GroupWork, PageRead, PageWork
@@ -173,6 +174,10 @@ def _write_group(
     done.rejected += [*group.rejected, *group.undecided]
     written = opened.writer.store(connection, items, [], at=at, actor=actor)
     for each, outcome in zip(group.matched.fresh, written.memories, strict=True):
+        if outcome.code == QuotaReached.code:
+            where = f"{session_id}, draft {each.number}"
+            done.rejected.append(RejectedItem(code=QuotaReached.code, where=where))
+            continue
         if outcome.outcome != "stored":
             # All of it was looked at in this transaction: something else is wrong.
             raise StoreMoved
@@ -214,7 +219,7 @@ def _strengthen(
     added = supports.add(connection, memory_id, source_id, at=at)
     if not further and not added:
         return
-    memories.insert_derivations(connection, [(memory_id, one) for one in further])
+    memories.insert_derivations(connection, [(memory_id, one) for one in further], added_at=at)
     [memory] = memories.get_many(connection, [memory_id])
     after = support_of(*supports.origins(connection, memory_id))
     confidence = memory.confidence
@@ -261,6 +266,8 @@ def _join(
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
+        if outcome.code == LESS_TRUSTED:
+            link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
         done.edges.append(_edge_note(link, from_id, to_id))
         if link.edge_type is EdgeType.CONTRADICTS:
             found[outcome.edge_id] = ContradictionFound(
@@ -280,7 +287,11 @@ def _decide(
 ) -> None:
     """Decide one contradiction as the extractor proposed, if its sides are what they were."""
     connection, at, actor = transaction.connection, transaction.at, transaction.actor
-    winner, loser = written.resolve(decision.winner), decision.loser
+    try:
+        winner, loser = written.resolve(decision.winner), decision.loser
+    except NotFound as error:
+        done.rejected.append(RejectedItem(code=error.code, where=decision.where))
+        return
     rows = queries.facts_by_id(connection, [winner, loser], group.place, at=at)
     if len(rows) < 2 or is_protected(rows[loser]):
         done.rejected.append(RejectedItem(code="resolution.changed", where=decision.where))
@@ -298,6 +309,10 @@ def _decide(
             )
             open_ones |= _join(opened, transaction, [link], written, done)
         edge = edges.get_between(connection, winner, loser, EdgeType.CONTRADICTS)
+        if not opened.writer.joiner.may_replace(connection, winner, loser):
+            # It stays open: a person decides for the less trusted one, or nobody does.
+            done.rejected.append(RejectedItem(code=LESS_TRUSTED, where=decision.where))
+            return
         transaction.tell(
             changes.resolve(
                 connection, edge, winner_id=winner, reason=decision.reason, at=at, actor=actor

@@ -50,7 +50,9 @@ class Remembered(Answer):
 
 class Corrected(Answer):
     memory_id: Id = Field(description="Of the new fact.")
-    replaced: Id
+    replaced: Id | None = Field(
+        description="None: what it says otherwise is trusted further, and stands against it."
+    )
 
 
 class Confirmed(Answer):

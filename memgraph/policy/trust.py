@@ -1,0 +1,211 @@
+"""How far a source is trusted, and what follows: a lower one replaces nothing of a higher one.
+
+Trust only sinks on its way from a source to what is concluded from it: a memory is trusted no
+further than the least trusted of what it stands on. That is the low-water mark of K. J. Biba,
+"Integrity Considerations for Secure Computer Systems", MITRE MTR-3153, 1977. A model that repeats
+a poisoned file in words of its own thereby gains it nothing.
+
+What protects a memory is the best of its sources, so that nobody lowers it by saying it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from memgraph.config.trust import TrustSettings
+from memgraph.model.enums import CapturedBy, SourceName, SourceType, Tier
+
+LESS_TRUSTED: Final = "source.less_trusted"
+"""The code of an Updates edge that became an open contradiction."""
+
+
+_NO_QUOTA: Final = -1
+
+
+class Named(NamedTuple):
+    """A source by one of its names. A path names a file, or a folder with all below it."""
+
+    kind: SourceName
+    name: str
+
+
+class Trusted(NamedTuple):
+    """What an operator said of a source; ``max_memories`` None: the quota of its tier."""
+
+    tier: Tier
+    max_memories: int | None = None
+
+
+class Captured(NamedTuple):
+    """What of a source, and of a memory that came from it, tells how far it is trusted."""
+
+    source_type: SourceType
+    captured_by: CapturedBy
+    source_path: str | None = None
+    conversation_id: str | None = None
+    workflow_run_id: str | None = None
+    content_sha256: str | None = None
+    session_id: str | None = None
+
+    @property
+    def names(self) -> frozenset[Named]:
+        """All its names; a conversation and the session of a turn are one thing."""
+        given = (
+            (SourceName.PATH, self.source_path),
+            (SourceName.CONVERSATION, self.conversation_id),
+            (SourceName.CONVERSATION, self.session_id),
+            (SourceName.RUN, self.workflow_run_id),
+            (SourceName.CONTENT, self.content_sha256),
+        )
+        return frozenset(Named(kind, name) for kind, name in given if name)
+
+
+class Quota(NamedTuple):
+    """So many memories may bear this name, those retracted not counted."""
+
+    named: Named
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Who is trusted how far in one orchestrator.
+
+    Attributes:
+        told: what operators said.
+    """
+
+    captured_by: Mapping[CapturedBy, Tier]
+    source_type: Mapping[SourceType, Tier]
+    max_memories: Mapping[Tier, int]
+    told: Mapping[Named, Trusted] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, settings: TrustSettings, told: Mapping[Named, Trusted] | None = None) -> Trust:
+        """What the settings say, and operators."""
+        captors, types = settings.captured_by, settings.source_type
+        quotas = settings.max_memories
+        return cls(
+            {one: Tier(getattr(captors, one.value)) for one in CapturedBy},
+            {one: Tier(getattr(types, one.value)) for one in SourceType},
+            {one: getattr(quotas, one.value) for one in Tier},
+            told or {},
+        )
+
+    @property
+    def uniform(self) -> bool:
+        """Whether everything is trusted alike, so that nothing need be looked up."""
+        tiers = {*self.captured_by.values(), *self.source_type.values()}
+        return len(tiers | {each.tier for each in self.told.values()}) == 1
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether nothing is counted: no source of a tier that is in use has a quota."""
+        tiers = {*self.captured_by.values(), *self.source_type.values()}
+        tiers |= {each.tier for each in self.told.values()}
+        told = any(each.max_memories is not None for each in self.told.values())
+        return not told and not any(self.max_memories[each] for each in tiers)
+
+    def tier(self, source: Captured) -> Tier:
+        """How far a source is trusted.
+
+        Of a path the longest that was told counts: the file before its folder. Of several names
+        that were told the lowest tier does; where none was, the lower of the settings' two.
+        """
+        found = [each.tier for _, each in self._told_of(source)]
+        if found:
+            return lowest(found)
+        return lowest((self.captured_by[source.captured_by], self.source_type[source.source_type]))
+
+    def quotas(self, source: Captured) -> list[Quota]:
+        """How many memories each name of a source may bear, and each folder that was told."""
+        found: dict[Named, int] = {}
+        by_default = self.max_memories[self.tier(source)]
+        for named in source.names:
+            if by_default:
+                found[named] = by_default
+            for one in _with_folders(named):
+                if one in self.told:
+                    tier, most = self.told[one]
+                    found[one] = self.max_memories[tier] or _NO_QUOTA if most is None else most
+        return sorted(Quota(one, most) for one, most in found.items() if most != _NO_QUOTA)
+
+    def _told_of(self, source: Captured) -> Iterator[tuple[Named, Trusted]]:
+        for named in source.names:
+            for one in _with_folders(named):
+                if one in self.told:
+                    yield one, self.told[one]
+                    break
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a memory stands on.
+
+    Attributes:
+        own: where it came from.
+        supports: further sources that say it.
+        grounds: ids of the memories that it was derived from.
+    """
+
+    own: Captured
+    supports: tuple[Captured, ...] = ()
+    grounds: tuple[str, ...] = ()
+
+
+def lowest(tiers: Iterable[Tier]) -> Tier:
+    """The least trusted of several. Raises ValueError: of none."""
+    return min(tiers, key=lambda each: each.level)
+
+
+def ceiling(standing: Standing, trust: Trust) -> Tier:
+    """The tier of the best source that says a memory: what protects it."""
+    tiers = [trust.tier(each) for each in (standing.own, *standing.supports)]
+    return max(tiers, key=lambda each: each.level)
+
+
+def floors(
+    wanted: Iterable[str], standings: Mapping[str, Standing], trust: Trust
+) -> dict[str, Tier]:
+    """The tier of the least that each of some memories stands on: with which it may replace.
+
+    A ground that is no part of ``standings`` could not be judged and counts as the lowest. Grounds
+    that came along with a further source, and share a name with it, do not lower what was said
+    before; nor does a memory that is among its own grounds.
+    """
+    own = {one: trust.tier(each.own) for one, each in standings.items()}
+    return {one: _floor(one, standings, own) for one in wanted}
+
+
+def _floor(memory_id: str, standings: Mapping[str, Standing], own: Mapping[str, Tier]) -> Tier:
+    floor, seen, waiting = Tier.HIGH, {memory_id}, [memory_id]
+    while waiting:
+        one = waiting.pop()
+        if one not in standings:
+            return Tier.LOW
+        floor = lowest((floor, own[one]))
+        for ground in _own_grounds(standings[one], standings):
+            if ground not in seen:
+                seen.add(ground)
+                waiting.append(ground)
+    return floor
+
+
+def _own_grounds(standing: Standing, standings: Mapping[str, Standing]) -> Iterator[str]:
+    further = {name for each in standing.supports for name in each.names} - standing.own.names
+    for ground in standing.grounds:
+        known = standings.get(ground)
+        if known is None or further.isdisjoint(known.own.names):
+            yield ground
+
+
+def _with_folders(named: Named) -> Iterator[Named]:
+    """A name, and for a path every folder above it, the nearest first."""
+    yield named
+    if named.kind is SourceName.PATH:
+        path = named.name
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            yield Named(named.kind, path or "/")
