@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from memgraph.config.console import ConsoleSettings
 from memgraph.config.fields import Group, list_to_tuple
 
 Names = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple)]
@@ -86,3 +87,4 @@ class ServerSettings(Group):
         le=3_600.0,
         description="How long a server that is told to end works on what it has, seconds.",
     )
+    console: ConsoleSettings = Field(default_factory=ConsoleSettings)

@@ -87,10 +87,20 @@ class Guarded:
         hosts: names in the Host header that are answered, besides loopback ones; a port is ignored
             here and there.
         origins: of pages that may ask, such as ``https://console.example``; no other may.
+        pages: where the server has pages of its own: there these may ask, too; a page of another
+            address of this machine is none of them.
     """
 
-    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Iterable[str],
+        origins: Iterable[str],
+        pages: str | None = None,
+    ) -> None:
         self._app = app
+        self._pages = pages
         self._hosts = LOOPBACK | {_host_name(each) for each in hosts}
         self._origins = frozenset(each.lower().rstrip("/") for each in origins)
 
@@ -103,7 +113,7 @@ class Guarded:
             await refuse(send, error, HTTPStatus.MISDIRECTED_REQUEST)
             return
         origin = header(scope, b"origin")
-        if origin is None:
+        if origin is None or self._is_own_page(scope, origin):
             await self._app(scope, receive, send)
         elif origin.lower() not in self._origins:
             error = RequestRefused("this Origin is not one of memory.server.allowed_origins")
@@ -112,6 +122,13 @@ class Guarded:
             await _permit(send, origin)
         else:
             await self._app(scope, receive, _shown_to(origin, send))
+
+    def _is_own_page(self, scope: Scope, origin: str) -> bool:
+        """Whether the console asks the console: the same name and port, to the letter."""
+        if self._pages is None or not scope["path"].startswith(f"{self._pages}/"):
+            return False
+        scheme, _, authority = origin.lower().partition("://")
+        return scheme in ("http", "https") and authority == (header(scope, b"host") or "").lower()
 
 
 def _host_name(host: str | None) -> str:

@@ -162,11 +162,14 @@ def _nobody(gate: Gate) -> str | None:
 
 
 def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
-    """The surfaces under one address: HTTP, and MCP at ``/mcp``."""
+    """The surfaces under one address: HTTP, MCP at ``/mcp``, and the console at ``/console``."""
     from memgraph.surfaces.http.app import create_app
     from memgraph.surfaces.mcp.mounting import mcp_app
+    from memgraph.surfaces.web.app import console_app
+    from memgraph.surfaces.web.visiting import PLACE
 
-    app, mcp = create_app(gate), mcp_app(gate, chosen)
+    app = create_app(gate, pages=PLACE if chosen.console.enabled else None)
+    mcp = mcp_app(gate, chosen)
     gate.service.intake.wake_waiting()
     own = app.router.lifespan_context
 
@@ -177,6 +180,8 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
 
     app.router.lifespan_context = lifespan
     app.mount("/mcp", mcp)
+    if chosen.console.enabled:
+        app.mount(PLACE, console_app(gate, chosen.console))
     app.state.ending = threading.Event()
     return app
 

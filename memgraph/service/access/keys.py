@@ -142,6 +142,18 @@ class KeyStore:
             raise nobody()
         return principal
 
+    def holder(self, key_id: str) -> Principal:
+        """Whose key this is, of somebody who showed its secret before.
+
+        Raises:
+            Unauthenticated: it was revoked or forgotten since, or has expired.
+            InvalidConfig: nobody can tell: the keys cannot be read.
+        """
+        key, principal = self._current().get(key_id, (None, None))
+        if key is None or principal is None or key.state(self._clock.now_ms()) != "valid":
+            raise nobody()
+        return principal
+
     @property
     def has_any(self) -> bool:
         """Whether there is a key that lets somebody in now; for the operator, as ``listed`` is.

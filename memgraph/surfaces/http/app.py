@@ -72,8 +72,11 @@ class Api(FastAPI):
         return Envelope(inner, lambda: getattr(self.state, "log", None))
 
 
-def create_app(gate: Gate) -> FastAPI:
+def create_app(gate: Gate, *, pages: str | None = None) -> FastAPI:
     """The HTTP API over the orchestrators of a gate's service.
+
+    Args:
+        pages: where pages of the server's own are mounted, see ``Guarded``; None: nowhere.
 
     The service stays the caller's: it is closed by who made it. ``app.state.log``, an ``EventLog``,
     is told of requests where it is set.
@@ -101,7 +104,10 @@ def create_app(gate: Gate) -> FastAPI:
         authenticate=gate.authenticate,
     )
     app.add_middleware(
-        Guarded, hosts=chosen.server.allowed_hosts, origins=chosen.server.allowed_origins
+        Guarded,
+        hosts=chosen.server.allowed_hosts,
+        origins=chosen.server.allowed_origins,
+        pages=pages,
     )
     for router in ROUTERS:
         # Their addresses are whole. Included ones would be looked up twice for every request.

@@ -63,16 +63,17 @@ class Envelope:
         given = header(scope, b"x-request-id")
         request_id = given if given and _GIVEN_ID.match(given) else uuid.uuid4().hex
         scope[REQUEST_ID] = request_id
-        extra = (*SECURITY, (b"x-request-id", request_id.encode()))
+        told_id = (b"x-request-id", request_id.encode())
         status, code = 0, None
 
         async def completed(message: Message) -> None:
             nonlocal status, code
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = [*message.get("headers", ()), *extra]
-                if not any(name == NO_STORE[0] for name, _ in headers):
-                    headers.append(NO_STORE)
+                headers = [*message.get("headers", ()), told_id]
+                # What is mounted and shows pages says by itself what they may load.
+                there = {name for name, _ in headers}
+                headers += [each for each in (*SECURITY, NO_STORE) if each[0] not in there]
                 message["headers"] = headers
             elif status >= 400 and code is None:
                 code = _code_of(message.get("body", b""))

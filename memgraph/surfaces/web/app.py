@@ -1,0 +1,212 @@
+"""The console as an ASGI application, to be mounted at ``/console``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from memgraph import __version__
+from memgraph.config.console import ConsoleSettings
+from memgraph.errors import AccessDenied, MemgraphError, NotFound, RequestRefused, Unauthenticated
+from memgraph.model.access import Principal
+from memgraph.service.access.gate import KEYLESS, Gate
+from memgraph.service.outward import outward
+from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED
+from memgraph.surfaces.web import cookies
+from memgraph.surfaces.web.headers import SecurityHeaders
+from memgraph.surfaces.web.pages import PAGES, signing
+from memgraph.surfaces.web.problems import failure_page, status_of
+from memgraph.surfaces.web.rendering import Assets, environment
+from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
+from memgraph.surfaces.web.tokens import FIELD, HEADER, Tokens
+from memgraph.surfaces.web.visiting import PLACE, Page, Visit
+
+MAX_FIELDS: Final = 100
+SAFE: Final = ("GET", "HEAD")
+"""Methods that change nothing."""
+FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class Console:
+    """What all pages share. Made by ``console_app``."""
+
+    def __init__(self, gate: Gate, settings: ConsoleSettings) -> None:
+        self.gate = gate
+        self.settings = settings
+        self.sessions = Sessions(settings.idle_minutes * MS_PER_MINUTE)
+        self.sign_ins = SignIns(settings.sign_ins_per_minute)
+        self.tokens = Tokens()
+        self.assets = Assets()
+        address = f"{PLACE}/-/static/{self.assets.version}/"
+        self._templates = environment(
+            {
+                "asset": lambda name: f"{address}{name}",
+                "place": PLACE,
+                "version": __version__,
+                "csrf_field": FIELD,
+            }
+        )
+
+    def now_ms(self) -> int:
+        return self.gate.service.clock.now_ms()
+
+    def text(self, template: str, **values: Any) -> str:
+        """A template filled in."""
+        return self._templates.get_template(template).render(**values)
+
+    def show(
+        self, template: str, visit: Visit | None, *, status: int = 200, **values: Any
+    ) -> Response:
+        """A page; ``visit`` None: of somebody who is not signed in."""
+        token = "" if visit is None else self.tokens.of(visit.cookie)
+        text = self.text(template, visit=visit, csrf_token=token, **values)
+        return Response(text, status, media_type="text/html")
+
+    def principal(self, session: Session) -> Principal | None:
+        """Whose session it is; None: its key is none any more."""
+        if session.key_id is None:
+            return KEYLESS if self.gate.keyless else None
+        try:
+            return self.gate.keys.holder(session.key_id)
+        except Unauthenticated:
+            return None
+
+    def visit(self, request: Request, form: FormData | None = None) -> Visit:
+        """The visit that a request is.
+
+        Raises:
+            Unauthenticated: it has no session; where no key is asked for it gets one.
+            RequestRefused: it changes something, and was not sent from a page of ours.
+        """
+        cookie = cookies.of(request)
+        session = self.sessions.find(cookie, self.now_ms())
+        principal = None if session is None else self.principal(session)
+        if session is not None and principal is None:
+            self.sessions.end(cookie)
+            session = None
+        if session is None and self.gate.keyless and request.method in SAFE:
+            cookie, session = self.sessions.open(None, self.now_ms())
+            principal = KEYLESS
+        if session is None or principal is None:
+            raise Unauthenticated("nobody is signed in")
+        request.scope[AUTHENTICATED] = True
+        fields = {} if form is None else {k: v for k, v in form.items() if isinstance(v, str)}
+        visit = Visit(self, request, session, cookie, principal, fields)
+        if request.method not in SAFE:
+            self.require_token(request, cookie, fields.pop(FIELD, None))
+        return visit
+
+    def require_token(self, request: Request, cookie: str, token: str | None) -> None:
+        """Raises RequestRefused: the form has no token, or not that of its cookie."""
+        given = request.headers.get(HEADER) if token is None else token
+        if not self.tokens.fits(cookie, given, site=request.headers.get("sec-fetch-site")):
+            raise RequestRefused(
+                "this form is not from a page that was shown to you, or the page is too old:"
+                " go back, load it again, and send it once more"
+            )
+
+
+def console_app(gate: Gate, settings: ConsoleSettings) -> Starlette:
+    """The application; it is mounted at ``PLACE`` behind the guards of the HTTP API."""
+    console = Console(gate, settings)
+    app = Starlette(
+        routes=[*signing.routes(console), *(_route(console, each) for each in PAGES)],
+        middleware=[Middleware(SecurityHeaders)],
+        exception_handlers={
+            MemgraphError: _on_error,
+            HTTPException: _on_http_error,
+            Exception: _on_bug,
+        },
+    )
+    app.state.console = console
+    return app
+
+
+def console_of(request: Request) -> Console:
+    return cast(Console, request.app.state.console)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What logs and figures tell of an address: its template."""
+
+    path: str
+
+
+def _route(console: Console, page: Page) -> Route:
+    told = _Told(PLACE + page.path)
+
+    async def endpoint(request: Request) -> Response:
+        request.scope["route"] = told
+        form = await read_form(request)
+
+        def answer() -> Response:
+            visit = console.visit(request, form)
+            visit.timed = page.timed
+            response = page.work(visit)
+            cookies.keep(request, response, visit.cookie)
+            return response
+
+        return await run_sync(answer)
+
+    return Route(page.path, endpoint, methods=[page.method])
+
+
+async def read_form(request: Request) -> FormData | None:
+    """The fields of a form; None: the request has none. ``Limits`` bounds its size."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.method != "POST" or kind not in FORMS:
+        return None
+    return await request.form(max_files=1, max_fields=MAX_FIELDS)
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    """A refusal is in the journal before it is answered; how long it takes tells nothing."""
+    if not isinstance(error, MemgraphError):
+        raise error
+    console = console_of(request)
+    if isinstance(error, Unauthenticated):
+        return _sign_in(request)
+    gate, entered = console.gate, request.scope.get(ENTERED)
+    refused = isinstance(error, AccessDenied | NotFound) and not error.journalled
+    if entered is not None and refused:
+        principal, orchestrator = entered
+        await run_sync(gate.miss, principal, orchestrator, error)
+    now = time.monotonic()
+    pause_s = gate.pause_s(error, now - request.scope.get(BEGAN, now))
+    if pause_s > 0:
+        await anyio.sleep(pause_s)
+    return failure_page(console, outward(error, gate.service.root), status_of(error))
+
+
+def _sign_in(request: Request) -> Response:
+    """To the form for signing in, and from there back to the page that was asked for."""
+    target = f"{PLACE}/"
+    if request.method in SAFE:
+        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return cookies.drop(request, RedirectResponse(cookies.login_address(target), 303))
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    texts = {404: "there is no such page", 405: "this address takes no such request"}
+    text = texts.get(error.status_code, "the request cannot be read")
+    return failure_page(console_of(request), RequestRefused(text), error.status_code)
+
+
+async def _on_bug(request: Request, _error: Exception) -> Response:
+    """What went wrong is in the server's log, and nobody's business outside."""
+    error = MemgraphError("something went wrong inside; the server's log says where")
+    return failure_page(console_of(request), error, 500)

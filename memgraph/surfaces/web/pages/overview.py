@@ -1,0 +1,66 @@
+"""The orchestrators of a principal, the state of one, and what of it is looked at."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from starlette.responses import Response
+
+from memgraph.model.access import Narrowing, Permission
+from memgraph.model.enums import Sensitivity
+from memgraph.model.values import validated
+from memgraph.service.outward import below
+from memgraph.surfaces.web.visiting import Page, Visit
+
+FEW: Final = 5
+_SEPARATOR: Final = re.compile(r"[,\n]")
+
+
+def orchestrators(visit: Visit) -> Response:
+    """Those that the principal may ask for."""
+    return visit.show("orchestrators.html", names=visit.gate.orchestrators(visit.principal))
+
+
+def overview(visit: Visit) -> Response:
+    """How an orchestrator does, what is open in it, and what of it is looked at."""
+    orc = visit.enter()
+    service = visit.gate.service
+    health = below(service.health(orc.name), service.root)
+    ready = health["status"] == "ready"
+    return visit.show(
+        "overview.html",
+        health=health,
+        counts=orc.visible_counts() if ready else {},
+        open_cases=orc.contradictions(limit=FEW).items if ready else (),
+        newest=orc.list_memories(limit=FEW) if ready else (),
+        clearances=list(Sensitivity),
+    )
+
+
+def choose(visit: Visit) -> Response:
+    """Narrow what the session looks at; the choice is tried before it is kept."""
+    form = visit.form
+    asked = {
+        "project_ids": _names(form.get("projects", "")),
+        "session_ids": _names(form.get("sessions", "")),
+        "agent_id": form.get("agent", "").strip() or None,
+        "clearance": form.get("clearance", "") or None,
+    }
+    chosen = validated(Narrowing, asked)
+    visit.enter(Permission.READ, chosen)
+    visit.session.narrowings[visit.orchestrator] = chosen
+    return visit.go(visit.link(), "What you look at was changed.")
+
+
+def _names(text: str) -> tuple[str, ...] | None:
+    """Names, separated by commas or lines; None: none was given, so nothing is narrowed."""
+    found = tuple(each.strip() for each in _SEPARATOR.split(text) if each.strip())
+    return found or None
+
+
+PAGES: Final = (
+    Page("/", orchestrators),
+    Page("/{orchestrator}/", overview),
+    Page("/{orchestrator}/view", choose, "POST"),
+)

@@ -1,0 +1,119 @@
+"""Templates to pages. Whatever a template is given is text, and escaped as such."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+from markupsafe import Markup
+
+from memgraph.clock import MS_PER_DAY, iso
+
+FOLDER: Final = Path(__file__).parent
+TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".json": "application/json",
+}
+MS_PER_HOUR: Final = 3_600_000
+MS_PER_MINUTE: Final = 60_000
+
+
+class Assets:
+    """The files that pages load, held in memory. Their address has the digest of them all."""
+
+    def __init__(self, folder: Path = FOLDER / "static") -> None:
+        paths = sorted(each for each in folder.rglob("*") if each.suffix in TYPES)
+        self._files = {each.relative_to(folder).as_posix(): each.read_bytes() for each in paths}
+        digest = hashlib.sha256()
+        for name, body in self._files.items():
+            digest.update(f"{name}\0{len(body)}\0".encode() + body)
+        self.version = digest.hexdigest()[:16]
+
+    def find(self, name: str) -> tuple[bytes, str] | None:
+        """The bytes and the media type of a file; None: there is none of this name."""
+        body = self._files.get(name)
+        return None if body is None else (body, TYPES[Path(name).suffix])
+
+
+def environment(values: Mapping[str, Any]) -> jinja2.Environment:
+    """What renders the console's templates; a name that a template is not given is an error.
+
+    Args:
+        values: what every template may name.
+    """
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "when": when,
+        "moment": moment,
+        "span": span,
+        "number": number,
+        "figure": figure,
+        "plain_json": plain_json,
+        "words": words,
+        "short": short,
+    }
+    made.globals |= values
+    return made
+
+
+def moment(ms: int | None) -> str:
+    """``2025-06-01 12:00:05`` (UTC); a dash where there is none."""
+    return "–" if ms is None else iso(ms)[:19].replace("T", " ")
+
+
+def when(ms: int | None) -> Markup:
+    """``moment`` as an element, with the whole of it where a pointer rests."""
+    if ms is None:
+        return Markup('<span class="none">–</span>')
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), moment(ms))
+
+
+def span(ms: float) -> str:
+    """A span of time in its largest whole unit: ``3 days``, ``1 hour``, ``0 minutes``."""
+    units = ((MS_PER_DAY, "day"), (MS_PER_HOUR, "hour"), (MS_PER_MINUTE, "minute"))
+    for size, unit in units:
+        count = int(ms // size)
+        if count or unit == "minute":
+            return f"{count:,} {unit}" + ("" if count == 1 else "s")
+    raise AssertionError(ms)
+
+
+def number(value: int) -> str:
+    """``12,345``."""
+    return f"{value:,}"
+
+
+def figure(value: float | None) -> str:
+    """A measure between 0 and 1, or a score: two to four digits that tell."""
+    return "–" if value is None else f"{value:.4f}".rstrip("0").ljust(4, "0")
+
+
+def plain_json(value: Any) -> str:
+    """A JSON value as a person reads it."""
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True, default=str)
+
+
+def words(name: str) -> str:
+    """``CausedBy`` and ``top_n`` as words of a sentence: ``caused by``, ``top n``."""
+    parts = "".join(f" {each}" if each.isupper() else each for each in name).replace("_", " ")
+    return " ".join(parts.lower().split())
+
+
+def short(text: str, most: int = 160) -> str:
+    """The first line or so of a text; what was cut shows as an ellipsis."""
+    one = " ".join(text[: most * 2].split())
+    return one if len(one) <= most and len(text) <= most * 2 else one[: most - 1].rstrip() + "…"

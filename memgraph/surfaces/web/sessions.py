@@ -1,0 +1,111 @@
+"""Who is signed in to the console. In memory alone: a server that ends signs everybody out."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from memgraph.model.access import Narrowing
+
+MS_PER_MINUTE: Final = 60_000
+MOST_SESSIONS: Final = 1_000
+"""The one that was not used for longest makes room for one more."""
+MOST_ADDRESSES: Final = 10_000
+ID_BYTES: Final = 32
+
+
+@dataclass(slots=True)
+class Session:
+    """One browser that was let in.
+
+    Attributes:
+        key_id: of the key that it showed, whose secret is not kept; None: no key is asked for.
+        seen_at: when it was used last, milliseconds.
+        narrowings: what it chose to look at, by orchestrator.
+        notice: what the next page tells it once; empty: nothing.
+    """
+
+    key_id: str | None
+    seen_at: int
+    narrowings: dict[str, Narrowing] = field(default_factory=dict)
+    notice: str = ""
+
+
+class Sessions:
+    """The sessions of a server, by the digest of their id. Thread-safe.
+
+    Args:
+        idle_ms: a session that was not used for so long is over.
+    """
+
+    def __init__(self, idle_ms: int) -> None:
+        self._idle_ms = idle_ms
+        self._known: OrderedDict[str, Session] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, key_id: str | None, now_ms: int) -> tuple[str, Session]:
+        """A new session and its id, which is kept nowhere else: 256 random bits as text."""
+        session_id = secrets.token_urlsafe(ID_BYTES)
+        session = Session(key_id, now_ms)
+        with self._lock:
+            self._known[_digest(session_id)] = session
+            if len(self._known) > MOST_SESSIONS:
+                self._known.popitem(last=False)
+        return session_id, session
+
+    def find(self, session_id: str | None, now_ms: int) -> Session | None:
+        """The session of an id, which is used by this; None: there is none, or it is over."""
+        if not session_id:
+            return None
+        digest = _digest(session_id)
+        with self._lock:
+            session = self._known.get(digest)
+            if session is None:
+                return None
+            # A clock that was put back ends none.
+            if now_ms - session.seen_at > self._idle_ms:
+                del self._known[digest]
+                return None
+            session.seen_at = now_ms
+            self._known.move_to_end(digest)
+            return session
+
+    def end(self, session_id: str | None) -> None:
+        """End a session, if there is one."""
+        with self._lock:
+            self._known.pop(_digest(session_id or ""), None)
+
+
+class SignIns:
+    """How often each address tried to sign in within the last minute. Thread-safe.
+
+    Args:
+        per_minute: tries of one address, whether they succeed or not.
+    """
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._tries: OrderedDict[str, list[int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, address: str, now_ms: int) -> float:
+        """Take one try; gives how many seconds to wait where there is none, else 0."""
+        with self._lock:
+            recent = [
+                each for each in self._tries.get(address, ()) if 0 <= now_ms - each < MS_PER_MINUTE
+            ]
+            if len(recent) >= self._per_minute:
+                return (recent[0] + MS_PER_MINUTE - now_ms) / 1_000
+            self._tries[address] = [*recent, now_ms]
+            self._tries.move_to_end(address)
+            if len(self._tries) > MOST_ADDRESSES:
+                self._tries.popitem(last=False)
+            return 0.0
+
+
+def _digest(session_id: str) -> str:
+    return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
