@@ -1,0 +1,284 @@
+"""What a memory reached, and what stood behind one: against the rows that were stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filling import NOW, Filling, fresh_database
+from graph_worlds import World, plans, stored, viewers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.graph.influence import (
+    MAX_DEPTH,
+    MAX_LEFT,
+    MOST_NODES,
+    grounds_of_memory,
+    grounds_of_run,
+    impact,
+)
+from memgraph.model.influence import HandOut
+from memgraph.policy.scope import Viewer
+from memgraph.storage.database import Database
+
+RUNS = ["run-1", "run-2"]
+
+receipts = st.lists(
+    st.fixed_dictionaries(
+        {
+            "items": st.lists(st.integers(0, 7), max_size=4, unique=True),
+            "run": st.none() | st.sampled_from(RUNS),
+            "at": st.integers(0, 5),
+            # What it is besides: as the one before it, or of a bulletin with these memories.
+            "repeats": st.booleans(),
+            "bulletin": st.none() | st.lists(st.integers(0, 7), max_size=3, unique=True),
+        }
+    ),
+    max_size=6,
+)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with fresh_database(tmp_path) as opened:
+        yield opened
+
+
+def hand_out(
+    filling: Filling,
+    receipt_id: str,
+    ids: list[str],
+    *,
+    at: int = NOW,
+    run: str | None = None,
+    conversation: str | None = None,
+    same_as: str | None = None,
+    bulletin: list[str] | None = None,
+) -> None:
+    """One receipt as the rows that are stored of it."""
+    bulletin_id = None if bulletin is None else f"bul_{receipt_id}"
+    with filling.database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO recalls (recall_id, created_at, query, request, workflow_run_id,"
+            " conversation_id, same_as, bulletin_id) VALUES (?, ?, '', '{}', ?, ?, ?, ?)",
+            (receipt_id, at, run, conversation, same_as, bulletin_id),
+        )
+        if bulletin is not None:
+            connection.exec_driver_sql(
+                "INSERT INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer,"
+                " settings, sha256, memory_ids, body) VALUES (?, ?, 1, 'k', '{}', '{}', '', ?, '')",
+                (bulletin_id, at, json.dumps(bulletin)),
+            )
+        for rank, one in enumerate(ids, start=1):
+            connection.exec_driver_sql(
+                "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
+                " VALUES (?, ?, ?, 0.5, '{}')",
+                (receipt_id, rank, one),
+            )
+
+
+class Handed:
+    """What a plan of receipts became: the memories that each names, in order."""
+
+    def __init__(self, database: Database, world: World, plan: list[dict[str, Any]]) -> None:
+        self.named: dict[str, list[str]] = {}
+        self.runs: dict[str, str | None] = {}
+        self.at: dict[str, int] = {}
+        filling = Filling(database)
+        ids = list(world.memories)
+        last: str | None = None
+        for number, each in enumerate(plan):
+            receipt_id = f"rcl_{number}"
+            items = list(dict.fromkeys(ids[one % len(ids)] for one in each["items"]))
+            cited = each["bulletin"]
+            if cited is not None:
+                cited = list(dict.fromkeys(ids[one % len(ids)] for one in cited))
+            repeats = last if each["repeats"] and cited is None else None
+            self.named[receipt_id] = [
+                *(self.named[repeats] if repeats else items),
+                *(cited or ()),
+            ]
+            self.runs[receipt_id] = each["run"]
+            self.at[receipt_id] = NOW + each["at"]
+            hand_out(
+                filling,
+                receipt_id,
+                [] if repeats else items,
+                at=NOW + each["at"],
+                run=each["run"],
+                same_as=repeats,
+                bulletin=cited,
+            )
+            if repeats is None and cited is None:
+                last = receipt_id
+
+    def seen(self, visible: set[str]) -> list[str]:
+        """Receipts that name nothing hidden, the newest first."""
+        open_ones = [one for one, ids in self.named.items() if set(ids) <= visible]
+        return sorted(open_ones, key=lambda one: (self.at[one], one), reverse=True)
+
+
+def below(world: World, start: str, within: set[str]) -> dict[str, int]:
+    """What stands on ``start``, step by step, through memories of ``within`` alone."""
+    return _reached({(to, one) for one, to in stands_on(world)}, {start}, within)
+
+
+def behind(world: World, starts: set[str], within: set[str]) -> dict[str, int]:
+    return _reached(stands_on(world), starts, within)
+
+
+def stands_on(world: World) -> set[tuple[str, str]]:
+    edges = {(e["from"], e["to"]) for e in world.edges if e["type"] in ("CausedBy", "PartOf")}
+    return edges | world.derivations
+
+
+def _reached(pairs: set[tuple[str, str]], starts: set[str], within: set[str]) -> dict[str, int]:
+    found = dict.fromkeys(starts, 0)
+    frontier = starts
+    while frontier:
+        frontier = {to for one, to in pairs if one in frontier and to in within and to not in found}
+        found |= dict.fromkeys(frontier, max(found.values()) + 1)
+    return {one: distance for one, distance in found.items() if one not in starts}
+
+
+@settings(max_examples=25)
+@given(plans, receipts, viewers)
+def test_impact_is_what_the_stored_rows_say_and_nothing_hidden_is_told(
+    plan: Any, given_out: Any, viewer: Viewer
+) -> None:
+    with stored(plan) as (database, world):
+        handed = Handed(database, world, given_out)
+        seen = world.seen(viewer)
+        start = next(iter(world.memories))
+        if start not in seen:
+            with pytest.raises(NotFound):
+                impact(database, start, viewer=viewer)
+            return
+        found = impact(database, start, viewer=viewer)
+        stands = below(world, start, seen)
+        assert {each.memory_id: each.distance for each in found.derived} == stands
+        asked = {start, *stands}
+        expected = [one for one in handed.seen(seen) if asked & set(handed.named[one])]
+        assert [each.receipt_id for each in found.hand_outs] == expected
+        for each in found.hand_outs:
+            named = handed.named[each.receipt_id]
+            assert list(each.memory_ids) == [one for one in dict.fromkeys(named) if one in asked]
+        assert sum(found.purposes.values()) == len(expected)
+        for run in found.runs:
+            own = [one for one in expected if handed.runs[one] == run.name]
+            assert run.receipts == len(own) > 0
+            assert (run.first_at, run.last_at) == (
+                min(handed.at[one] for one in own),
+                max(handed.at[one] for one in own),
+            )
+        assert not world.leaks(found.model_dump_json(), viewer)
+        assert not found.cut
+
+
+@settings(max_examples=25)
+@given(plans, receipts, viewers)
+def test_the_grounds_of_a_run_are_what_it_was_given_and_what_that_stands_on(
+    plan: Any, given_out: Any, viewer: Viewer
+) -> None:
+    with stored(plan) as (database, world):
+        handed = Handed(database, world, given_out)
+        seen = world.seen(viewer)
+        found = grounds_of_run(database, "run-1", viewer=viewer)
+        expected = [one for one in handed.seen(seen) if handed.runs[one] == "run-1"]
+        assert [each.receipt_id for each in found.hand_outs] == expected
+        given_ids = {one for receipt in expected for one in handed.named[receipt]}
+        assert set(found.given) == given_ids
+        distances = {each.memory_id: each.distance for each in found.links}
+        assert distances == behind(world, given_ids, seen)
+        ended = {one for one, row in world.memories.items() if row["status"] != "active"}
+        assert set(found.refuted) == ended & (given_ids | distances.keys())
+        assert set(found.memory_by_id) == given_ids | distances.keys()
+        assert {each.source_id for each in found.memories} == set(found.source_by_id)
+        assert not world.leaks(found.model_dump_json(), viewer)
+
+
+def test_a_memory_had_before_it_what_its_run_was_given_until_then(database: Database) -> None:
+    filling = Filling(database)
+    known, later, ground = (filling.memory() for _ in range(3))
+    filling.flush()
+    source = filling.source("src_run", source_type="workflow_output", workflow_run_id="run-1")
+    made = filling.memory(source_id=source, created_at=NOW + 5)
+    filling.derived(made, ground)
+    filling.flush()
+    hand_out(filling, "rcl_1", [known], at=NOW + 4, run="run-1")
+    hand_out(filling, "rcl_2", [later], at=NOW + 5, run="run-1")
+    hand_out(filling, "rcl_3", [later], at=NOW + 1, run="run-2")
+    found = grounds_of_memory(database, made)
+    assert [each.receipt_id for each in found.hand_outs] == ["rcl_1"]
+    assert (found.given, [each.memory_id for each in found.links]) == ((known,), [ground])
+    reached = impact(database, known)
+    assert [(each.name, each.left) for each in reached.runs] == [("run-1", (made,))]
+    reached_later = {each.name: each.left for each in impact(database, later).runs}
+    assert reached_later == {"run-1": (made,), "run-2": ()}
+
+
+def test_what_a_conversation_left_is_told_without_its_turns(database: Database) -> None:
+    filling = Filling(database)
+    known = filling.memory()
+    filling.flush()
+    source = filling.source("src_talk", conversation_id="talk")
+    filling.memory(kind="episode", source_id=source, created_at=NOW + 2)
+    facts = [
+        filling.memory(source_id=source, created_at=NOW + 1 + at) for at in range(MAX_LEFT + 2)
+    ]
+    filling.flush()
+    hand_out(filling, "rcl_1", [known], at=NOW + 2, conversation="talk")
+    found = impact(database, known)
+    assert [each.left for each in found.conversations] == [tuple(facts[1 : MAX_LEFT + 1])]
+    assert found.cut_reasons == ("max_left",)
+    assert found.runs == ()
+
+
+def test_a_circle_ends(database: Database) -> None:
+    filling = Filling(database)
+    ring = [filling.memory() for _ in range(3)]
+    for one, other in zip(ring, ring[1:] + ring[:1], strict=True):
+        filling.derived(one, other)
+    filling.flush()
+    assert [each.memory_id for each in impact(database, ring[0]).derived] == [ring[2], ring[1]]
+    found = grounds_of_memory(database, ring[0])
+    assert [each.memory_id for each in found.links] == [ring[1], ring[2]]
+    assert not found.cut
+
+
+def test_bounds_are_told(database: Database) -> None:
+    filling = Filling(database)
+    long = [filling.memory() for _ in range(MAX_DEPTH + 2)]
+    for one, ground in pairwise(long):
+        filling.derived(one, ground)
+    hub = filling.memory()
+    parts = [filling.memory() for _ in range(6)]
+    for one in parts:
+        filling.edge(one, hub, "PartOf")
+    filling.flush()
+    for number in range(4):
+        hand_out(filling, f"rcl_{number}", [hub], at=NOW + number)
+    assert grounds_of_memory(database, long[0]).cut_reasons == ("depth",)
+    assert [each.memory_id for each in impact(database, long[-1]).derived] == long[-2:0:-1]
+    found = impact(database, hub, max_nodes=3)
+    assert [each.memory_id for each in found.derived] == parts[:3]
+    assert _ids(found.hand_outs) == ["rcl_3", "rcl_2", "rcl_1"]
+    assert found.cut_reasons == ("max_nodes", "max_receipts")
+    whole = impact(database, hub, max_nodes=6)
+    assert (len(whole.derived), whole.cut) == (6, False)
+
+
+@pytest.mark.parametrize("bound", [0, MOST_NODES + 1, "3"])
+def test_a_bound_out_of_range_is_told(database: Database, bound: Any) -> None:
+    with pytest.raises(InvalidInput):
+        grounds_of_run(database, "run-1", max_nodes=bound)
+
+
+def _ids(found: tuple[HandOut, ...]) -> list[str]:
+    return [each.receipt_id for each in found]
