@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import Field
@@ -56,8 +56,10 @@ class Issued:
         warning: None: it tells of the present. ``bulletin.stale``: the last good one, maybe older
             than the last change. ``bulletin.empty``: there was none.
         cause: the code of the error behind the warning.
+        receipt_id: of its receipt; None: none could be made.
     """
 
     bulletin: Bulletin
     warning: str | None = None
     cause: str | None = None
+    receipt_id: str | None = field(default=None, compare=False)

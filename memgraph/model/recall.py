@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.values import Edge, Memory, Millis, Name, StoredSource, Text, Value
@@ -121,6 +123,21 @@ class RecallItem(Value):
     brought_by: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How an answer came about, for its receipt: no part of the answer, and equal to any other.
+
+    Attributes:
+        change_seq: the last journal entry that the snapshot held.
+        left_out: numbers by reason, see ``Receipt.left_out``.
+        match: the words searched for, as an FTS5 expression; empty: none.
+    """
+
+    change_seq: int | None = field(default=None, compare=False)
+    left_out: Mapping[str, int] | None = field(default=None, compare=False)
+    match: str = field(default="", compare=False)
+
+
 class Bundle(Value):
     """The answer: memories in order, the edges among them and around them, their sources.
 
@@ -146,6 +163,17 @@ class Bundle(Value):
     cut: bool
     cut_reasons: tuple[str, ...]
     token_cost: int
+    _account: Account = PrivateAttr(default_factory=Account)
+
+    @property
+    def account(self) -> Account:
+        """How it came about; one that came over a wire has none."""
+        return self._account
+
+    def with_account(self, account: Account) -> Bundle:
+        """The bundle itself, once it was made."""
+        self._account = account
+        return self
 
     @property
     def ids(self) -> tuple[str, ...]:

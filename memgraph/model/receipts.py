@@ -1,13 +1,20 @@
-"""What was handed out and why, as it is kept: of recalls, and of contexts put into prompts."""
+"""What was handed out and why, as it is kept: of recalls, of bulletins, and of what prompts got."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.model.values import Millis
+from memgraph.model.values import Millis, Value
+
+Count = Annotated[int, Field(ge=0)]
+
+ASKED_FOR: Final = ("purpose", "workflow_run_id", "step_id", "query_sha256", "sha256")
+"""What ``Receipt.asked`` says of for whom and of what, beside ``conversation_id``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +32,31 @@ class ReceiptItem:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What one reader was given.
+    """What one reader was given. A field is None where it does not apply or is not known.
 
     Attributes:
         receipt_id: begins with ``rcl_``.
         at: milliseconds.
-        query: what was asked; it may be empty.
+        query: what was asked; empty where nothing was, or where only its digest is kept.
         asked: the request as JSON values, and for whom it was: what a person may want to know
             later.
         items: in the order in which they were handed out.
         counts: whether it is an access to the memories; who asks how it was then makes none.
+        purpose: what it was for; None: a recall.
+        actor: who asked.
+        conversation_id, workflow_run_id, step_id: for which of them it was.
+        query_sha256: of the query, 64 hexadecimal digits.
+        change_seq: the last journal entry that the answer could know of.
+        viewer: what the asker could see: the fields of ``policy.scope.Viewer``. Ids that a reader
+            of the receipt was not granted are left out.
+        settings_sha256: of the settings that an answer depends on.
+        left_out: how many were met and not handed out, by reason: ``scope`` and ``clearance`` (the
+            asker might not see them; of the newest that hold the words of the query), ``status``
+            (superseded), ``budget`` (tokens) and ``top_n``. A reader is told of those that it may
+            see itself; None: not counted, or the asker saw more than the reader does.
+        sha256: of the bytes handed out: of a text as UTF-8, of a bundle as ``bundle_bytes``.
+        same_as: the receipt that has the items, where the very same was handed out before.
+        bulletin_id: the bulletin that was handed out.
     """
 
     receipt_id: str
@@ -43,10 +65,30 @@ class Receipt:
     asked: Mapping[str, Any]
     items: tuple[ReceiptItem, ...]
     counts: bool = True
+    purpose: str | None = None
+    actor: str | None = None
+    conversation_id: str | None = None
+    workflow_run_id: str | None = None
+    step_id: str | None = None
+    query_sha256: str | None = None
+    change_seq: int | None = None
+    viewer: Mapping[str, Any] | None = None
+    settings_sha256: str | None = None
+    left_out: Mapping[str, int] | None = None
+    sha256: str | None = None
+    same_as: str | None = None
+    bulletin_id: str | None = None
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__  # the class's own refuses: receipts are frozen
+        for name, said in said_of(self.asked).items():
+            if getattr(self, name) is None:
+                put(self, name, said)
 
     @staticmethod
     def of(request: RecallRequest, bundle: Bundle) -> Receipt:
         """The receipt of a recall."""
+        account = bundle.account
         return Receipt(
             receipt_id=bundle.receipt_id,
             at=bundle.at,
@@ -57,7 +99,24 @@ class Receipt:
                 for item in bundle.items
             ),
             counts=request.as_of is None,
+            change_seq=account.change_seq,
+            left_out=account.left_out,
         )
+
+
+def said_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``Receipt.asked`` says that a field of its own says too."""
+    said = {name: asked[name] for name in ASKED_FOR if asked.get(name) is not None}
+    # Of a recall it is a filter: whose memories are asked for, not who asks.
+    talk = asked.get("conversation_id") or asked.get("exclude_session_id")
+    if "purpose" in said and talk is not None:
+        said["conversation_id"] = talk
+    return said
+
+
+def bundle_bytes(bundle: Bundle) -> bytes:
+    """A bundle as it is handed out, but for the receipt's id: compact JSON, UTF-8."""
+    return bundle.model_dump_json(exclude={"receipt_id"}).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +125,84 @@ class ReceiptList:
 
     receipts: tuple[Receipt, ...]
     cut: bool
+
+
+class BulletinEntry(Value):
+    """A bulletin that was handed out.
+
+    Attributes:
+        created_at: when it was handed out first, milliseconds.
+        change_seq: the last journal entry that it tells of.
+        sha256: of its text as UTF-8.
+        receipts: how often it was handed out, as far as receipts are kept.
+    """
+
+    bulletin_id: str
+    created_at: Millis
+    change_seq: Count
+    sha256: str
+    receipts: Count
+
+
+class BulletinHistory(Value):
+    """Bulletins, newest first. ``cut``: there are older ones."""
+
+    bulletins: tuple[BulletinEntry, ...]
+    cut: bool
+
+
+class StoredBulletin(BulletinEntry):
+    """A bulletin as it was handed out. ``memory_ids``: those that it cites, in its order."""
+
+    memory_ids: tuple[str, ...]
+    body: str
+
+
+class JournalNote(Value):
+    """An entry of the journal that may have made a difference."""
+
+    seq: Count
+    at: Millis
+    actor: str
+    action: str
+    subject: str
+
+
+class Difference(Value):
+    """How one memory fares in a replay.
+
+    Attributes:
+        rank, rank_now: from 1; None: it is not among the items.
+        because: entries of the journal since the receipt that are about it, the first ones.
+    """
+
+    memory_id: str
+    rank: int | None
+    rank_now: int | None
+    because: tuple[JournalNote, ...] = ()
+
+
+class Replay(Value):
+    """A request that was asked once more, as of the moment when it was asked first.
+
+    Attributes:
+        same: whether it gives the same memories in the same order.
+        same_digest: whether it gives the same bytes; None: they cannot be told.
+        differences: memories that came, went or stand elsewhere, in the order of the receipt and
+            then of the replay.
+        because: codes of what else differs: ``settings`` (they changed), ``model`` (vectors come
+            from another model), ``degraded`` (either answer had to do without something),
+            ``access`` (it was read since, which counts for its score), ``index`` (what was stored
+            or erased since changes how words weigh).
+        changes: how many entries the journal gained since; ``cut``: not all of them were looked at.
+    """
+
+    receipt_id: str
+    at: Millis
+    change_seq: Count | None
+    same: bool
+    same_digest: bool | None
+    differences: tuple[Difference, ...]
+    because: tuple[str, ...]
+    changes: Count
+    cut: bool = False

@@ -63,6 +63,7 @@ class Legs:
         replaced: superseded memories that were found; they speak for their successors.
         successors: what replaced each of them and holds now, by key.
         links: (one, other, weight) by key, see ``context.Pool``.
+        match: the words searched for, as an FTS5 expression; empty: none.
     """
 
     candidates: dict[int, Candidate] = field(default_factory=dict)
@@ -71,6 +72,7 @@ class Legs:
     replaced: dict[int, Candidate] = field(default_factory=dict)
     successors: dict[int, list[int]] = field(default_factory=dict)
     links: list[tuple[int, int, float]] = field(default_factory=list)
+    match: str = ""
 
     def put(self, name: str, found: Sequence[Candidate]) -> None:
         """A leg's candidates, best first; a leg that found nothing is left out."""
@@ -122,6 +124,8 @@ class Search:
         """Run all legs that weigh anything; one of weight 0 brings no candidates either."""
         legs = Legs()
         terms = self._terms(question, legs)
+        if terms.stems:
+            legs.match = terms.match
         if terms.stems and self._weighs("text"):
             if terms.rows > RANKED_AT_ONCE and (terms.after or terms.searched == 1):
                 legs.tell("text.newest", "the words stand in very many memories, the newest count")

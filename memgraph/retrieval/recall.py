@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from memgraph.config.schema import MemorySettings
 from memgraph.ids import IdSource
-from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest
+from memgraph.model.recall import Account, Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.budget import select_within
 from memgraph.policy.placing import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
@@ -29,7 +29,7 @@ from memgraph.retrieval.grounds import Standing
 from memgraph.retrieval.legs import Legs, Search
 from memgraph.retrieval.rating import Rated, rating
 from memgraph.retrieval.timing import Timed, untimed
-from memgraph.storage import graph_queries, recall_graph, recall_queries
+from memgraph.storage import graph_queries, journal, recall_graph, recall_queries
 from memgraph.storage.database import Database
 from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.recall_graph import Ties
@@ -114,15 +114,16 @@ def recalled(
     model_changed: Callable[[sa.Connection], bool] | None = None,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
-) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...]]:
-    """The items of a bundle, on a snapshot that the caller holds, and what they had to do without.
+) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], Account]:
+    """The items of a bundle, on a snapshot that the caller holds, what they had to do without, and
+    how they came about.
 
     Args: as of `recall`.
     """
     changed = _model_has_changed(connection, model_changed)
     answer = _Answer(connection, asked, settings, narrowing, now_ms, False, held, changed, timed)
     found = answer.found()
-    return tuple(found.items), found.degraded
+    return tuple(found.items), found.degraded, found.account
 
 
 def _model_has_changed(
@@ -136,6 +137,7 @@ class _Found:
     items: list[RecallItem]
     cut_reasons: set[str]
     degraded: tuple[Degraded, ...]
+    account: Account
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ class _Answer:
             cut=bool(reasons),
             cut_reasons=tuple(sorted(reasons)),
             token_cost=sum(item.memory.token_cost for item in items),
-        )
+        ).with_account(found.account)
 
     def found(self) -> _Found:
         told = list(self.asked.degraded)
@@ -210,11 +212,17 @@ class _Answer:
         ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
         shown = {each.candidate.pk for each in chosen}
-        reasons = {"top_n"} if any(each.id not in shown for each in fused) else set()
         items, over_budget = self._items(chosen, stand)
-        if over_budget:
-            reasons.add("token_budget")
-        return _Found(items, reasons, (*told, *legs.degraded))
+        left_out = {
+            "top_n": sum(each.id not in shown for each in fused),
+            "budget": over_budget,
+            "status": sum(pk not in shown for pk in legs.replaced),
+        }
+        reasons_of = {"top_n": "top_n", "budget": "token_budget"}
+        reasons = {named for one, named in reasons_of.items() if left_out[one]}
+        seq, _ = journal.head(self.connection)
+        account = Account(seq, left_out, legs.match)
+        return _Found(items, reasons, (*told, *legs.degraded), account)
 
     @property
     def request(self) -> RecallRequest:
@@ -306,8 +314,8 @@ class _Answer:
         ]
         return chosen, stand
 
-    def _items(self, chosen: Sequence[Rated], stand: Standing) -> tuple[list[RecallItem], bool]:
-        """The chosen as they are handed out, as far as the token budget goes."""
+    def _items(self, chosen: Sequence[Rated], stand: Standing) -> tuple[list[RecallItem], int]:
+        """The chosen as they are handed out, as far as the token budget goes; how many it left."""
         wide = self.narrowing
         memories = recall_queries.memories_of(
             self.connection, [each.candidate.pk for each in chosen], wide
@@ -327,7 +335,7 @@ class _Answer:
             for each in chosen
             if each.candidate.memory_id not in left_out
         ]
-        return items, bool(left_out)
+        return items, len(left_out)
 
 
 def _item(

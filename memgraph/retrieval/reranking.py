@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
@@ -92,6 +93,9 @@ def reranked(
         items = [item for item in chosen if item.memory.memory_id not in left_out]
         if left_out:
             reasons.add("token_budget")
+    numbers = dict(bundle.account.left_out or {})
+    numbers["top_n"] = numbers.get("top_n", 0) + len(bundle.items) - len(chosen)
+    numbers["budget"] = len(chosen) - len(items)
     most = MAX_EDGES_PER_ITEM * len(items)
     edges = _edges_around(bundle.edges, {item.memory.memory_id for item in items})
     if len(edges) > most or (edges and "max_edges" in bundle.cut_reasons):
@@ -106,7 +110,7 @@ def reranked(
             "cut_reasons": tuple(sorted(reasons)),
             "token_cost": sum(item.memory.token_cost for item in items),
         }
-    )
+    ).with_account(replace(bundle.account, left_out=numbers))
 
 
 def _in_order(

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.values import MemoryInput
 from memgraph.paths import SOURCE_FIELD
 from memgraph.policy.scope import Viewer
+from memgraph.policy.viewers import viewer_fields
 from memgraph.service.denials import Denial, tell_denial
 from memgraph.service.opened import Opened, Transaction
 from memgraph.service.provenance import with_canonical_source
+from memgraph.service.receipts import NOTHING, Behind
 from memgraph.storage.visibility import View
 
 if TYPE_CHECKING:
+    from memgraph.model.receipts import Receipt
     from memgraph.service.memory_service import MemoryService
 
 
@@ -115,6 +119,31 @@ class Handle:
     def _tell_soon(self, opened: Opened) -> None:
         if self._service.embeds_in_background and opened.events.wanted:
             opened.courier.wake()
+
+    def _keep_receipt(
+        self,
+        opened: Opened,
+        receipt: Receipt,
+        behind: Behind = NOTHING,
+        *,
+        viewer: Viewer | None = None,
+        texts: Sequence[str] = (),
+        enough: bool = False,
+    ) -> None:
+        """Keep a receipt, to be written with others off the path of whoever asked.
+
+        Args:
+            viewer: what the asker could see; None: what this handle does.
+            texts: what was handed out that no memory has as a line.
+            enough: there is enough to be written in any case.
+        """
+        seen = viewer_fields(self.viewer if viewer is None else viewer)
+        settings = opened.settings_sha256
+        whole = replace(receipt, actor=self.actor, viewer=seen, settings_sha256=settings)
+        enough = opened.receipts.add(whole, behind) or enough
+        for text in texts:
+            enough = opened.receipts.add_text(text, receipt.at) or enough
+        self._write_receipts(opened, enough=enough)
 
     def _write_receipts(self, opened: Opened, *, enough: bool) -> None:
         if self._service.embeds_in_background:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,22 @@ from memgraph.errors import (
 )
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.model.receipts import Receipt, ReceiptList
+from memgraph.model.receipts import Receipt
 from memgraph.model.values import Memory, validated
-from memgraph.service import reading
+from memgraph.service import reading, receipts
 from memgraph.service.handle import Handle
 from memgraph.service.recalling import answer
+from memgraph.service.receipts import Behind
+from memgraph.storage.receipts import BULLETIN
 
 if TYPE_CHECKING:
     from memgraph.model.bulletin import Issued
     from memgraph.model.graph import ContradictionPage, Subgraph, Trace
+    from memgraph.service.opened import Opened
+
+RECEIPT_PREFIX = "rcl_"
+LIMITS = ("max_chars", "max_line_chars")
+"""The settings that decide what a bulletin has room for."""
 
 Time = str | int | datetime
 
@@ -88,49 +96,9 @@ class ReadingHandle(Handle):
                 bundle = answer(opened, self.viewer, request)
             except AccessDenied as error:
                 raise self._denied(opened, error, field=error.details["field"]) from None
-            self._write_receipts(opened, enough=opened.receipts.add(Receipt.of(request, bundle)))
+            behind = receipts.behind(self.viewer, request, bundle)
+            self._keep_receipt(opened, Receipt.of(request, bundle), behind)
             return bundle
-
-    def receipt(self, receipt_id: str) -> Receipt:
-        """What somebody was given, and why: of a recall, a context or a turn.
-
-        ``asked`` says for whom: ``purpose``, ``conversation_id``, ``workflow_run_id``, ``step_id``
-        and, of a turn, ``bulletin`` with the memories in it and ``context`` with the other receipt.
-
-        Raises:
-            NotFound: there is none, or it names a memory that this handle may not see.
-            InvalidInput: it is no id.
-        """
-        with self._service.opened(self.name) as opened:
-            return reading.receipt(opened, self._view, receipt_id)
-
-    def receipts(
-        self,
-        *,
-        task_id: str | None = None,
-        workflow_run_id: str | None = None,
-        conversation_id: str | None = None,
-        limit: int = 20,
-    ) -> ReceiptList:
-        """The newest receipts of which this handle may see every memory, the newest first.
-
-        One that names no memory is listed to whoever sees the task, the project and the agent that
-        it was for. The newest 10,000 receipts are looked at.
-
-        Args:
-            task_id, workflow_run_id, conversation_id: only receipts for these.
-            limit: 1..1000.
-
-        Raises:
-            InvalidInput: a limit out of range, or what is no id.
-        """
-        asked = {
-            "task_id": task_id,
-            "workflow_run_id": workflow_run_id,
-            "conversation_id": conversation_id,
-        }
-        with self._service.opened(self.name) as opened:
-            return reading.receipt_list(opened, self._view, asked, limit=limit)
 
     def subgraph(
         self,
@@ -205,8 +173,9 @@ class ReadingHandle(Handle):
         try:
             with self._service.opened(self.name) as opened:
                 issued = opened.board.bulletin_or_fallback(self.viewer)
-                enough = opened.receipts.add_bulletin(issued.bulletin, opened.clock.now_ms())
-                self._write_receipts(opened, enough=enough)
+                now = opened.clock.now_ms()
+                enough = opened.receipts.add_bulletin(issued.bulletin, now)
+                issued = self._noted(opened, issued, now, enough=enough)
                 if self._service.embeds_in_background and opened.board.waiting:
                     # A snapshot is for bad times: every message may make a new one needless.
                     opened.background.wake_later()
@@ -215,6 +184,27 @@ class ReadingHandle(Handle):
             paths = self._service.paths(self.name)
             settings = self._service.settings(self.name).memory.bulletin
             return without_database(paths.bulletins, settings, self.viewer, error)
+
+    def _noted(self, opened: Opened, issued: Issued, at: int, *, enough: bool) -> Issued:
+        """The bulletin with its receipt; what stands in that is found out when it is written."""
+        limits = opened.settings.memory.bulletin
+        asked: dict[str, Any] = {
+            "purpose": BULLETIN,
+            "limits": limits.model_dump(include=set(LIMITS)),
+        }
+        if issued.warning is not None:
+            asked["warning"] = issued.warning
+        receipt = Receipt(
+            receipt_id=opened.ids.new(RECEIPT_PREFIX),
+            at=at,
+            query="",
+            asked=asked,
+            items=(),
+            counts=False,
+            change_seq=issued.bulletin.change_seq,
+        )
+        self._keep_receipt(opened, receipt, Behind(bulletin=issued.bulletin), enough=enough)
+        return replace(issued, receipt_id=receipt.receipt_id)
 
 
 def _edge_types(given: Collection[EdgeType | str]) -> list[EdgeType]:

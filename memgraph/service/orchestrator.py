@@ -14,6 +14,7 @@ from memgraph.service.handle_injecting import InjectingHandle
 from memgraph.service.handle_jobs import JobsHandle
 from memgraph.service.handle_maintaining import MaintainingHandle
 from memgraph.service.handle_reading import ReadingHandle
+from memgraph.service.handle_receipts import ReceiptsHandle
 from memgraph.service.handle_sessions import SessionsHandle
 
 
@@ -24,6 +25,7 @@ class Orchestrator(
     FadingHandle,
     InjectingHandle,
     ReadingHandle,
+    ReceiptsHandle,
     IngestingHandle,
     MaintainingHandle,
     ConsolidatingHandle,

@@ -13,10 +13,11 @@ import sqlalchemy as sa
 
 from memgraph.config import Settings
 from memgraph.errors import ProviderError
-from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest
+from memgraph.model.recall import Account, Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.policy.scope import Viewer
 from memgraph.service.embedding import model_mismatch
 from memgraph.service.opened import Opened
+from memgraph.storage import journal
 from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.tier_queries import by_ids
 
@@ -79,12 +80,14 @@ class Reading:
     Attributes:
         items: empty where the request has no query.
         degraded: what the answer had to do without.
+        account: how the answer came about, for its receipt.
     """
 
     connection: sa.Connection
     narrowing: Narrowing
     items: tuple[RecallItem, ...]
     degraded: tuple[Degraded, ...]
+    account: Account
 
 
 @contextmanager
@@ -104,14 +107,15 @@ def reading(
     narrowing = narrowed(request, viewer, now_ms)
     if not request.query.strip():
         with opened.database.read() as connection:
-            yield Reading(connection, narrowing, (), ())
+            seq, _ = journal.head(connection)
+            yield Reading(connection, narrowing, (), (), Account(seq, {}))
         return
     if opened.reranker is not None:
         bundle = answer(opened, viewer, request)
         with opened.database.read() as connection:
             there = {one.memory_id for one in by_ids(connection, narrowing, bundle.ids)}
             items = tuple(each for each in bundle.items if each.memory.memory_id in there)
-            yield Reading(connection, narrowing, items, bundle.degraded)
+            yield Reading(connection, narrowing, items, bundle.degraded, bundle.account)
         return
     timed = partial(opened.timed, "recall")
     with ExitStack() as held:
@@ -124,7 +128,7 @@ def reading(
                 )
             with opened.turns:
                 connection = held.enter_context(opened.database.read())
-                items, degraded = recalled(
+                items, degraded, account = recalled(
                     connection,
                     asked,
                     narrowing,
@@ -135,7 +139,7 @@ def reading(
                     timed=timed,
                 )
         _tell_degraded(opened, degraded)
-        yield Reading(connection, narrowing, items, degraded)
+        yield Reading(connection, narrowing, items, degraded, account)
 
 
 def _tell_degraded(opened: Opened, degraded: Sequence[Degraded]) -> None:

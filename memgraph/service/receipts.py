@@ -1,4 +1,7 @@
-"""Receipts of recalls, kept until there are some, then written in one go off the read path.
+"""Receipts, kept until there are some, then written in one go off the read path.
+
+What costs time and can be done later is done then: digests, and the look for what the asker might
+not see.
 
 With them goes what was handed out otherwise (bulletins, injected context), so that its lines are
 known when they come back. They are hashed elsewhere, see ``service.life.echoes.catch_up``: here
@@ -7,18 +10,27 @@ that would be in the way of the next recall.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from memgraph.model.receipts import Receipt
-from memgraph.storage import decay_queries, echo_pending, receipts
+from memgraph.model.receipts import Receipt, ReceiptItem, bundle_bytes
+from memgraph.storage import decay_queries, echo_pending, receipt_queries, receipts
 from memgraph.storage.database import Database
+from memgraph.storage.encoding import json_text
+from memgraph.storage.receipts import BULLETIN, HandedOut, ShownBulletin
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from memgraph.model.bulletin import Bulletin
+    from memgraph.model.recall import Bundle, RecallRequest
+    from memgraph.policy.scope import Viewer
+    from memgraph.storage.narrowing import Narrowing
 
 FLUSH_AT = 16
 # About 6 ms of work each, then a recall has its turn.
@@ -29,6 +41,36 @@ MAX_KEPT = 1_024
 # A bulletin that stays the same is noted anew so often: well within ``policy.echo.WINDOW_MS``.
 BULLETIN_AGAIN_MS = 3_600_000
 MAX_VIEWS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What stands behind a receipt, for what is found out when it is written.
+
+    Attributes:
+        bundle: what was handed out, where it was no text.
+        match, narrowing: what was searched for, and where.
+        bulletin: what was handed out, if it was a bulletin.
+        beside: the receipt of a bulletin that was handed out together with this.
+    """
+
+    bundle: Bundle | None = None
+    match: str = ""
+    narrowing: Narrowing | None = None
+    bulletin: Bulletin | None = None
+    beside: str | None = None
+
+
+NOTHING = Behind()
+
+
+def behind(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> Behind:
+    """What stands behind the receipt of a recall by this viewer."""
+    # Whoever recalls has this loaded, and no one else needs it.
+    from memgraph.retrieval.asking import narrowed
+
+    match = "" if request.as_of is not None else bundle.account.match
+    return Behind(bundle, match, narrowed(request, viewer, bundle.at))
 
 
 class _Shown(NamedTuple):
@@ -51,12 +93,15 @@ class ReceiptBook:
         self,
         database: Database,
         bring_back: Callable[[Mapping[str, int]], object] = lambda _recalled: None,
+        *,
+        with_queries: bool = False,
     ) -> None:
         self._database = database
         self._bring_back = bring_back
+        self._with_queries = with_queries
         self._retired: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._kept: list[Receipt] = []
+        self._kept: list[tuple[Receipt, Behind]] = []
         self._handed: list[tuple[int, str]] = []
         self._bulletins: OrderedDict[str, _Shown] = OrderedDict()
         self.dropped = 0
@@ -66,13 +111,13 @@ class ReceiptBook:
         """Whether something is to be written."""
         return bool(self._kept or self._handed)
 
-    def add(self, receipt: Receipt) -> bool:
+    def add(self, receipt: Receipt, behind: Behind = NOTHING) -> bool:
         """Keep a receipt; whether there are enough to be written."""
         with self._lock:
             if len(self._kept) >= MAX_KEPT:
                 self.dropped += 1
                 return True
-            self._kept.append(receipt)
+            self._kept.append((receipt, behind))
             return self._enough()
 
     def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
@@ -132,12 +177,16 @@ class ReceiptBook:
             handed, self._handed = self._handed[:most], self._handed[most:]
         if not taken and not handed and not self._retired:
             return 0
-        recalled = _times(taken)
+        recalled = _times([receipt for receipt, _ in taken])
         try:
+            written = self._found_out(taken)
             # They were in memory alone until now: a power failure may take some either way.
             with self._database.write(durable=False) as connection:
-                receipts.write(connection, taken)
-                recalls = [(each.at, each.receipt_id) for each in taken]
+                receipts.write(connection, written, with_queries=self._with_queries)
+                # The lines of a bulletin are noted by themselves, as it showed them.
+                recalls = [
+                    (each.at, each.receipt_id) for each, _ in taken if each.purpose != BULLETIN
+                ]
                 echo_pending.add(connection, recalls, handed)
                 retired = decay_queries.retired_since(connection, recalled)
         except BaseException:
@@ -147,6 +196,13 @@ class ReceiptBook:
             raise
         self._tell_of({memory_id: recalled[memory_id] for memory_id in retired})
         return len(taken)
+
+    def _found_out(self, taken: Sequence[tuple[Receipt, Behind]]) -> list[HandedOut]:
+        """What is to be written, with what was put off until now."""
+        if not any(behind.match for _, behind in taken):
+            return [_handed_out(receipt, behind) for receipt, behind in taken]
+        with self._database.read() as connection:
+            return [_handed_out(receipt, behind, connection) for receipt, behind in taken]
 
     def _tell_of(self, retired: Mapping[str, int]) -> None:
         with self._lock:
@@ -163,6 +219,36 @@ class ReceiptBook:
 
     def _enough(self) -> bool:
         return len(self._kept) + len(self._handed) >= FLUSH_AT
+
+
+def _handed_out(
+    receipt: Receipt, behind: Behind, connection: sa.Connection | None = None
+) -> HandedOut:
+    if behind.bulletin is not None:
+        return _of_bulletin(receipt, behind.bulletin)
+    if behind.bundle is not None and receipt.sha256 is None:
+        digest = hashlib.sha256(bundle_bytes(behind.bundle)).hexdigest()
+        receipt = replace(receipt, sha256=digest)
+    hidden: Mapping[str, Sequence[str]] = {}
+    if connection is not None and behind.match and behind.narrowing is not None:
+        hidden = receipt_queries.hidden_matches(connection, behind.match, behind.narrowing)
+    return HandedOut(receipt, hidden, beside=behind.beside)
+
+
+def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> HandedOut:
+    ids, text = bulletin.memory_ids, bulletin.text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    shown = ShownBulletin(
+        change_seq=bulletin.change_seq,
+        view_key=bulletin.view_key,
+        viewer=json_text(receipt.viewer),
+        settings=json_text(receipt.asked.get("limits")),
+        sha256=digest,
+        memory_ids=ids,
+        body=text,
+    )
+    items = tuple(ReceiptItem(one, 0.0) for one in ids)
+    return HandedOut(replace(receipt, items=items, sha256=digest), bulletin=shown)
 
 
 def _times(taken: Sequence[Receipt]) -> dict[str, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -13,50 +15,139 @@ from memgraph.storage.encoding import json_text
 from memgraph.storage.visibility import View
 
 MAX_KEPT_QUERY_CHARS = 2_000
+BULLETIN = "bulletin"
+"""What a receipt of a bulletin is for."""
 
-_HEAD = "INSERT OR IGNORE INTO recalls (recall_id, created_at, query, request) VALUES (?, ?, ?, ?)"
+_COLUMNS = (
+    "recall_id, created_at, query, request, purpose, actor, conversation_id, workflow_run_id,"
+    " step_id, query_sha256, change_seq, viewer, settings_sha256, left_out, sha256, same_as,"
+    " bulletin_id"
+)
+_NAMES = _COLUMNS.split(", ")
+# Those that a receipt has under the same name and as they are.
+_PLAIN = (
+    "purpose",
+    "actor",
+    "conversation_id",
+    "workflow_run_id",
+    "step_id",
+    "query_sha256",
+    "change_seq",
+    "settings_sha256",
+    "sha256",
+    "same_as",
+    "bulletin_id",
+)
+_HEAD = f"INSERT OR IGNORE INTO recalls ({_COLUMNS}) VALUES ({', '.join('?' * 17)})"
 _ITEM = (
     "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
     " SELECT ?1, ?2, memory_id, ?3, ?4 FROM memories WHERE memory_id = ?5"
 )
-_READ_HEAD = "SELECT created_at, query, request FROM recalls WHERE recall_id = ?"
+_READ_HEAD = f"SELECT {_COLUMNS} FROM recalls WHERE recall_id = ?"
 _READ_ITEMS = (
     "SELECT memory_id, score, explanation FROM recall_items WHERE recall_id = ? ORDER BY rank"
 )
+_LAST_BULLETIN = (
+    "SELECT bulletin_id, sha256 FROM bulletins WHERE view_key = ?"
+    " ORDER BY created_at DESC, bulletin_id DESC LIMIT 1"
+)
+_ADD_BULLETIN = (
+    "INSERT OR IGNORE INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer,"
+    " settings, sha256, memory_ids, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_FIRST_OF_BULLETIN = (
+    "SELECT min(recall_id) FROM recalls"
+    f" WHERE bulletin_id = ? AND same_as IS NULL AND purpose = '{BULLETIN}'"
+)
+_BULLETIN_OF = "SELECT bulletin_id FROM recalls WHERE recall_id = ?"
 _COUNT = (
     "UPDATE memories SET access_count = access_count + ?1,"
     " last_accessed_at = max(coalesce(last_accessed_at, ?2), ?2) WHERE memory_id = ?3"
 )
 
 
-def write(connection: sa.Connection, given: Sequence[Receipt]) -> None:
+class ShownBulletin(NamedTuple):
+    """A bulletin that was handed out: its columns in ``bulletins``, but for id and time."""
+
+    change_seq: int
+    view_key: str
+    viewer: str
+    settings: str
+    sha256: str
+    memory_ids: tuple[str, ...]
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOut:
+    """A receipt that is to be written, and what is written beside it.
+
+    Attributes:
+        hidden: memories that the asker might not see, by reason, as far as they were looked for.
+        bulletin: what was handed out, if it was a bulletin.
+        beside: the receipt of a bulletin that was handed out together with this.
+    """
+
+    receipt: Receipt
+    hidden: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    bulletin: ShownBulletin | None = None
+    beside: str | None = None
+
+
+class Stored(NamedTuple):
+    """A stored receipt, and memories that its asker might not see."""
+
+    receipt: Receipt
+    hidden: Mapping[str, Sequence[str]]
+
+
+def write(
+    connection: sa.Connection, given: Sequence[HandedOut], *, with_queries: bool = True
+) -> None:
     """Store receipts and count the accesses. One that is stored already is passed over.
 
     A memory that was erased since leaves the receipt without it.
+
+    Args:
+        with_queries: what was asked is kept, not its digest alone.
     """
     # Hundreds of small rows: the driver alone takes a third of the time.
     driver: Any = connection.connection.driver_connection
-    new = [each for each in given if _write_head(driver, each)]
+    new = []
+    for each in given:
+        receipt = _with_bulletin(driver, each)
+        if _write_head(driver, receipt, each.hidden, with_queries=with_queries):
+            new.append(receipt)
     driver.executemany(_ITEM, [row for each in new for row in _items(each)])
     accesses: dict[str, list[int]] = {}
-    for each in new:
-        for item in each.items:
-            accesses.setdefault(item.memory_id, []).append(each.at)
+    for receipt in new:
+        for item in receipt.items if receipt.counts else ():
+            accesses.setdefault(item.memory_id, []).append(receipt.at)
     driver.executemany(
         _COUNT, [(len(times), max(times), memory_id) for memory_id, times in accesses.items()]
     )
 
 
-def read(connection: sa.Connection, receipt_id: str) -> Receipt | None:
+def read(connection: sa.Connection, receipt_id: str) -> Stored | None:
     """A stored receipt; None: there is none. ``counts`` is not kept and is True."""
     driver: Any = connection.connection.driver_connection
-    head = driver.execute(_READ_HEAD, (receipt_id,)).fetchone()
-    if head is None:
+    row = driver.execute(_READ_HEAD, (receipt_id,)).fetchone()
+    if row is None:
         return None
-    at, query, asked = head
-    found = driver.execute(_READ_ITEMS, (receipt_id,))
-    items = tuple(_item(one, score, json.loads(why)) for one, score, why in found)
-    return Receipt(receipt_id, at, query, json.loads(asked), items)
+    head = dict(zip(_NAMES, row, strict=True))
+    left_out = None if head["left_out"] is None else json.loads(head["left_out"])
+    found = driver.execute(_READ_ITEMS, (head["same_as"] or receipt_id,))
+    receipt = Receipt(
+        receipt_id,
+        head["created_at"],
+        head["query"],
+        json.loads(head["request"]),
+        tuple(_item(one, score, json.loads(why)) for one, score, why in found),
+        viewer=None if head["viewer"] is None else json.loads(head["viewer"]),
+        left_out=None if left_out is None else _numbers(left_out),
+        **{name: head[name] for name in _PLAIN},
+    )
+    return Stored(receipt, {} if left_out is None else _lists(left_out))
 
 
 def all_visible(connection: sa.Connection, view: View, memory_ids: Iterable[str]) -> bool:
@@ -70,14 +161,70 @@ def all_visible(connection: sa.Connection, view: View, memory_ids: Iterable[str]
     return driver.execute(hidden, values).fetchone() is None
 
 
-def _write_head(driver: Any, given: Receipt) -> bool:
-    query = given.query[:MAX_KEPT_QUERY_CHARS]
-    values = (given.receipt_id, given.at, query, json_text(given.asked))
+def visible(connection: sa.Connection, view: View, memory_ids: Iterable[str]) -> list[str]:
+    """Those of the memories that the view shows."""
+    driver: Any = connection.connection.driver_connection
+    statement = (
+        "SELECT m.memory_id FROM json_each(:ids) j CROSS JOIN memories m ON m.memory_id = j.value"
+        f" WHERE {view.where('m')}"
+    )
+    values = {**view.params, "ids": json.dumps(list(memory_ids))}
+    return [memory_id for (memory_id,) in driver.execute(statement, values)]
+
+
+def _with_bulletin(driver: Any, given: HandedOut) -> Receipt:
+    """The receipt, with the bulletin that it is of; a new one is stored."""
+    receipt, shown = given.receipt, given.bulletin
+    if shown is None:
+        if given.beside is None:
+            return receipt
+        found = driver.execute(_BULLETIN_OF, (given.beside,)).fetchone()
+        return receipt if found is None else replace(receipt, bulletin_id=found[0])
+    last = driver.execute(_LAST_BULLETIN, (shown.view_key,)).fetchone()
+    if last is not None and last[1] == shown.sha256:
+        [first] = driver.execute(_FIRST_OF_BULLETIN, (last[0],)).fetchone()
+        same_as = first if first != receipt.receipt_id else None
+        return replace(receipt, bulletin_id=last[0], same_as=same_as)
+    bulletin_id = "bul_" + receipt.receipt_id.partition("_")[2]
+    memory_ids = json_text(shown.memory_ids)
+    *columns, _, body = shown
+    values = (bulletin_id, receipt.at, *columns, memory_ids, body)
+    driver.execute(_ADD_BULLETIN, values)
+    return replace(receipt, bulletin_id=bulletin_id)
+
+
+def _write_head(
+    driver: Any, given: Receipt, hidden: Mapping[str, Sequence[str]], *, with_queries: bool
+) -> bool:
+    query, digest = given.query, given.query_sha256
+    if query and digest is None:
+        digest = hashlib.sha256(query.encode()).hexdigest()
+    left_out = {**(given.left_out or {}), **{name: list(one) for name, one in hidden.items()}}
+    values = (
+        given.receipt_id,
+        given.at,
+        query[:MAX_KEPT_QUERY_CHARS] if with_queries else "",
+        json_text(given.asked),
+        given.purpose,
+        given.actor,
+        given.conversation_id,
+        given.workflow_run_id,
+        given.step_id,
+        digest,
+        given.change_seq,
+        None if given.viewer is None else json_text(given.viewer),
+        given.settings_sha256,
+        None if given.left_out is None else json_text(left_out),
+        given.sha256,
+        given.same_as,
+        given.bulletin_id,
+    )
     return bool(driver.execute(_HEAD, values).rowcount)
 
 
 def _items(given: Receipt) -> Iterator[tuple[str, int, float, str, str]]:
-    for rank, item in enumerate(given.items, start=1):
+    # What is handed out once more has its items already.
+    for rank, item in enumerate(() if given.same_as else given.items, start=1):
         why: dict[str, Any] = {"legs": dict(item.legs), "modifiers": dict(item.modifiers)}
         if item.reasons:
             why["reasons"] = list(item.reasons)
@@ -87,3 +234,11 @@ def _items(given: Receipt) -> Iterator[tuple[str, int, float, str, str]]:
 def _item(memory_id: str, score: float, why: dict[str, Any]) -> ReceiptItem:
     reasons = tuple(why.get("reasons", ()))
     return ReceiptItem(memory_id, score, why["legs"], why["modifiers"], reasons)
+
+
+def _numbers(left_out: Mapping[str, Any]) -> dict[str, int]:
+    return {name: one for name, one in left_out.items() if isinstance(one, int)}
+
+
+def _lists(left_out: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {name: one for name, one in left_out.items() if isinstance(one, list)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request, Response
@@ -51,7 +52,8 @@ def relevant(
 @router.get("/bulletin", operation_id="get_bulletin", response_model=Issued, responses=NOT_MODIFIED)
 def bulletin(request: Request, orc: Reader) -> Response:
     """The bulletin for the next message, with an ETag; `warning`: it is not of the present."""
-    return tagged(answered_as(_ISSUED, orc.bulletin()), request)
+    # Each hand-out has a receipt of its own: the same bulletin is to have the same tag.
+    return tagged(answered_as(_ISSUED, replace(orc.bulletin(), receipt_id=None)), request)
 
 
 @router.get("/reflection", operation_id="get_reflection", response_model=LatestReflection)

@@ -1,0 +1,91 @@
+"""What was handed out through handles: receipts, bulletins as they were, and asking once more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memgraph.service import reading_receipts as reading
+from memgraph.service.handle import Handle
+
+if TYPE_CHECKING:
+    from memgraph.model.receipts import (
+        BulletinHistory,
+        Receipt,
+        ReceiptList,
+        StoredBulletin,
+    )
+
+
+class ReceiptsHandle(Handle):
+    """The part of ``Orchestrator`` that tells what was handed out."""
+
+    def receipt(self, receipt_id: str) -> Receipt:
+        """What somebody was given, and why: of a recall, a bulletin, a context or a turn.
+
+        ``asked`` is the request; of a turn it has ``bulletin``, with the memories in it, and
+        ``context``, the receipt of that.
+
+        Raises:
+            NotFound: there is none, or it names a memory that this handle may not see.
+            InvalidInput: it is no id.
+        """
+        with self._service.opened(self.name) as opened:
+            return reading.receipt(opened, self._view, receipt_id)
+
+    def receipts(
+        self,
+        *,
+        task_id: str | None = None,
+        workflow_run_id: str | None = None,
+        conversation_id: str | None = None,
+        purpose: str | None = None,
+        limit: int = 20,
+        before: str | None = None,
+    ) -> ReceiptList:
+        """The newest receipts of which this handle may see every memory, the newest first.
+
+        One that names no memory is listed to whoever sees the task, the project and the agent that
+        it was for. The newest 10,000 receipts are looked at.
+
+        Args:
+            task_id, workflow_run_id, conversation_id, purpose: only receipts for these.
+            limit: 1..1000.
+            before: the last id of the page before.
+
+        Raises:
+            InvalidInput: a limit out of range, or what is no id.
+        """
+        asked = {
+            "task_id": task_id,
+            "workflow_run_id": workflow_run_id,
+            "conversation_id": conversation_id,
+            "purpose": purpose,
+        }
+        with self._service.opened(self.name) as opened:
+            return reading.receipt_list(opened, self._view, asked, limit=limit, before=before)
+
+    def bulletins(self, *, limit: int = 20, before: str | None = None) -> BulletinHistory:
+        """Bulletins that were handed out, newest first: those that cite only what this handle sees.
+
+        One stands for all hand-outs of the same text to readers of the same view, until another
+        took its place. The newest 2,000 are looked at.
+
+        Args:
+            limit: 1..1000.
+            before: the last id of the page before.
+
+        Raises:
+            InvalidInput: a limit out of range, or what is no id.
+        """
+        with self._service.opened(self.name) as opened:
+            return reading.bulletin_history(opened, self._view, limit=limit, before=before)
+
+    def bulletin_issued(self, bulletin_id: str) -> StoredBulletin:
+        """A bulletin as it was handed out.
+
+        Raises:
+            NotFound: there is none, or it cites a memory that this handle may not see.
+            InvalidInput: it is no id.
+        """
+        with self._service.opened(self.name) as opened:
+            return reading.bulletin_issued(opened, self._view, bulletin_id)

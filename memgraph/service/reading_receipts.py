@@ -1,0 +1,177 @@
+"""Looking at what was handed out; what a reader may not see of it is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.receipts import (
+    BulletinEntry,
+    BulletinHistory,
+    Receipt,
+    ReceiptList,
+    StoredBulletin,
+)
+from memgraph.policy.scope import Viewer
+from memgraph.policy.viewers import covers, granted, viewer_of
+from memgraph.service.opened import Opened
+from memgraph.service.reading import MAX_PAGE
+from memgraph.storage import receipt_queries, receipts
+from memgraph.storage.item_queries import is_id
+from memgraph.storage.receipt_queries import IssuedBulletin
+from memgraph.storage.receipts import Stored
+from memgraph.storage.visibility import View
+
+EntryT = TypeVar("EntryT", bound=BulletinEntry)
+
+MAX_RECEIPTS_LOOKED_AT = 10_000
+MAX_BULLETINS_LOOKED_AT = 2_000
+
+
+def receipt(opened: Opened, view: View, receipt_id: str) -> Receipt:
+    """Those that wait are written first.
+
+    Raises:
+        NotFound: there is none, or the reader may not see all of it; both sound the same.
+        InvalidInput: it is no id.
+    """
+    return shown_to(opened, view, stored(opened, view, receipt_id))
+
+
+def stored(opened: Opened, view: View, receipt_id: str) -> Stored:
+    """The receipt as it is stored, for whoever may see it. Raises: as ``receipt``."""
+    _check_id(receipt_id, "receipt_id")
+    opened.receipts.flush()
+    with opened.database.read() as connection:
+        found = receipts.read(connection, receipt_id)
+        if found is not None and receipts.all_visible(connection, view, named(found.receipt)):
+            return found
+    raise NotFound(
+        f"no receipt {receipt_id[:80]!r}; one of a task or a project is there only for a handle"
+        " that sees these",
+        receipt_id=receipt_id[:80],
+    )
+
+
+def receipt_list(
+    opened: Opened,
+    view: View,
+    asked: Mapping[str, str | None],
+    *,
+    limit: int,
+    before: str | None = None,
+) -> ReceiptList:
+    """The newest receipts that ``receipt`` would give; see ``ReceiptsHandle.receipts``."""
+    wanted = {name: value for name, value in asked.items() if value is not None}
+    for name, value in wanted.items():
+        _check_id(value, name)
+    _check_page(limit, before)
+    opened.receipts.flush()
+    seen: list[Receipt] = []
+    most = MAX_RECEIPTS_LOOKED_AT
+    with opened.database.read() as connection:
+        for one in receipt_queries.newest(connection, wanted, most=most, before=before):
+            found = receipts.read(connection, one)
+            if found is not None and _listed(connection, view, found.receipt):
+                seen.append(_shown(connection, view, found))
+            if len(seen) > limit:
+                break
+        cut = len(seen) > limit or receipt_queries.are_more_than(connection, most)
+    return ReceiptList(tuple(seen[:limit]), cut)
+
+
+def bulletin_history(
+    opened: Opened, view: View, *, limit: int, before: str | None
+) -> BulletinHistory:
+    """Bulletins of which the reader sees every memory; see ``ReceiptsHandle.bulletins``."""
+    _check_page(limit, before)
+    opened.receipts.flush()
+    with opened.database.read() as connection:
+        found = receipt_queries.bulletins(
+            connection, view, limit=limit + 1, before=before, most=MAX_BULLETINS_LOOKED_AT
+        )
+    entries = tuple(_entry(BulletinEntry, each) for each in found[:limit])
+    return BulletinHistory(bulletins=entries, cut=len(found) > limit)
+
+
+def bulletin_issued(opened: Opened, view: View, bulletin_id: str) -> StoredBulletin:
+    """A bulletin as it was handed out.
+
+    Raises:
+        NotFound: there is none, or the reader may not see all of it; both sound the same.
+        InvalidInput: it is no id.
+    """
+    _check_id(bulletin_id, "bulletin_id")
+    opened.receipts.flush()
+    with opened.database.read() as connection:
+        found = receipt_queries.bulletin(connection, view, bulletin_id)
+    if found is None:
+        raise NotFound(f"no bulletin {bulletin_id[:80]!r}", bulletin_id=bulletin_id[:80])
+    head, text = found
+    return _entry(StoredBulletin, head, memory_ids=text.memory_ids, body=text.body)
+
+
+def shown_to(opened: Opened, view: View, found: Stored) -> Receipt:
+    """What a reader is told of a receipt that it may see."""
+    with opened.database.read() as connection:
+        return _shown(connection, view, found)
+
+
+def named(found: Receipt) -> list[str]:
+    """Every memory that a receipt names."""
+    bulletin = found.asked.get("bulletin", {}).get("memory_ids", ())
+    return [*(item.memory_id for item in found.items), *bulletin]
+
+
+def _shown(connection: sa.Connection, view: View, found: Stored) -> Receipt:
+    receipt, reader = found.receipt, view.viewer
+    if receipt.viewer is None:
+        return receipt
+    told = None
+    # Numbers of what the asker saw would tell a reader who sees less what it does not see.
+    if receipt.left_out is not None and covers(reader, viewer_of(receipt.viewer)):
+        hidden = {
+            reason: len(receipts.visible(connection, view, ids))
+            for reason, ids in found.hidden.items()
+        }
+        told = {**receipt.left_out, **hidden}
+    return replace(receipt, viewer=granted(receipt.viewer, reader), left_out=told)
+
+
+def _listed(connection: sa.Connection, view: View, found: Receipt) -> bool:
+    names = named(found)
+    if not names:
+        # Nothing in it says who may see it; but its query is of the place that it was asked for.
+        return _is_of(view.viewer, found.asked)
+    return receipts.all_visible(connection, view, names)
+
+
+def _is_of(viewer: Viewer, asked: Mapping[str, Any]) -> bool:
+    """Whether a viewer sees the task, the project and the agent that a receipt was for."""
+    task_id, project_id, agent_id = (asked.get(f"{one}_id") for one in ("task", "project", "agent"))
+    if task_id is not None and task_id not in viewer.session_ids:
+        return False
+    if project_id is not None and project_id not in viewer.project_ids:
+        return False
+    own = viewer.agent_id is None or agent_id == viewer.agent_id
+    return own or (viewer.shared and agent_id is None)
+
+
+def _entry(kind: type[EntryT], found: IssuedBulletin, **more: Any) -> EntryT:
+    return kind.model_construct(**found._asdict(), **more)
+
+
+def _check_id(given: object, field: str) -> None:
+    if not is_id(given):
+        raise InvalidInput(f"{field} is a text", field=field)
+
+
+def _check_page(limit: object, before: object) -> None:
+    if not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+        raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", limit=limit)
+    if before is not None:
+        _check_id(before, "before")
