@@ -40,19 +40,27 @@ def hand_out(connection: sa.Connection, store: Store, count: int) -> None:
     chance = random.Random("receipts")
     execute = driver(connection)
     bulletins = _bulletins(execute, store, chance)
+    first: dict[str, str] = {}
     heads: list[tuple[Any, ...]] = []
     items: list[tuple[Any, ...]] = []
     for number in range(count):
         share = (number + 1) / count
         at = store.first_at + int((store.last_at - store.first_at) * share)
         receipt_id = f"rcl_{number:026d}"
-        repeats = f"rcl_{number - 1:026d}" if number % 20 == 3 else None
-        bulletin_id = bulletins[int(share * (len(bulletins) - 1))] if number % 20 == 7 else None
-        heads.append(_head(chance, receipt_id, at, repeats, bulletin_id))
-        if repeats is None and bulletin_id is None:
-            there = max(int(len(store.facts) * share), ITEMS)
+        there = max(int(len(store.facts) * share), ITEMS)
+        given: list[str] = []
+        bulletin_id = repeats = None
+        if number % 20 == 7:
+            bulletin_id = f"bul_{int(share * (BULLETINS - 1)):026d}"
+            repeats = first.setdefault(bulletin_id, receipt_id)
+            if repeats == receipt_id:
+                repeats, given = None, bulletins[bulletin_id]
+        elif number % 20 == 3:
+            repeats = f"rcl_{number - 1:026d}"
+        else:
             given = _chosen(chance, store, there)
-            items += [(receipt_id, at, one, 0.5) for at, one in enumerate(given, start=1)]
+        heads.append(_head(chance, receipt_id, at, repeats, bulletin_id))
+        items += [(receipt_id, rank, one, 0.5) for rank, one in enumerate(given, start=1)]
     execute.executemany(_HEAD, heads)
     execute.executemany(_ITEM, items)
 
@@ -91,7 +99,8 @@ def _chosen(chance: random.Random, store: Store, there: int) -> list[str]:
     return list(found)
 
 
-def _bulletins(execute: Any, store: Store, chance: random.Random) -> list[str]:
+def _bulletins(execute: Any, store: Store, chance: random.Random) -> dict[str, list[str]]:
+    """What each bulletin cites, by its id."""
     rows = []
     for number in range(BULLETINS):
         share = (number + 1) / BULLETINS
@@ -102,4 +111,4 @@ def _bulletins(execute: Any, store: Store, chance: random.Random) -> list[str]:
         digest = hashlib.sha256(body.encode()).hexdigest()
         rows.append((f"bul_{number:026d}", at, number, digest, json.dumps(cited), body))
     execute.executemany(_BULLETIN, rows)
-    return [row[0] for row in rows]
+    return {row[0]: json.loads(row[4]) for row in rows}

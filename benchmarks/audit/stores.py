@@ -26,6 +26,8 @@ from memgraph.service.orchestrator import Orchestrator
 
 NAME = "bench"
 ROOT, KNOWN = "root", "store.json"
+# Of what is filled: one of another version is not taken.
+VERSION = 2
 STARTS_AT = 1_735_689_600_000
 DAYS = 365
 # Of a thousand memories, which are stored at once.
@@ -71,7 +73,7 @@ def kept(folder: Path, size: int, tell: Tell) -> Store:
 
     Measurements that write work on a ``copied`` one.
     """
-    place = folder / f"year-{size}"
+    place = folder / f"year-{size}-{VERSION}"
     known = place / KNOWN
     if not known.exists():
         shutil.rmtree(place, ignore_errors=True)

@@ -28,13 +28,19 @@ _HEAD: Final = (
     " r.conversation_id, r.workflow_run_id, r.step_id, r.bulletin_id, r.same_as"
 )
 # Every receipt with one of the memories: by its items, by those that it repeats, by its bulletin.
+# A bulletin's own receipt has what it cites as its items; where that one became too old while the
+# receipt of a turn is kept, only the bulletin itself tells.
 _NAMING: Final = """
     WITH held (recall_id) AS (
         SELECT DISTINCT i.recall_id FROM json_each(:ids) f
         CROSS JOIN recall_items i ON i.memory_id = f.value),
     cited (bulletin_id) AS (
-        SELECT b.bulletin_id FROM bulletins b WHERE EXISTS (
-            SELECT 1 FROM json_each(b.memory_ids) c
+        SELECT r.bulletin_id FROM held h CROSS JOIN recalls r ON r.recall_id = h.recall_id
+            WHERE r.purpose = 'bulletin'
+        UNION SELECT b.bulletin_id FROM bulletins b WHERE NOT EXISTS (
+            SELECT 1 FROM recalls r INDEXED BY ix_recalls_bulletin_id
+            WHERE r.bulletin_id = b.bulletin_id AND r.purpose = 'bulletin' AND r.same_as IS NULL)
+        AND EXISTS (SELECT 1 FROM json_each(b.memory_ids) c
             WHERE c.value IN (SELECT value FROM json_each(:ids)))),
     found (recall_id) AS (
         SELECT recall_id FROM held

@@ -35,9 +35,12 @@ receipts = st.lists(
             "items": st.lists(st.integers(0, 7), max_size=4, unique=True),
             "run": st.none() | st.sampled_from(RUNS),
             "at": st.integers(0, 5),
-            # What it is besides: as the one before it, or of a bulletin with these memories.
+            # What it is besides: the same as one before it, shown with the last bulletin, or of a
+            # new bulletin whose own receipt is kept or became too old.
             "repeats": st.booleans(),
+            "beside": st.booleans(),
             "bulletin": st.none() | st.lists(st.integers(0, 7), max_size=3, unique=True),
+            "kept": st.booleans(),
         }
     ),
     max_size=6,
@@ -58,29 +61,35 @@ def hand_out(
     at: int = NOW,
     run: str | None = None,
     conversation: str | None = None,
+    purpose: str | None = None,
     same_as: str | None = None,
-    bulletin: list[str] | None = None,
+    bulletin_id: str | None = None,
 ) -> None:
     """One receipt as the rows that are stored of it."""
-    bulletin_id = None if bulletin is None else f"bul_{receipt_id}"
     with filling.database.write() as connection:
         connection.exec_driver_sql(
             "INSERT INTO recalls (recall_id, created_at, query, request, workflow_run_id,"
-            " conversation_id, same_as, bulletin_id) VALUES (?, ?, '', '{}', ?, ?, ?, ?)",
-            (receipt_id, at, run, conversation, same_as, bulletin_id),
+            " conversation_id, purpose, same_as, bulletin_id)"
+            " VALUES (?, ?, '', '{}', ?, ?, ?, ?, ?)",
+            (receipt_id, at, run, conversation, purpose, same_as, bulletin_id),
         )
-        if bulletin is not None:
-            connection.exec_driver_sql(
-                "INSERT INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer,"
-                " settings, sha256, memory_ids, body) VALUES (?, ?, 1, 'k', '{}', '{}', '', ?, '')",
-                (bulletin_id, at, json.dumps(bulletin)),
-            )
         for rank, one in enumerate(ids, start=1):
             connection.exec_driver_sql(
                 "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
                 " VALUES (?, ?, ?, 0.5, '{}')",
                 (receipt_id, rank, one),
             )
+
+
+def issue(filling: Filling, bulletin_id: str, cited: list[str]) -> str:
+    """One bulletin as it is stored."""
+    with filling.database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer,"
+            " settings, sha256, memory_ids, body) VALUES (?, ?, 1, 'k', '{}', '{}', '', ?, '')",
+            (bulletin_id, NOW, json.dumps(cited)),
+        )
+    return bulletin_id
 
 
 class Handed:
@@ -93,17 +102,22 @@ class Handed:
         filling = Filling(database)
         ids = list(world.memories)
         last: str | None = None
+        shown: tuple[str, list[str]] | None = None
         for number, each in enumerate(plan):
             receipt_id = f"rcl_{number}"
             items = list(dict.fromkeys(ids[one % len(ids)] for one in each["items"]))
-            cited = each["bulletin"]
-            if cited is not None:
-                cited = list(dict.fromkeys(ids[one % len(ids)] for one in cited))
-            repeats = last if each["repeats"] and cited is None else None
-            self.named[receipt_id] = [
-                *(self.named[repeats] if repeats else items),
-                *(cited or ()),
-            ]
+            cited: list[str] = []
+            purpose, bulletin_id = None, None
+            if each["bulletin"] is not None:
+                cited = list(dict.fromkeys(ids[one % len(ids)] for one in each["bulletin"]))
+                bulletin_id = issue(filling, f"bul_{number}", cited)
+                shown = (bulletin_id, cited)
+                if each["kept"]:
+                    purpose, items = "bulletin", cited
+            elif each["beside"] and shown is not None:
+                bulletin_id, cited = shown
+            repeats = last if each["repeats"] and bulletin_id is None else None
+            self.named[receipt_id] = [*(self.named[repeats] if repeats else items), *cited]
             self.runs[receipt_id] = each["run"]
             self.at[receipt_id] = NOW + each["at"]
             hand_out(
@@ -113,9 +127,10 @@ class Handed:
                 at=NOW + each["at"],
                 run=each["run"],
                 same_as=repeats,
-                bulletin=cited,
+                purpose=purpose,
+                bulletin_id=bulletin_id,
             )
-            if repeats is None and cited is None:
+            if repeats is None and bulletin_id is None:
                 last = receipt_id
 
     def seen(self, visible: set[str]) -> list[str]:
