@@ -16,6 +16,7 @@ ROOT_VARIABLE = "MEMGRAPH_ROOT"
 GLOBAL_CONFIG_NAME = "memgraph.toml"
 KEYS_NAME = "keys.json"
 KEYS_LOCK_NAME = f"{KEYS_NAME}.lock"
+SIGNING_KEY_NAME = "signing.key"
 MEMORY_NAME = "memory"
 DATABASE_NAME = "memory.db"
 MAX_NAME_CHARS = 64
@@ -25,6 +26,7 @@ _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
 # Device names of Windows: a folder of such a name cannot be copied there.
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", GLOBAL_CONFIG_NAME, KEYS_NAME, KEYS_LOCK_NAME]
+    + [SIGNING_KEY_NAME]
     + [f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)]
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,13 @@ from memgraph.audit.findings import Code, VerifyReport
 from memgraph.audit.journal import Head, chain_hash
 from memgraph.storage import integrity
 
+# What erasures took out of entries: number, seal, and the digest of the details as they are now.
+_REDACTED = """
+    SELECT r.value ->> 0, r.value ->> 1, r.value ->> 2 FROM (
+        SELECT seq, CASE WHEN json_valid(details) THEN details ELSE '{}' END AS details
+        FROM audit_log WHERE action = 'erase' AND subject IS NULL
+    ) a, json_each(a.details, '$.redacted') r ORDER BY a.seq
+"""
 _ENTRIES = "SELECT seq, at, actor, action, subject, details, hash FROM audit_log ORDER BY seq"
 
 
@@ -23,6 +31,7 @@ def check_chain(connection: sa.Connection, report: VerifyReport, anchored: Head 
     """
     head = Head(0, "")
     number = 0
+    redacted = {seq: told for seq, *told in integrity.rows(connection, _REDACTED)}
     for entry in _entries(connection):
         seq, sealed = entry[0], str(entry[-1])
         number += 1
@@ -33,7 +42,7 @@ def check_chain(connection: sa.Connection, report: VerifyReport, anchored: Head 
                 head.seq + 1,
                 until=seq - 1,
             )
-        if _seal(head.hash, entry) != sealed:
+        if _seal(head.hash, entry) != sealed and not _redacted(entry, redacted.get(seq)):
             report.add(
                 Code.JOURNAL_ENTRY_CHANGED,
                 f"journal entry {seq} or the one before it was changed, moved or removed",
@@ -54,11 +63,21 @@ def check_chain(connection: sa.Connection, report: VerifyReport, anchored: Head 
             until=anchored.seq,
         )
     report.checked["journal_entries"] = number
+    report.checked["journal_redacted"] = len(redacted)
     return head
 
 
 def _entries(connection: sa.Connection) -> Iterator[tuple[Any, ...]]:
     yield from integrity.rows(connection, _ENTRIES)
+
+
+def _redacted(entry: tuple[Any, ...], told: list[Any] | None) -> bool:
+    """Whether an entry is as an erasure left it, with the seal that it had before."""
+    details, sealed = entry[5], entry[6]
+    if told is None or not isinstance(details, str):
+        return False
+    digest = hashlib.sha256(details.encode("utf-8", "surrogatepass")).hexdigest()
+    return told == [sealed, digest]
 
 
 def _seal(previous: str, entry: tuple[Any, ...]) -> str | None:

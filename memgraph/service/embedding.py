@@ -35,7 +35,7 @@ FIRST_PAUSE_MS = 1_000
 LONGEST_PAUSE_MS = 3_600_000
 # An answer that makes no sense, or a text the provider refuses, is tried this often.
 MAX_REFUSALS = 3
-NOTHING_TO_EMBED = "embedding.nothing_to_embed"
+NOTHING_TO_EMBED = embeddings.NOTHING_TO_EMBED
 MODEL_CHANGED = "embedding.model_changed"
 MODEL_KEY = "embedding_model"
 DIMENSIONS_KEY = "embedding_dimensions"

@@ -123,7 +123,7 @@ class Opened:
         self.events = EventBus(database, clock, self.log, self.subscribers)
         # Threads of their own: a subscriber may take long, and nothing else need wait for it.
         self.courier = Couriers(self.events, self.log)
-        self.upkeep = Upkeep(database, clock, self.log, self.subscribers)
+        self.upkeep = Upkeep(database, clock, self.log, self.subscribers, settings.memory.receipts)
         self.denials = DenialBook(lambda actor: self.transaction(actor, claimed=False))
         self.receipts = ReceiptBook(
             database, self._bring_back, with_queries=settings.memory.receipts.query_text
@@ -299,6 +299,15 @@ class Opened:
         chores = (self.answers.flush, self.denials.flush, self.board.flush, self.receipts.flush)
         for chore in chores:
             self._try(chore)
+
+    def forget_texts(self) -> None:
+        """Drop what is kept of texts beside the database; after some were erased.
+
+        Raises:
+            OSError: a bulletin's snapshot cannot be removed.
+        """
+        self.board.forget()
+        self.reflections.forget()
 
     def _try(self, chore: Callable[[], object]) -> None:
         try:

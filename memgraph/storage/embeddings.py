@@ -43,6 +43,8 @@ _DUE = (
 
 # Counts how often a stored vector was taken back; while it stays, a key's vector stays the same.
 GENERATION_KEY = "vector_generation"
+# Of a memory without any word in it.
+NOTHING_TO_EMBED = "embedding.nothing_to_embed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,12 @@ def reset_failed(connection: sa.Connection) -> int:
         .values(state=EmbeddingState.PENDING, next_attempt_at=0, attempts=0, error_code=None)
     )
     return int(changed.rowcount)
+
+
+def forget(connection: sa.Connection, pks: Sequence[int]) -> None:
+    """Remove the vectors of these for ever: there is nothing left to embed."""
+    reset(connection, pks)
+    mark_failed(connection, pks, NOTHING_TO_EMBED)
 
 
 def reset_foreign(connection: sa.Connection, model: str, dimensions: int, limit: int) -> int:

@@ -95,6 +95,20 @@ def remove(connection: sa.Connection, pks: Sequence[int]) -> None:
         )
 
 
+def wipe(connection: sa.Connection, pks: Sequence[int]) -> None:
+    """Take memories out of the index, and their bits with them: vec0 leaves those of a removed
+    row where they are.
+    """
+    known = _indexed(connection, pks)
+    if known:
+        zeros = bytes(_FLOAT_BYTES * index_bits(indexed_dimensions(connection)))
+        driver(connection).executemany(
+            "UPDATE memory_vectors SET embedding = vec_quantize_binary(?) WHERE memory_pk = ?",
+            [(zeros, pk) for pk in known],
+        )
+        remove(connection, known)
+
+
 def refresh(connection: sa.Connection, memory_ids: Sequence[str]) -> None:
     """Bring the index up to date after a change of status, sensitivity or scope."""
     found = connection.exec_driver_sql(

@@ -48,6 +48,11 @@ class LatestReflections:
                 self._kept.popitem(last=False)
         return found
 
+    def forget(self) -> None:
+        """Drop what is kept; after texts were erased."""
+        with self._lock:
+            self._kept.clear()
+
     def is_news(self, found: Memory, now_ms: int) -> bool:
         """Whether this one was not handed out within the last hour, and is now."""
         with self._lock:

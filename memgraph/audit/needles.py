@@ -1,0 +1,199 @@
+"""Finding many strings at once in bytes, however they are written down there.
+
+A string stands in a database as UTF-8, in a JSON text with escapes, and in a JSON text inside of
+another one with escapes of escapes. Where only its beginning stands it was cut short: that betrays
+it too. All positions of a buffer are hashed at once with numpy, and the few that may begin a string
+are compared.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from memgraph.policy.erasure import ENOUGH, MARK
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_ANCHORS: Final = (8, 4)
+"""Bytes that are hashed: eight of a string that has them, else four."""
+_TABLE_BITS: Final = 22
+_FACTOR: Final = 0x9E3779B97F4A7C15
+_PIECE: Final = 1 << 22
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _ascii(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+_WAYS: Final[tuple[Callable[[str], str], ...]] = (
+    str,
+    _json,
+    _ascii,
+    lambda text: _json(_json(text)),
+    lambda text: _json(_ascii(text)),
+)
+
+
+class Hit(NamedTuple):
+    """A place where a string stands: which one, from where to where (bytes)."""
+
+    string: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """One way in which one string is written; its first ``least`` bytes are enough to know it."""
+
+    string: int
+    data: bytes
+    least: int
+    way: Callable[[str], str]
+    text: str
+
+    def extent(self, buffer: bytes, start: int) -> int:
+        """How many bytes of it stand there, in whole characters."""
+        if buffer.startswith(self.data, start):
+            return len(self.data)
+        ends = list(accumulate(len(self.way(each).encode()) for each in self.text))
+        common = self.least
+        while buffer[start + common : start + common + 1] == self.data[common : common + 1]:
+            common += 1
+        return max(ends[bisect_right(ends, common) - 1], self.least)
+
+
+class Needles:
+    """Strings to be looked for.
+
+    Args:
+        strings: of four bytes at least; shorter ones are never found.
+        least: how many first characters of a string betray it, where not ``ENOUGH`` of them do.
+        blobs: bytes that are looked for as they are; they are numbered after the strings.
+    """
+
+    def __init__(
+        self,
+        strings: Sequence[str],
+        least: Mapping[int, int] | None = None,
+        blobs: Sequence[bytes] = (),
+    ) -> None:
+        self.strings = list(strings)
+        self._least = least or {}
+        self._blobs = list(blobs)
+
+    def __len__(self) -> int:
+        return len(self.strings) + len(self._blobs)
+
+    def hits(self, buffer: bytes) -> Iterator[Hit]:
+        """Where strings stand in it, in no order; one place may be told for several strings."""
+        for size in _ANCHORS:
+            known = self._by_anchor[size]
+            if not known:
+                continue
+            for start in self._places(buffer, size):
+                for each in known.get(buffer[start : start + size], ()):
+                    if buffer.startswith(each.data[: each.least], start):
+                        yield Hit(each.string, start, start + each.extent(buffer, start))
+
+    def found_in(self, buffer: bytes) -> set[int]:
+        """Which of the strings stand in it."""
+        return {each.string for each in self.hits(buffer)}
+
+    def spans(self, buffer: bytes) -> list[tuple[int, int]]:
+        """The parts of it that are said by the strings, in order and apart from one another."""
+        joined: list[tuple[int, int]] = []
+        for start, end in sorted((each.start, each.end) for each in self.hits(buffer)):
+            if joined and start <= joined[-1][1]:
+                joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+            else:
+                joined.append((start, end))
+        return joined
+
+    def scrub(self, text: str) -> str:
+        """The text with a mark where the strings stood; the same object where there are none."""
+        data = text.encode("utf-8", "surrogatepass")
+        spans = self.spans(data)
+        if not spans:
+            return text
+        parts, last = [], 0
+        for start, end in spans:
+            parts += [data[last:start], MARK.encode()]
+            last = end
+        return b"".join([*parts, data[last:]]).decode("utf-8", "surrogatepass")
+
+    @property
+    def overlap(self) -> int:
+        """So many bytes before a piece of a file may begin a string that ends in it."""
+        return max((each.least for each in self._written), default=1) - 1
+
+    @cached_property
+    def _written(self) -> list[_Written]:
+        found = [
+            _Written(number, blob, len(blob), str, "")
+            for number, blob in enumerate(self._blobs, len(self.strings))
+        ]
+        for number, text in enumerate(self.strings):
+            least = self._least.get(number, min(len(text), ENOUGH))
+            seen = set()
+            for way in _WAYS:
+                data = way(text).encode("utf-8", "surrogatepass")
+                if data not in seen and len(data) >= min(_ANCHORS):
+                    seen.add(data)
+                    head = len(way(text[:least]).encode("utf-8", "surrogatepass"))
+                    found.append(_Written(number, data, max(head, min(_ANCHORS)), way, text))
+        return found
+
+    @cached_property
+    def _by_anchor(self) -> dict[int, dict[bytes, list[_Written]]]:
+        found: dict[int, dict[bytes, list[_Written]]] = {size: {} for size in _ANCHORS}
+        for each in self._written:
+            size = next(size for size in _ANCHORS if each.least >= size)
+            found[size].setdefault(each.data[:size], []).append(each)
+        return found
+
+    @cached_property
+    def _tables(self) -> dict[int, np.ndarray]:
+        """Of each size: whether an anchor has a hash."""
+        import numpy as np
+
+        tables = {}
+        for size, known in self._by_anchor.items():
+            table = np.zeros(1 << _TABLE_BITS, dtype=bool)
+            anchors = np.frombuffer(b"".join(known), f"<u{size}")
+            table[_hashed(anchors)] = True
+            tables[size] = table
+        return tables
+
+    def _places(self, buffer: bytes, size: int) -> Iterator[int]:
+        """Where an anchor may stand."""
+        import numpy as np
+
+        table = self._tables[size]
+        for first in range(0, len(buffer), _PIECE):
+            for shift in range(size):
+                start = first + shift
+                number = (min(_PIECE, len(buffer) - first) - shift + size - 1) // size
+                number = min(number, (len(buffer) - start) // size)
+                if number > 0:
+                    words = np.frombuffer(buffer, f"<u{size}", count=number, offset=start)
+                    for place in np.flatnonzero(table[_hashed(words)]).tolist():
+                        yield start + place * size
+
+
+def _hashed(words: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    # Multiplication by an odd number close to 2^64 / golden ratio: Knuth, TAOCP 3, section 6.4.
+    return (words.astype(np.uint64) * np.uint64(_FACTOR)) >> np.uint64(64 - _TABLE_BITS)

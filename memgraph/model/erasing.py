@@ -1,0 +1,142 @@
+"""Erasure: what is to be erased, what became of it, and the report that proves it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from memgraph.model.values import Millis, Name, Reason, Value
+
+REPORT_VERSION = 1
+
+
+class Erasable(StrEnum):
+    """By what memories are named that are to be erased."""
+
+    MEMORY = "memory"
+    ENTITY = "entity"
+    SESSION = "session"
+    PATH = "path"
+    CONVERSATION = "conversation"
+    RUN = "run"
+    CONTENT = "content"
+
+
+class ErasureTarget(Value):
+    """What is to be erased.
+
+    Attributes:
+        value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
+    """
+
+    kind: Erasable
+    value: Name
+
+
+class ErasureRequest(Value):
+    """What is to be erased, and why. The reason is journalled: it repeats nothing of the text."""
+
+    target: ErasureTarget
+    reason: Reason
+    dry_run: bool = False
+
+
+class KeptMemory(Value):
+    """A memory that was not erased.
+
+    Attributes:
+        why: ``other_grounds``: derived from what stays, too; ``other_sources``: another source
+            says it, too; ``says_it``: it says what was erased in the same words.
+    """
+
+    memory_id: str
+    why: Literal["other_grounds", "other_sources", "says_it"]
+
+
+class Tombstone(Value):
+    """An entry of the journal that stands for an erased memory."""
+
+    memory_id: str
+    seq: int
+    hash: str
+
+
+class Residue(Value):
+    """What a scan of the orchestrator's folder found of the erased strings.
+
+    Attributes:
+        strings: how many strings were looked for; ``too_short`` say nothing of whose they are,
+            ``shared`` stand in memories that stay.
+        bytes: how many were read, in so many ``files``.
+        hits: how many strings were found; 0 is the proof.
+        places: the files in which, relative to the folder.
+    """
+
+    strings: int = 0
+    too_short: int = 0
+    shared: int = 0
+    files: int = 0
+    bytes: int = 0
+    hits: int = 0
+    places: tuple[str, ...] = ()
+
+
+class Signature(Value):
+    """An Ed25519 signature over the report without this field; both in hexadecimal digits."""
+
+    algorithm: Literal["Ed25519"] = "Ed25519"
+    public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    value: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+
+
+class ErasureReport(Value):
+    """What an erasure did. It holds ids, numbers and digests, nothing of what was erased.
+
+    Attributes:
+        erasure_id: under which the journal tells of it.
+        kind, target: what was named; of an entity its id.
+        memory_ids: the erased ones, those derived from them alone included.
+        derived: how many of them are there for being derived from others alone.
+        entities: how many entities were named nowhere else, and are gone.
+        kept: memories that have something to do with it and stay.
+        tombstones: of each erased memory its entry in the journal.
+        journal_redacted: how many earlier entries were redacted.
+        rows: how many values of each table were redacted or removed.
+        files_redacted, files_removed: relative to the orchestrator's folder.
+        outside: sources that lie elsewhere, which memgraph does not touch.
+        wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
+            whether the database had to be written anew for it.
+        unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
+    """
+
+    version: int = REPORT_VERSION
+    erasure_id: str
+    orchestrator: str
+    kind: Erasable
+    target: str
+    reason: str
+    actor: str
+    started_at: Millis
+    ended_at: Millis
+    dry_run: bool = False
+    memory_ids: tuple[str, ...] = ()
+    derived: int = 0
+    entities: int = 0
+    kept: tuple[KeptMemory, ...] = ()
+    tombstones: tuple[Tombstone, ...] = ()
+    journal_redacted: int = 0
+    rows: dict[str, int] = Field(default_factory=dict)
+    files_redacted: tuple[str, ...] = ()
+    files_removed: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    wal_truncated: bool = False
+    vacuumed: bool = False
+    residue: Residue = Residue()
+    unfinished: tuple[str, ...] = ()
+    signature: Signature | None = None
+
+    @property
+    def complete(self) -> bool:
+        return not self.unfinished and not self.dry_run

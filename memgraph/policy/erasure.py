@@ -1,0 +1,99 @@
+"""What of a text is looked for after it was erased, and what takes its place. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
+
+from memgraph.policy.sentences import split_sentences
+
+MARK: Final = "[erased]"
+"""What stands where a text was."""
+SHORTEST: Final = 12
+"""Characters of a line that is looked for by itself; shorter ones say nothing of whose they are."""
+SHORTEST_NAME: Final = 4
+"""Characters of a name that is looked for; in a large file shorter ones stand by chance."""
+ENOUGH: Final = 24
+"""So many first characters of a string betray it, where it was cut short."""
+FREE_TEXT: Final = frozenset(
+    {"reason", "message", "note", "comment", "title", "text", "quote", "summary", "content"}
+)
+"""Fields of the journal that somebody wrote in their own words."""
+DIGESTS: Final = frozenset({"content_hash", "seal"})
+"""Fields that are made of the text alone: of a short text they can be guessed."""
+compact_json = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")
+).encode
+ERASED: Final = "erased"
+"""The field that a redacted entry of the journal has, with the value true."""
+
+Scrub = Callable[[str], str]
+"""Gives a text without the erased strings; the same object where it has none."""
+
+
+def strings_of(texts: Iterable[str]) -> list[str]:
+    """The strings that betray some texts: each whole, each of its lines, each of their sentences.
+
+    Returns:
+        Each once, the longest first; none that is shorter than ``SHORTEST`` characters.
+    """
+    found: dict[str, None] = {}
+    for text in texts:
+        for line in (text, *text.splitlines()):
+            for part in (line, *split_sentences(line)):
+                found[part.strip()] = None
+    chosen = [each for each in found if len(each) >= SHORTEST]
+    return sorted(chosen, key=lambda each: (-len(each), each))
+
+
+def names_of(names: Iterable[str]) -> list[str]:
+    """The names that are long enough to be looked for, each once."""
+    return sorted({each.strip() for each in names if len(each.strip()) >= SHORTEST_NAME})
+
+
+def fill(length: int) -> bytes:
+    """Bytes that take a text's place in a file: words where there is room, never a line end."""
+    return (b"erased " * (length // 7 + 1))[:length]
+
+
+def redacted_details(text: str, scrub: Scrub, *, own: bool) -> str:
+    """The details of a journal entry without what was erased, marked as such; see ``is_redacted``.
+
+    Args:
+        text: their JSON, an object.
+        scrub: takes the erased strings out of any text.
+        own: the entry is about an erased memory or an edge of one: free text goes whatever it
+            says, and so do digests of the text.
+    """
+    return compact_json({**_object(scrub(text), own), ERASED: True})
+
+
+def redacted_words(text: str, scrub: Scrub) -> str:
+    """A JSON object as it stands beside the journal, redacted as its entry of an erased memory."""
+    return compact_json(_object(scrub(text), own=True))
+
+
+def is_redacted(details: Mapping[str, Any]) -> bool:
+    """Whether details say that something was taken out of them."""
+    return details.get(ERASED) is True
+
+
+def _object(text: str, own: bool) -> dict[str, Any]:
+    found = json.loads(text)
+    return {str(key): _without_words(each, own, str(key)) for key, each in found.items()}
+
+
+def _without_words(value: Any, own: bool, key: str = "") -> Any:
+    if isinstance(value, str):
+        return MARK if own and key in FREE_TEXT | DIGESTS else value
+    if isinstance(value, Mapping):
+        return {str(name): _without_words(each, own, str(name)) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_words(each, own, key) for each in value]
+    return value
+
+
+def stands_without(grounds: Collection[int], gone: Collection[int]) -> bool:
+    """Whether a memory that was derived from several rests on one that is not erased."""
+    return not set(grounds) <= set(gone)

@@ -1,0 +1,185 @@
+"""Which memories an erasure takes, which stay, and which strings betray the former."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, islice
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memgraph.audit.needles import Needles
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.erasing import Erasable, ErasureTarget
+from memgraph.policy.erasure import ENOUGH, names_of, stands_without, strings_of
+from memgraph.service.erasing import sources
+from memgraph.service.erasing.plan import Plan
+from memgraph.service.opened import Opened
+from memgraph.storage import erasing_queries as queries
+from memgraph.storage.erasing_queries import Doomed, Entity
+
+MAX_MEMORIES: Final = 100_000
+_BY_SOURCE: Final = frozenset(Erasable) - {Erasable.MEMORY, Erasable.ENTITY}
+_WINDOW: Final = 64
+_DISTINCT: Final = 12
+_CHUNK: Final = 4_000
+
+
+def make_plan(
+    opened: Opened, connection: sa.Connection, target: ErasureTarget, *, reason: str, actor: str
+) -> Plan:
+    """What the erasure of a target takes, and what it looks for; reads alone.
+
+    Raises:
+        NotFound: nothing is named so.
+        Conflict: it is erased already, or a name may mean several entities.
+        InvalidInput: the reason repeats what is to be erased, or it is more than can be erased at
+            once.
+    """
+    pks, entity = _meant(connection, target)
+    plan = Plan(
+        erasure_id=opened.ids.new("era_"),
+        kind=target.kind,
+        target=target.value if entity is None else entity.entity_id,
+        reason=reason,
+        actor=actor,
+        started_at=opened.clock.now_ms(),
+    )
+    _close(connection, plan, pks)
+    if len(plan.pks) > MAX_MEMORIES:
+        raise InvalidInput(f"an erasure takes {MAX_MEMORIES:,} memories at most")
+    alone = queries.named_only_by(connection, plan.pks)
+    own = Entity("", (), ()) if entity is None else entity
+    plan.entity_pks = sorted({*alone.pks, *own.pks})
+    rows = queries.doomed(connection, plan.pks)
+    plan.memory_ids = [row.memory_id for row in rows]
+    lines = sources.find_lines(opened.paths, connection, plan, rows)
+    _look_for(connection, plan, [*_texts(rows), *lines], [*alone.names, *own.names])
+    plan.vectors = [each.hex() for each in _windows(queries.vectors_of(connection, plan.pks))]
+    if plan.scrub(reason) != reason:
+        raise InvalidInput("the reason repeats what is to be erased; say it in other words")
+    return plan
+
+
+def _meant(connection: sa.Connection, target: ErasureTarget) -> tuple[list[int], Entity | None]:
+    if target.kind is Erasable.ENTITY:
+        found = queries.entity(connection, target.value)
+        if not found:
+            raise NotFound("no entity of this id or name", name=target.value[:80])
+        if len(found) > 1:
+            raise Conflict(
+                "the name may mean several entities; give an id",
+                candidates=[each.entity_id for each in found],
+            )
+        return queries.naming(connection, found[0]), found[0]
+    pks = queries.chosen(connection, target.kind, target.value)
+    if not pks and queries.erased_before(connection, target.kind, target.value):
+        raise Conflict("it is erased already", value=target.value[:80])
+    if not pks:
+        raise NotFound(f"no memory of this {target.kind.value}", value=target.value[:80])
+    return pks, None
+
+
+def _close(connection: sa.Connection, plan: Plan, named: Sequence[int]) -> None:
+    """What is named, and what was derived from that alone; what stays is told."""
+    kept: dict[str, str] = {}
+    chosen = set(named)
+    if plan.kind in _BY_SOURCE:
+        elsewhere = queries.said_elsewhere(connection, sorted(chosen), sorted(chosen))
+        chosen -= elsewhere
+        ids = [row.memory_id for row in queries.doomed(connection, sorted(elsewhere))]
+        kept |= dict.fromkeys(ids, "other_sources")
+    first = len(chosen)
+    while True:
+        kept_now, fresh = _derived(connection, chosen)
+        if not fresh:
+            break
+        chosen |= fresh
+    plan.pks, plan.derived = sorted(chosen), len(chosen) - first
+    plan.kept = [{"memory_id": each, "why": why} for each, why in sorted((kept | kept_now).items())]
+
+
+def _derived(connection: sa.Connection, chosen: set[int]) -> tuple[dict[str, str], set[int]]:
+    """Of what was derived from the chosen ones: what stays and why, and what goes with them."""
+    found = [
+        each for each in queries.derived_from(connection, sorted(chosen)) if each[0] not in chosen
+    ]
+    elsewhere = queries.said_elsewhere(connection, [pk for pk, _, _ in found], sorted(chosen))
+    kept, fresh = {}, set()
+    for pk, memory_id, grounds in found:
+        if stands_without(grounds, chosen):
+            kept[memory_id] = "other_grounds"
+        elif pk in elsewhere:
+            kept[memory_id] = "other_sources"
+        else:
+            fresh.add(pk)
+    return kept, fresh
+
+
+def _texts(rows: Iterable[Doomed]) -> list[str]:
+    found = []
+    for row in rows:
+        found += [row.content, row.summary, row.item_id or ""]
+        found += _words(json.loads(row.tags))
+        found += _words(json.loads(row.attributes))
+    return found
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [word for each in value.values() for word in _words(each)]
+    return [word for each in value for word in _words(each)] if isinstance(value, list) else []
+
+
+def _look_for(
+    connection: sa.Connection, plan: Plan, texts: Sequence[str], names: Sequence[str]
+) -> None:
+    """The strings that betray the erased texts, without those that stand elsewhere by right."""
+    spoken, called = strings_of(texts), names_of(names)
+    plan.too_short = len({each for each in names if each not in called})
+    strings = list(dict.fromkeys([*called, *spoken]))
+    least = {number: len(each) for number, each in enumerate(strings) if each in set(called)}
+    saying = _lengthen(connection, plan, Needles(strings, least), least)
+    known = {each["memory_id"] for each in plan.kept}
+    plan.kept += [
+        {"memory_id": each, "why": "says_it"} for each in sorted(saying) if each not in known
+    ]
+    # One that stands as a whole in what stays proves nothing; it is told.
+    left = [number for number, each in enumerate(strings) if least.get(number, 0) <= len(each)]
+    plan.shared = len(strings) - len(left)
+    plan.strings = [strings[number] for number in left]
+    plan.least = {place: least[number] for place, number in enumerate(left) if number in least}
+
+
+def _lengthen(
+    connection: sa.Connection, plan: Plan, needles: Needles, least: dict[int, int]
+) -> set[str]:
+    """How many characters tell each string from what stays; gives the memories that say one."""
+    saying = set()
+    source = queries.standing_texts(connection, plan.pks, plan.entity_pks)
+    while chunk := list(islice(source, _CHUNK)):
+        texts = [text.encode() for _, text in chunk]
+        # No string holds the NUL between two of them.
+        data, ends = b"\0".join(texts), list(accumulate(len(each) + 1 for each in texts))
+        for hit in needles.hits(data):
+            said = len(data[hit.start : hit.end].decode("utf-8", "ignore"))
+            least[hit.string] = max(least.get(hit.string, ENOUGH), said + 1)
+            if said >= len(needles.strings[hit.string]):
+                saying.add(chunk[bisect_right(ends, hit.start)][0])
+    return saying - {""}
+
+
+def _windows(vectors: Iterable[bytes]) -> list[bytes]:
+    """A part of each vector that no other thing looks like; none of one that is mostly zeros."""
+    found: dict[bytes, None] = {}
+    for vector in vectors:
+        for start in range(0, max(len(vector) - _WINDOW + 1, 0), _WINDOW):
+            window = vector[start : start + _WINDOW]
+            if len(set(window)) >= _DISTINCT:
+                found[window] = None
+                break
+    return list(found)

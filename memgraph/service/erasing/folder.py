@@ -1,0 +1,200 @@
+"""The files of an orchestrator: their erased parts overwritten in place, then all of them scanned.
+
+Overwriting in place keeps every line where it was, needs no second copy, and leaves nothing half
+done that a second run would not do again. What waits to be ingested is left as it is: its digest
+says who sent it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from memgraph.audit.needles import Needles
+from memgraph.model.erasing import Residue
+from memgraph.paths import OrchestratorPaths
+from memgraph.policy.erasure import fill
+from memgraph.service.erasing.plan import FOLDER, Plan, wipe
+from memgraph.service.erasing.reading import pieces
+from memgraph.service.erasing.sources import below, read
+from memgraph.service.opened import Opened
+from memgraph.storage import erasing_queries
+
+REPORTS: Final = "erasures"
+_MAGIC: Final = b"SQLite format 3\x00"
+_LINE_ENDS: Final = b"\r\n"
+
+
+@dataclass(slots=True)
+class FilesErased:
+    """Files relative to the folder; ``refused``: those that could not be written to."""
+
+    redacted: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def erase_files(paths: OrchestratorPaths, plan: Plan) -> FilesErased:
+    """Overwrite what files say of erased memories, and remove those that go as a whole.
+
+    A copy of the database that has one of the memories is removed: nothing in it can be erased
+    without making it another one.
+    """
+    done = FilesErased()
+    for relative in plan.removals:
+        if (paths.directory / relative).is_file():
+            wipe(paths.directory / relative)
+            done.removed.append(relative)
+    known = Needles(plan.memory_ids)
+    for path in files_of(paths):
+        relative = str(path.relative_to(paths.directory))
+        if path == paths.database or _waits(paths, path):
+            continue
+        try:
+            if _is_database(path):
+                if any(known.found_in(piece) for piece in pieces(path, known.overlap)):
+                    _remove_database(path)
+                    done.removed.append(relative)
+            elif _redact(path, plan, relative):
+                done.redacted.append(relative)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            done.refused.append(relative)
+    return done
+
+
+def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
+    """Every regular file of an orchestrator but the plans of erasures; no link is followed."""
+    plans = paths.memory / FOLDER
+    for root, folders, names in os.walk(paths.directory):
+        folders[:] = sorted(each for each in folders if Path(root, each) != plans)
+        for name in sorted(names):
+            path = Path(root, name)
+            try:
+                if stat.S_ISREG(path.lstat().st_mode):
+                    yield path
+            except FileNotFoundError:
+                continue
+
+
+def scan(
+    paths: OrchestratorPaths, plan: Plan, progress: Callable[[int], None] = lambda _bytes: None
+) -> Residue:
+    """Look for every string of the plan in every byte of the folder."""
+    places, hits, files, size = [], set[int](), 0, 0
+    for path in files_of(paths):
+        found: set[int] = set()
+        try:
+            aside = of_database(paths, str(path.relative_to(paths.directory)))
+            for piece in pieces(path, plan.needles.overlap, aside=aside):
+                found |= plan.needles.found_in(piece)
+                size += len(piece)
+                progress(size)
+        except FileNotFoundError:
+            continue
+        files += 1
+        if found:
+            hits |= found
+            places.append(str(path.relative_to(paths.directory)))
+    return Residue(
+        strings=len(plan.needles),
+        too_short=plan.too_short,
+        shared=plan.shared,
+        files=files,
+        bytes=size,
+        hits=len(hits),
+        places=tuple(places),
+    )
+
+
+def of_database(paths: OrchestratorPaths, place: str) -> bool:
+    """Whether a place is the database itself, or what SQLite keeps beside it."""
+    own = str(paths.database.relative_to(paths.directory))
+    return place in (own, f"{own}-wal", f"{own}-shm")
+
+
+def _waits(paths: OrchestratorPaths, path: Path) -> bool:
+    """Whether it is for the ingest, or SQLite's: nothing that is changed behind their backs."""
+    if path.is_relative_to(paths.ingest):
+        done = (paths.processed, paths.rejected)
+        return not any(path.is_relative_to(folder) for folder in done)
+    return path.name.startswith(paths.database.name + "-") and path.parent == paths.memory
+
+
+def _redact(path: Path, plan: Plan, relative: str) -> bool:
+    """Overwrite the spans of a file and whatever else in it says an erased string."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        data = file.read()
+        links = os.fstat(handle).st_nlink
+    spans = [*plan.needles.spans(data), *_line_spans(data, plan.spans.get(relative, []))]
+    fresh = [(start, _filled(data[start:end])) for start, end in spans]
+    fresh = [(start, part) for start, part in fresh if data[start : start + len(part)] != part]
+    if not fresh:
+        return bool(spans)
+    if links > 1:
+        raise PermissionError(f"{relative} has a second name elsewhere")
+    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        for start, part in fresh:
+            os.pwrite(handle, part, start)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return True
+
+
+def _line_spans(data: bytes, lines: list[list[int]]) -> Iterator[tuple[int, int]]:
+    """Where lines begin and end in a file; they are counted from 1."""
+    starts = [0]
+    while (end := data.find(b"\n", starts[-1])) >= 0:
+        starts.append(end + 1)
+    starts.append(len(data) + 1)
+    for first, last in lines:
+        if first < len(starts):
+            yield starts[first - 1], min(starts[min(last, len(starts) - 1)] - 1, len(data))
+
+
+def _filled(part: bytes) -> bytes:
+    """The same number of bytes with the same line ends."""
+    kept = bytearray(fill(len(part)))
+    for place, byte in enumerate(part):
+        if byte in _LINE_ENDS:
+            kept[place] = byte
+    return bytes(kept)
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def _remove_database(path: Path) -> None:
+    for ending in ("-wal", "-shm", ""):
+        wipe(path.with_name(path.name + ending))
+
+
+def contents_of(opened: Opened, plan: Plan) -> dict[str, str | None]:
+    """Of each content of which something was erased the digest that its file has now; None: gone.
+
+    Contents whose files are as they were are left out.
+    """
+    found: dict[str, str | None] = {}
+    for sha256 in plan.contents:
+        with opened.database.read() as connection:
+            sources = erasing_queries.source_paths(connection, sha256)
+        for source in sources:
+            relative = below(opened.paths, source)
+            if relative is None:
+                continue
+            data = read(opened.paths.directory / relative)
+            now = None if data is None else hashlib.sha256(data).hexdigest()
+            if now != sha256 and (now is not None or relative in plan.removals):
+                found[sha256] = now
+    return found

@@ -1,0 +1,151 @@
+"""What an erasure takes and what it looks for, as a plan that outlives a crash.
+
+The plan holds the very texts: once the rows are without them nothing else knows what to look for.
+It lies beside the database, for its owner alone, until the erasure is done, and is then overwritten
+and removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from memgraph.audit.needles import Needles
+from memgraph.errors import StorageError
+from memgraph.model.erasing import Erasable, KeptMemory
+from memgraph.paths import OrchestratorPaths
+from memgraph.storage.backup import fsync
+
+FOLDER: Final = "erasing"
+_VERSION: Final = 1
+
+
+@dataclass
+class Plan:
+    """What is to be done.
+
+    Attributes:
+        target: an id, a path, a digest.
+        pks, entity_pks: keys of the memories and of the entities that go.
+        strings: what is looked for; ``least``: of a string that begins like one that stays, how
+            many characters tell it; ``vectors``: parts of vectors, in hexadecimal digits.
+        spans: of a file, relative to the folder, the lines (first and last) that go.
+        removals: files that go as a whole.
+        contents: digests of files of which something goes.
+    """
+
+    erasure_id: str
+    kind: Erasable
+    target: str
+    reason: str
+    actor: str
+    started_at: int
+    pks: list[int] = field(default_factory=list)
+    memory_ids: list[str] = field(default_factory=list)
+    derived: int = 0
+    entity_pks: list[int] = field(default_factory=list)
+    kept: list[dict[str, str]] = field(default_factory=list)
+    strings: list[str] = field(default_factory=list)
+    least: dict[int, int] = field(default_factory=dict)
+    vectors: list[str] = field(default_factory=list)
+    too_short: int = 0
+    shared: int = 0
+    spans: dict[str, list[list[int]]] = field(default_factory=dict)
+    removals: list[str] = field(default_factory=list)
+    contents: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+    @cached_property
+    def needles(self) -> Needles:
+        return Needles(self.strings, self.least, [bytes.fromhex(each) for each in self.vectors])
+
+    @cached_property
+    def kept_memories(self) -> tuple[KeptMemory, ...]:
+        return tuple(KeptMemory.model_validate(each) for each in self.kept)
+
+    def says(self, data: bytes) -> bool:
+        """Whether any of the strings stands in it."""
+        return next(self.needles.hits(data), None) is not None
+
+    def scrub(self, text: str) -> str:
+        """The text without them."""
+        return self.needles.scrub(text)
+
+
+class PlanFile:
+    """The plan of an erasure on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, paths: OrchestratorPaths, erasure_id: str) -> PlanFile:
+        return cls(paths.memory / FOLDER / f"{erasure_id}.json")
+
+    def write(self, plan: Plan) -> None:
+        """Durably, whole or not at all; for the owner alone."""
+        self.path.parent.mkdir(mode=0o700, exist_ok=True)
+        draft = self.path.with_suffix(".new")
+        draft.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:
+            json.dump({"version": _VERSION, **_plain(plan)}, file)
+        fsync(draft)
+        draft.replace(self.path)
+        fsync(self.path.parent)
+
+    def read(self) -> Plan:
+        """Raises StorageError: it is no plan of this version."""
+        try:
+            found: dict[str, Any] = json.loads(self.path.read_text(encoding="ascii"))
+            version = found.pop("version")
+            found["least"] = {int(key): each for key, each in found["least"].items()}
+            plan = Plan(**{**found, "kind": Erasable(found["kind"])})
+        except (ValueError, KeyError, TypeError) as error:
+            raise StorageError(f"{self.path} is no plan of an erasure") from error
+        if version != _VERSION:
+            raise StorageError(f"{self.path} is of another version of memgraph; go on with that")
+        return plan
+
+    def wipe(self) -> None:
+        """Overwrite and remove it; one that is gone is passed over."""
+        for path in (self.path, self.path.with_suffix(".new")):
+            wipe(path)
+
+
+def wipe(path: Path) -> None:
+    """Overwrite a file with zeros and remove it; one that is gone is passed over."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        left = os.fstat(handle).st_size
+        while left > 0:
+            left -= os.write(handle, bytes(min(left, 1 << 20)))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    path.unlink(missing_ok=True)
+
+
+def unfinished(paths: OrchestratorPaths) -> Iterator[PlanFile]:
+    """Plans of erasures that did not come to an end, oldest first; half-written ones are wiped."""
+    folder = paths.memory / FOLDER
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".new":
+            wipe(path)
+        elif path.suffix == ".json":
+            yield PlanFile(path)
+
+
+def _plain(plan: Plan) -> dict[str, Any]:
+    names = {each.name for each in fields(plan)}
+    return {name: each for name, each in asdict(plan).items() if name in names}

@@ -1,0 +1,134 @@
+"""The files that erased memories were made of, and the lines of them that say so."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memgraph.model.erasing import Erasable
+from memgraph.paths import OrchestratorPaths
+from memgraph.service.erasing.plan import Plan
+from memgraph.storage import erasing_queries as queries
+from memgraph.storage.erasing_queries import Doomed
+
+_LINES: Final = re.compile(r"L([0-9]{1,9})-L([0-9]{1,9})")
+_WHOLE: Final = frozenset({Erasable.PATH, Erasable.CONTENT})
+MAX_FILE_BYTES: Final = 256_000_000
+MANIFEST_ENDING: Final = ".manifest.json"
+
+
+def find_lines(
+    paths: OrchestratorPaths, connection: sa.Connection, plan: Plan, rows: Sequence[Doomed]
+) -> list[str]:
+    """What the files of erased memories say of them, as they say it; the plan takes what to do.
+
+    A file goes as a whole when it was named and nothing that stays comes from it; of another the
+    lines go that no memory that stays has, too.
+    """
+    texts: list[str] = []
+    plan.contents = sorted({row.content_sha256 for row in rows if row.content_sha256})
+    by_path: dict[str, list[Doomed]] = {}
+    for row in rows:
+        if row.source_path is not None:
+            by_path.setdefault(row.source_path, []).append(row)
+    for path, own in sorted(by_path.items()):
+        relative = below(paths, path)
+        if relative is None:
+            plan.outside.append(path)
+            continue
+        data = read(paths.directory / relative)
+        if data is None:
+            continue
+        kept = queries.lines_kept(connection, path, plan.pks)
+        if plan.kind in _WHOLE and not kept:
+            plan.removals += [relative, relative + MANIFEST_ENDING]
+            texts += data.decode("utf-8", "replace").splitlines()
+            continue
+        texts += _said(plan, relative, data, own, kept)
+    return texts
+
+
+def _said(
+    plan: Plan, relative: str, data: bytes, own: Sequence[Doomed], kept: Sequence[str]
+) -> list[str]:
+    taken = set(chain.from_iterable(_span(each) for each in kept))
+    wanted = set(chain.from_iterable(_span(row.locator or "") for row in own)) - taken
+    lines = data.split(b"\n")
+    numbers = sorted(number for number in wanted if number <= len(lines))
+    if numbers:
+        plan.spans[relative] = [list(each) for each in _runs(numbers)]
+    found = [lines[number - 1].decode("utf-8", "replace") for number in numbers]
+    pointers = [row.locator for row in own if (row.locator or "").startswith("/")]
+    return found + list(_pointed(data, pointers)) if pointers else found
+
+
+def below(paths: OrchestratorPaths, path: str) -> str | None:
+    """Where a source lies in the drop zone, from the orchestrator's folder; None: elsewhere."""
+    zone = os.path.realpath(paths.ingest)
+    real = os.path.realpath(path)
+    if os.path.commonpath([zone, real]) != zone:
+        return None
+    return str(Path(paths.ingest).relative_to(paths.directory) / Path(real).relative_to(zone))
+
+
+def read(path: Path) -> bytes | None:
+    """The bytes of a file; None: it is gone, no file, a link, or larger than any that is taken."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        try:
+            return file.read() if os.fstat(handle).st_size <= MAX_FILE_BYTES else None
+        except OSError:
+            return None
+
+
+def _span(locator: str) -> Iterable[int]:
+    found = _LINES.fullmatch(locator)
+    return () if found is None else range(int(found[1]), int(found[2]) + 1)
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last
+
+
+def _pointed(data: bytes, pointers: Iterable[str | None]) -> Iterator[str]:
+    """The texts that JSON pointers lead to, in a file of JSON."""
+    try:
+        document = json.loads(data)
+    except ValueError:
+        return
+    for pointer in pointers:
+        value: Any = document
+        for part in (pointer or "").split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+                value = value[int(name)]
+            elif isinstance(value, dict) and name in value:
+                value = value[name]
+            else:
+                value = None
+                break
+        yield from _strings(value)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)

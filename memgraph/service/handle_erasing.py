@@ -1,0 +1,86 @@
+"""Erasure through a handle: for an operator, from whom nothing is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memgraph.errors import InvalidInput
+from memgraph.model.erasing import Erasable, ErasureTarget
+from memgraph.model.values import Change, validated
+from memgraph.service.handle import Handle
+
+if TYPE_CHECKING:
+    from memgraph.model.erasing import ErasureReport
+
+
+class ErasingHandle(Handle):
+    """The part of ``Orchestrator`` that makes texts as if they had never been stored."""
+
+    def erase(
+        self,
+        *,
+        memory_id: str | None = None,
+        entity: str | None = None,
+        session_id: str | None = None,
+        path: str | None = None,
+        conversation_id: str | None = None,
+        workflow_run_id: str | None = None,
+        content_sha256: str | None = None,
+        reason: str,
+        dry_run: bool = False,
+        progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
+    ) -> ErasureReport:
+        """Erase texts for ever, with a signed report; whatever the viewer of this handle sees.
+
+        Gone are the texts of the memories that are named and of those derived from them alone:
+        from rows, indexes, vectors, receipts, bulletins, the journal, manifests, files in the drop
+        zone's ``processed`` and ``rejected``, logs, and copies of the database in the folder of
+        the orchestrator. Their ids, times and edges stay. Other memories that say the same are
+        told in the report and stay. Run it again where the report tells what is unfinished.
+
+        Args:
+            memory_id: one memory.
+            entity: all memories that name it, by id or name; and the entity.
+            session_id: all that was said in a session and drawn from it.
+            path: all that came from a file, or from the files in a folder.
+            conversation_id, workflow_run_id, content_sha256: all that came from it; the digest is
+                of a file's bytes.
+            reason: journalled; it must not repeat what is erased.
+            dry_run: tell what would go and what would stay; nothing is written.
+            progress: called with the name of a step, its number and how many there are.
+
+        Raises:
+            InvalidInput: not exactly one target, no reason, or one that repeats what is erased.
+            NotFound: nothing is named so.
+            Conflict: it is erased already, or a name may mean several entities.
+            StorageError: the database failed; running it again goes on.
+        """
+        from memgraph.service.erasing.erase import erase
+
+        given = {
+            Erasable.MEMORY: memory_id,
+            Erasable.ENTITY: entity,
+            Erasable.SESSION: session_id,
+            Erasable.PATH: path,
+            Erasable.CONVERSATION: conversation_id,
+            Erasable.RUN: workflow_run_id,
+            Erasable.CONTENT: content_sha256,
+        }
+        named = [(kind, value) for kind, value in given.items() if value is not None]
+        if len(named) != 1:
+            raise InvalidInput(
+                "an erasure names one thing: a memory, an entity, a session, a source"
+            )
+        [(kind, value)] = named
+        target = validated(ErasureTarget, {"kind": kind, "value": value})
+        because = validated(Change, {"actor": self.actor, "reason": reason}).reason
+        with self._service.opened(self.name) as opened:
+            return erase(
+                opened,
+                target,
+                reason=because,
+                actor=self.actor,
+                dry_run=dry_run,
+                progress=progress,
+            )

@@ -1,0 +1,259 @@
+"""What an erasure reads: the memories that are meant, what was derived from them, all their texts.
+
+Nothing is hidden from it: whoever erases is an operator, as one who makes a copy is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.model.erasing import Erasable
+from memgraph.storage.statements import driver
+from memgraph.storage.text_index import saying
+
+_BY_SOURCE = (
+    "SELECT pk FROM memories WHERE source_id IN (SELECT source_id FROM memory_sources s {})"
+)
+_CHOSEN: Final = {
+    Erasable.MEMORY: "SELECT pk FROM memories WHERE memory_id = ?1",
+    # What was said there, what belongs to it alone, and what was drawn from it.
+    Erasable.SESSION: "SELECT pk FROM memories WHERE session_id = ?1 UNION"
+    " SELECT pk FROM memories WHERE scope = 'session' AND scope_id = ?1 UNION "
+    + _BY_SOURCE.format("WHERE s.conversation_id = ?1"),
+    # A folder stands for all that lies below it.
+    Erasable.PATH: _BY_SOURCE.format(
+        "WHERE s.source_path = ?1 OR substr(s.source_path, 1, length(?1) + 1) = ?1 || '/'"
+    ),
+    Erasable.CONVERSATION: _BY_SOURCE.format("WHERE s.conversation_id = ?1"),
+    Erasable.RUN: _BY_SOURCE.format("WHERE s.workflow_run_id = ?1"),
+    Erasable.CONTENT: _BY_SOURCE.format("WHERE s.content_sha256 = ?1"),
+}
+_LISTED: Final = "(SELECT value FROM json_each(?))"
+
+
+class Entity(NamedTuple):
+    """An entity with all that means it: those merged into it, and how they are written."""
+
+    entity_id: str
+    pks: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+class Doomed(NamedTuple):
+    """A memory that is to be erased, with its texts."""
+
+    pk: int
+    memory_id: str
+    content: str
+    summary: str
+    status: str
+    item_id: str | None
+    tags: str
+    attributes: str
+    source_id: str
+    source_path: str | None
+    locator: str | None
+    content_sha256: str | None
+
+
+_DOOMED = (
+    "SELECT m.pk, m.memory_id, m.content, m.summary, m.status, m.item_id, m.tags, m.attributes,"
+    " m.source_id, s.source_path, s.locator, s.content_sha256 FROM memories m"
+    f" JOIN memory_sources s ON s.source_id = m.source_id WHERE m.pk IN {_LISTED} ORDER BY m.pk"
+)
+# Whether another source says it: one that shares neither file nor talk nor run with an erased one.
+_ELSEWHERE = f"""
+    SELECT m.pk FROM memories m WHERE m.pk IN {_LISTED} AND EXISTS (
+        SELECT 1 FROM memory_supports p JOIN memory_sources o ON o.source_id = p.source_id
+        WHERE p.memory_id = m.memory_id AND NOT EXISTS (
+            SELECT 1 FROM memories g JOIN memory_sources s ON s.source_id = g.source_id
+            WHERE g.pk IN {_LISTED} AND (
+                s.source_id = o.source_id OR s.source_path = o.source_path
+                OR s.conversation_id = o.conversation_id OR g.session_id = o.conversation_id
+                OR s.workflow_run_id = o.workflow_run_id OR s.content_sha256 = o.content_sha256)))
+"""
+_DERIVED = (
+    "SELECT DISTINCT m.pk, m.memory_id FROM memory_derivations d"
+    " JOIN memories m ON m.memory_id = d.memory_id"
+    f" WHERE d.derived_from_id IN (SELECT memory_id FROM memories WHERE pk IN {_LISTED})"
+    " AND m.content <> '' ORDER BY m.pk"
+)
+_GROUNDS = (
+    "SELECT g.pk FROM memory_derivations d JOIN memories g ON g.memory_id = d.derived_from_id"
+    " WHERE d.memory_id = ?"
+)
+# What says a text or a name by right, because it stays.
+_STANDING: Final = (
+    ("SELECT memory_id, content, summary, item_id FROM memories WHERE pk NOT IN", "memories"),
+    ("SELECT '', canonical_name FROM entities WHERE pk NOT IN", "entities"),
+    ("SELECT '', alias FROM entity_aliases WHERE entity_pk NOT IN", "entities"),
+)
+_PLACES = (
+    "SELECT source_path, conversation_id, workflow_run_id, step_id, locator FROM memory_sources"
+)
+
+
+def chosen(connection: sa.Connection, kind: Erasable, value: str) -> list[int]:
+    """Keys of the memories that are named so, but those that are erased already."""
+    found = [pk for (pk,) in driver(connection).execute(_CHOSEN[kind], (value,))]
+    return standing_among(connection, found)
+
+
+def standing_among(connection: sa.Connection, pks: Sequence[int]) -> list[int]:
+    """Those that have a text."""
+    listed = driver(connection).execute(
+        f"SELECT pk FROM memories WHERE pk IN {_LISTED} AND content <> '' ORDER BY pk",
+        (json.dumps(list(pks)),),
+    )
+    return [pk for (pk,) in listed]
+
+
+def entity(connection: sa.Connection, named: str) -> list[Entity]:
+    """Entities that have this id or, in any case, this name; each with whatever means it."""
+    execute = driver(connection).execute
+    ids = execute(
+        "SELECT DISTINCT coalesce(e.merged_into, e.entity_id) FROM entities e"
+        " LEFT JOIN entity_aliases a ON a.entity_pk = e.pk"
+        " WHERE e.entity_id = ?1 OR e.canonical_name = ?1 COLLATE NOCASE"
+        " OR a.alias = ?1 COLLATE NOCASE ORDER BY 1",
+        (named,),
+    )
+    return [_entity(connection, entity_id) for (entity_id,) in ids.fetchall()]
+
+
+def _entity(connection: sa.Connection, entity_id: str) -> Entity:
+    execute = driver(connection).execute
+    rows = execute(
+        "SELECT pk, canonical_name FROM entities WHERE entity_id = ?1 OR merged_into = ?1",
+        (entity_id,),
+    ).fetchall()
+    pks = tuple(pk for pk, _ in rows)
+    aliases = execute(
+        f"SELECT alias FROM entity_aliases WHERE entity_pk IN {_LISTED}", (json.dumps(pks),)
+    )
+    names = [name for _, name in rows] + [alias for (alias,) in aliases]
+    return Entity(entity_id, pks, tuple(sorted(set(names))))
+
+
+def naming(connection: sa.Connection, found: Entity) -> list[int]:
+    """Memories that are linked to an entity, or say one of its names."""
+    execute = driver(connection).execute
+    linked = execute(
+        f"SELECT memory_pk FROM memory_entities WHERE entity_pk IN {_LISTED}",
+        (json.dumps(found.pks),),
+    )
+    pks = {pk for (pk,) in linked}
+    for name in found.names:
+        if any(each.isalnum() for each in name):
+            said = execute(
+                "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ?", (saying([name]),)
+            )
+            pks |= {pk for (pk,) in said}
+    return standing_among(connection, sorted(pks))
+
+
+def named_only_by(connection: sa.Connection, pks: Sequence[int]) -> Entity:
+    """The entities that nothing but these memories names, and how they are written, as one."""
+    listed = json.dumps(list(pks))
+    rows = (
+        driver(connection)
+        .execute(
+            "SELECT e.pk FROM entities e WHERE EXISTS (SELECT 1 FROM memory_entities l"
+            f" WHERE l.entity_pk = e.pk AND l.memory_pk IN {_LISTED}) AND NOT EXISTS"
+            " (SELECT 1 FROM memory_entities l WHERE l.entity_pk = e.pk"
+            f" AND l.memory_pk NOT IN {_LISTED})",
+            (listed, listed),
+        )
+        .fetchall()
+    )
+    ids = [_with_merged(connection, pk) for (pk,) in rows]
+    return Entity(
+        "", tuple(pk for each in ids for pk in each.pks), tuple(n for e in ids for n in e.names)
+    )
+
+
+def _with_merged(connection: sa.Connection, pk: int) -> Entity:
+    [(entity_id,)] = driver(connection).execute(
+        "SELECT entity_id FROM entities WHERE pk = ?", (pk,)
+    )
+    return _entity(connection, entity_id)
+
+
+def derived_from(connection: sa.Connection, pks: Sequence[int]) -> list[tuple[int, str, set[int]]]:
+    """Standing memories that were derived from any of these: key, id, keys of all its grounds."""
+    execute = driver(connection).execute
+    found = execute(_DERIVED, (json.dumps(list(pks)),)).fetchall()
+    return [
+        (pk, memory_id, {ground for (ground,) in execute(_GROUNDS, (memory_id,))})
+        for pk, memory_id in found
+    ]
+
+
+def said_elsewhere(
+    connection: sa.Connection, pks: Sequence[int], erased: Sequence[int]
+) -> set[int]:
+    """Those of the first that a source says, too, which has nothing to do with the erased ones."""
+    given = json.dumps(list(pks)), json.dumps(list(erased))
+    return {pk for (pk,) in driver(connection).execute(_ELSEWHERE, given)}
+
+
+def doomed(connection: sa.Connection, pks: Sequence[int]) -> list[Doomed]:
+    """The memories with these keys and all that they say."""
+    found = driver(connection).execute(_DOOMED, (json.dumps(list(pks)),))
+    return [Doomed._make(row) for row in found]
+
+
+def standing_texts(
+    connection: sa.Connection, pks: Collection[int], entities: Collection[int]
+) -> Iterator[tuple[str, str]]:
+    """(memory id or nothing, text) of all that is not erased and may say the same by right.
+
+    Args:
+        pks, entities: keys of the memories and the entities that are to be erased.
+    """
+    without = {"memories": json.dumps(sorted(pks)), "entities": json.dumps(sorted(entities))}
+    for statement, table in _STANDING:
+        cursor = driver(connection).execute(f"{statement} {_LISTED}", (without[table],))
+        for memory_id, *texts in cursor:
+            yield from ((memory_id, text) for text in texts if text)
+    for row in driver(connection).execute(_PLACES):
+        yield from (("", text) for text in row if text)
+
+
+def vectors_of(connection: sa.Connection, pks: Sequence[int]) -> list[bytes]:
+    """The canonical vectors of these memories."""
+    found = driver(connection).execute(
+        f"SELECT vector FROM memory_embeddings WHERE memory_pk IN {_LISTED} AND vector IS NOT NULL",
+        (json.dumps(list(pks)),),
+    )
+    return [bytes(vector) for (vector,) in found]
+
+
+def source_paths(connection: sa.Connection, sha256: str) -> list[str]:
+    """Under which paths a content lies."""
+    found = driver(connection).execute(
+        "SELECT DISTINCT source_path FROM memory_sources"
+        " WHERE content_sha256 = ? AND source_path IS NOT NULL ORDER BY 1",
+        (sha256,),
+    )
+    return [path for (path,) in found]
+
+
+def lines_kept(connection: sa.Connection, path: str, pks: Sequence[int]) -> list[str]:
+    """Where in a file the memories lie that stay: locators."""
+    found: Any = driver(connection).execute(
+        "SELECT DISTINCT s.locator FROM memories m JOIN memory_sources s"
+        " ON s.source_id = m.source_id WHERE s.source_path = ? AND s.locator IS NOT NULL"
+        f" AND m.content <> '' AND m.pk NOT IN {_LISTED}",
+        (path, json.dumps(list(pks))),
+    )
+    return [locator for (locator,) in found]
+
+
+def erased_before(connection: sa.Connection, kind: Erasable, value: str) -> bool:
+    """Whether memories are named so, of which nothing is left."""
+    return driver(connection).execute(_CHOSEN[kind] + " LIMIT 1", (value,)).fetchone() is not None
