@@ -29,6 +29,11 @@ def encode_ulid(value: int) -> str:
     return "".join([_PAIRS[(value >> shift) & 1023] for shift in _SHIFTS])
 
 
+def first_ulid(ms: int) -> str:
+    """The 26 characters that sort before every id made at that time or later."""
+    return encode_ulid(max(ms, 0) << _RANDOM_BITS)
+
+
 class UlidSource:
     """Monotonic within a process: two ids of the same millisecond keep the order they were made."""
 

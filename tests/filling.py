@@ -80,8 +80,8 @@ class Filling:
             "token_cost": 3,
             "source_id": SOURCE_ID,
         } | values
-        row.setdefault("updated_at", row["created_at"])
         history = row.pop("history", [(row["status"], row["created_at"], None)])
+        row.setdefault("updated_at", max(since for _, since, _ in history))
         row["tags"] = json.dumps(row["tags"])
         row["attributes"] = json.dumps(row["attributes"])
         self._rows["memories"].append(row)

@@ -21,6 +21,8 @@ class RevisionRow(SQLModel, table=True):
     __tablename__ = "memory_revisions"
     __table_args__ = (
         sa.Index("ix_memory_revisions_memory_id", "memory_id", "until", "revision_id"),
+        # What changed since a time.
+        sa.Index("ix_memory_revisions_until", "until", "memory_id"),
     )
 
     revision_id: int = column(sa.Integer, primary_key=True)
@@ -40,6 +42,7 @@ class EdgeRevisionRow(SQLModel, table=True):
     __tablename__ = "memory_edge_revisions"
     __table_args__ = (
         sa.Index("ix_memory_edge_revisions_edge_id", "edge_id", "until", "revision_id"),
+        sa.Index("ix_memory_edge_revisions_until", "until", "edge_id"),
     )
 
     revision_id: int = column(sa.Integer, primary_key=True)

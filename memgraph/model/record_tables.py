@@ -80,7 +80,12 @@ class RecallRow(SQLModel, table=True):
             "bulletin_id",
             sqlite_where=sa.text("bulletin_id IS NOT NULL"),
         ),
-        sa.Index("ix_recalls_same_as", "same_as", sqlite_where=sa.text("same_as IS NOT NULL")),
+        sa.Index(
+            "ix_recalls_same_as",
+            "same_as",
+            "created_at",
+            sqlite_where=sa.text("same_as IS NOT NULL"),
+        ),
     )
 
     recall_id: str = column(sa.Text, primary_key=True)

@@ -308,6 +308,8 @@ class DerivationRow(SQLModel, table=True):
 
     memory_id: str = memory_ref(primary_key=True)
     derived_from_id: str = memory_ref(primary_key=True)
+    # None: with the memory itself.
+    added_at: int | None = column(sa.Integer)
 
 
 class StatusRow(SQLModel, table=True):
@@ -317,12 +319,15 @@ class StatusRow(SQLModel, table=True):
         sa.Index("ix_memory_status_memory_id", "memory_id", "since"),
         # What came and what ended between two times.
         sa.Index("ix_memory_status_since", "since", "status", "memory_id"),
-        # The newest endings, however much began since.
+        # The newest endings that were no housekeeping, however much began or faded since.
         sa.Index(
             "ix_memory_status_ended",
             "since",
             "memory_id",
-            sqlite_where=sa.text("status <> 'active'"),
+            sqlite_where=sa.text(
+                "status <> 'active'"
+                " AND coalesce(reason, '') NOT IN ('cleared', 'decayed', 'evicted', 'task_closed')"
+            ),
         ),
     )
 

@@ -40,7 +40,7 @@ _JSON_COLUMNS: Final[Mapping[str, type]] = {
 _TIMES: Final = frozenset(
     {"at", "since", "until", "event_time", "valid_until", "created_at", "updated_at"}
     | {"last_accessed_at", "resolved_at", "first_seen_at", "last_seen_at", "consolidated_at"}
-    | {"recorded_at", "completed_at"}
+    | {"recorded_at", "completed_at", "added_at"}
 )
 # What else a line may hold at length; any other text is a name of some kind.
 _LONG: Final = frozenset({"details", "manifest", "body", "query", "request", "explanation"})
@@ -58,6 +58,7 @@ _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "session": {"completed_at": None, "consolidated_through": None},
     },
     "0003": {"memory": {"item_id": None}},
+    "0005": {"derivation": {"added_at": None}},
 }
 
 _CHECKS: dict[tuple[str, str], Check] = {}

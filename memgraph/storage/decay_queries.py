@@ -48,10 +48,11 @@ _END_PERIODS = (
 )
 _BEGIN_PERIODS = (
     "INSERT INTO memory_status (memory_id, status, since, until, actor, reason)"
-    f" SELECT value, '{_RETRACTED}', ?, NULL, ?, ? FROM json_each(?)"
+    f" SELECT f.value, '{_RETRACTED}', max(?, coalesce((SELECT max(h.until) FROM memory_status h"
+    " WHERE h.memory_id = f.value), 0)), NULL, ?, ? FROM json_each(?) f"
 )
 _RETRACT = (
-    f"UPDATE memories SET status = '{_RETRACTED}', updated_at = ?,"
+    f"UPDATE memories SET status = '{_RETRACTED}', updated_at = max(updated_at, ?),"
     " valid_until = coalesce(valid_until, ?) WHERE pk IN (SELECT value FROM json_each(?))"
 )
 

@@ -18,6 +18,13 @@ from memgraph.storage.statements import driver
 from memgraph.storage.visibility import View
 
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
+# A clock that was set back must not let an edge be as it was before it came to be so.
+_KEEP = (
+    "INSERT INTO memory_edge_revisions (edge_id, until, partial, resolved_at, resolution)"
+    " SELECT e.edge_id, max(:at, e.created_at, coalesce(e.resolved_at, :at), coalesce((SELECT"
+    " max(r.until) FROM memory_edge_revisions r WHERE r.edge_id = e.edge_id), :at)),"
+    " e.partial, e.resolved_at, e.resolution FROM memory_edges e WHERE e.edge_id = :edge_id"
+)
 
 
 def insert(connection: sa.Connection, row: Mapping[str, Any]) -> None:
@@ -80,8 +87,9 @@ def replaces(connection: sa.Connection, newer_id: str, older_id: str) -> bool:
     return connection.exec_driver_sql(statement, (newer_id, older_id)).first() is not None
 
 
-def make_whole(connection: sa.Connection, edge_id: str) -> None:
+def make_whole(connection: sa.Connection, edge_id: str, *, at: int) -> None:
     """A partial Updates edge becomes one that replaces all of the older memory."""
+    _keep(connection, edge_id, at)
     connection.execute(
         sa.update(tables.edges).where(tables.edges.c.edge_id == edge_id).values(partial=False)
     )
@@ -105,15 +113,20 @@ def of_memory(
 
 
 def set_resolution(
-    connection: sa.Connection, edge_id: str, at: int | None, resolution: Mapping[str, Any] | None
+    connection: sa.Connection, edge_id: str, at: int, resolution: Mapping[str, Any] | None
 ) -> None:
-    """Both given: resolved. Both None: open again."""
+    """Decided at that time, or, with None, open again since then. How it was before is kept."""
+    _keep(connection, edge_id, at)
     text = None if resolution is None else json_text(resolution)
     connection.execute(
         sa.update(tables.edges)
         .where(tables.edges.c.edge_id == edge_id)
-        .values(resolved_at=at, resolution=text)
+        .values(resolved_at=None if resolution is None else at, resolution=text)
     )
+
+
+def _keep(connection: sa.Connection, edge_id: str, at: int) -> None:
+    driver(connection).execute(_KEEP, {"edge_id": edge_id, "at": at})
 
 
 def counts(connection: sa.Connection) -> dict[str, int]:

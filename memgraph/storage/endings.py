@@ -49,11 +49,10 @@ def _reason(view: View) -> str:
 
 
 def _lost(view: View) -> str:
-    decided = "e.resolved_at IS NOT NULL" if view.as_of is None else "e.resolved_at <= :view_as_of"
     ends = " UNION ALL ".join(
         f"SELECT 1 FROM memory_edges e WHERE e.{end} = ended.memory_id"
-        f" AND e.edge_type = 'Contradicts' AND {decided}"
-        " AND json_extract(e.resolution, '$.loser_id') = ended.memory_id"
+        " AND e.edge_type = 'Contradicts'"
+        f" AND json_extract({view.resolution('e')}, '$.loser_id') = ended.memory_id"
         for end in ("from_memory_id", "to_memory_id")
     )
     return f"EXISTS ({ends})"

@@ -17,7 +17,6 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.storage.rows import (
-    EDGE_FIELDS,
     SOURCE_FIELDS,
     STATUS_FIELDS,
     columns,
@@ -75,7 +74,7 @@ def _strongest_leg(
     # The inner query walks an index in the order that is wanted and stops: a hub costs no sort.
     return (
         f"SELECT f.value, e.{far}, e.edge_type, e.weight, e.created_at, e.edge_id,"
-        " e.partial"
+        f" {view.partial('e')}"
         f" FROM json_each(:ids) f CROSS JOIN memory_edges e WHERE e.rowid IN ("
         f"SELECT o.rowid FROM memory_edges o CROSS JOIN memories m ON m.memory_id = o.{far}"
         f" WHERE o.{near} = f.value AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
@@ -94,14 +93,14 @@ def edges_among(
     """Edges whose two ends are both in ``ids``: by weight, the newest, the higher id first."""
     # The unary plus keeps the planner from probing every pair: it walks the edges of each id.
     statement = (
-        f"SELECT {columns(EDGE_FIELDS, 'o')} FROM json_each(:ids) f CROSS JOIN memory_edges o"
+        f"SELECT {view.edge_columns('o')} FROM json_each(:ids) f CROSS JOIN memory_edges o"
         " WHERE o.from_memory_id = f.value"
         " AND +o.to_memory_id IN (SELECT value FROM json_each(:ids))"
         f" AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
     )
     values = view.params | {"ids": _listed(ids), "limit": limit}
-    return [as_at(edge_from_row(row), view) for row in _rows(connection, statement, values)]
+    return [edge_from_row(row) for row in _rows(connection, statement, values)]
 
 
 def edges_of(
@@ -115,14 +114,14 @@ def edges_of(
     """Edges of one memory in one direction whose other end is visible, strongest first."""
     near, far = direction.value
     statement = (
-        f"SELECT {columns(EDGE_FIELDS, 'o')} FROM memory_edges o"
+        f"SELECT {view.edge_columns('o')} FROM memory_edges o"
         f" CROSS JOIN memories m ON m.memory_id = o.{far}"
         f" WHERE o.{near} = :memory_id AND {_typed('o', edge_types)}"
         f" AND {view.edge_where('o')} AND {view.where('m')}"
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
     )
     values = view.params | {"memory_id": memory_id, "limit": limit}
-    return [as_at(edge_from_row(row), view) for row in _rows(connection, statement, values)]
+    return [edge_from_row(row) for row in _rows(connection, statement, values)]
 
 
 def linked(
@@ -143,7 +142,7 @@ def linked(
     near, far = direction.value
     legs = [
         f"SELECT o.{near} AS origin, o.{far} AS memory_id, o.edge_type, o.weight,"
-        " o.created_at AS created_at, o.edge_id, o.partial"
+        f" o.created_at AS created_at, o.edge_id, {view.partial('o')}"
         f" FROM json_each(:ids) f CROSS JOIN memory_edges o ON o.{near} = f.value"
         f" AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
         f" CROSS JOIN memories m ON m.memory_id = o.{far} WHERE {view.where('m')}"
@@ -157,6 +156,7 @@ def linked(
         legs.append(
             f"SELECT d.{near}, d.{far}, NULL, 1.0, m.created_at, '', 0"
             f" FROM json_each(:ids) f CROSS JOIN memory_derivations d ON d.{near} = f.value"
+            f" AND {view.derived_where('d')}"
             f" CROSS JOIN memories m ON m.memory_id = d.{far} WHERE {view.where('m')}"
         )
     statement = (
@@ -207,9 +207,9 @@ def contradictions(
         after: (that time, edge id) of the last one of the page before.
         both_active: only where neither memory was replaced or retracted.
     """
-    time = "resolved_at" if resolved else "created_at"
+    time = view.resolved_at("e") if resolved else "e.created_at"
     statement = (
-        f"SELECT {columns(EDGE_FIELDS, 'e')} FROM memory_edges e"
+        f"SELECT {view.edge_columns('e')} FROM memory_edges e"
         " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
         " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
         f" WHERE e.edge_type = 'Contradicts' AND {_resolution_state(view, resolved)}"
@@ -219,18 +219,14 @@ def contradictions(
         statement += f" AND {view.status('a')} = 'active' AND {view.status('b')} = 'active'"
     values = view.params | {"limit": limit}
     if after is not None:
-        statement += f" AND (e.{time}, e.edge_id) < (:after_time, :after_id)"
+        statement += f" AND ({time}, e.edge_id) < (:after_time, :after_id)"
         values |= {"after_time": after[0], "after_id": after[1]}
-    statement += f" ORDER BY e.{time} DESC, e.edge_id DESC LIMIT :limit"
-    return [as_at(edge_from_row(row), view) for row in _rows(connection, statement, values)]
+    statement += f" ORDER BY {time} DESC, e.edge_id DESC LIMIT :limit"
+    return [edge_from_row(row) for row in _rows(connection, statement, values)]
 
 
 def _resolution_state(view: View, resolved: bool) -> str:
-    if view.as_of is None:
-        return f"e.resolved_at IS {'NOT ' if resolved else ''}NULL"
-    if resolved:
-        return "e.resolved_at <= :view_as_of"
-    return "(e.resolved_at IS NULL OR e.resolved_at > :view_as_of)"
+    return f"{view.resolved_at('e')} IS {'NOT ' if resolved else ''}NULL"
 
 
 def contradiction_times(
@@ -239,7 +235,7 @@ def contradiction_times(
     """(created_at, resolved_at) of a Contradicts edge; None: there is none with both ends seen."""
     found = _rows(
         connection,
-        "SELECT e.created_at, e.resolved_at FROM memory_edges e"
+        f"SELECT e.created_at, {view.resolved_at('e')} FROM memory_edges e"
         " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
         " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
         " WHERE e.edge_id = :edge_id AND e.edge_type = 'Contradicts'"
@@ -293,13 +289,6 @@ def _rows(
     driver: Any = connection.connection.driver_connection
     found: list[Any] = driver.execute(statement, values).fetchall()
     return found
-
-
-def as_at(edge: Edge, view: View) -> Edge:
-    """The edge as the view sees it: a contradiction that was resolved later was open then."""
-    if view.as_of is None or edge.resolved_at is None or edge.resolved_at <= view.as_of:
-        return edge
-    return edge.model_copy(update={"resolved_at": None, "resolution": None})
 
 
 def _typed(alias: str, edge_types: Collection[EdgeType] | None) -> str:

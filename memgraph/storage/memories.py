@@ -34,7 +34,9 @@ _STATUS_COLUMNS = ("memory_id", "status", "since", "until", "actor", "reason")
 _insert = Insert("memories", _COLUMNS)
 _insert_source = Insert("memory_sources", SOURCE_FIELDS, or_ignore=True)
 _insert_status = Insert("memory_status", _STATUS_COLUMNS)
-_insert_derivation = Insert("memory_derivations", ("memory_id", "derived_from_id"), or_ignore=True)
+_insert_derivation = Insert(
+    "memory_derivations", ("memory_id", "derived_from_id", "added_at"), or_ignore=True
+)
 _memory_values = itemgetter(*_COLUMNS)
 _status_values = itemgetter(*_STATUS_COLUMNS)
 _SAME_CONTENT = (
@@ -100,9 +102,15 @@ def insert_statuses(connection: sa.Connection, rows: Sequence[dict[str, Any]]) -
     _insert_status(connection, [_status_values(row) for row in rows])
 
 
-def insert_derivations(connection: sa.Connection, pairs: Sequence[tuple[str, str]]) -> None:
-    """Pairs of (memory, the memory it was derived from); a repeated pair is left as it is."""
-    _insert_derivation(connection, pairs)
+def insert_derivations(
+    connection: sa.Connection, pairs: Sequence[tuple[str, str]], *, added_at: int | None = None
+) -> None:
+    """Pairs of (memory, the memory it was derived from); a repeated pair is left as it is.
+
+    Args:
+        added_at: when the grounds were found; None: with the memories themselves.
+    """
+    _insert_derivation(connection, [(*pair, added_at) for pair in pairs])
 
 
 def same_content(
@@ -203,11 +211,13 @@ def set_status(
     the memory returns; an end that was given with the memory stays. A memory that returns to being
     active counts as accessed: someone asked for it, and it begins to fade anew.
     """
-    connection.execute(
-        sa.update(tables.statuses)
-        .where(tables.statuses.c.memory_id == memory_id, tables.statuses.c.until.is_(None))
-        .values(until=sa.func.max(tables.statuses.c.since, at))
+    open_period = sa.and_(
+        tables.statuses.c.memory_id == memory_id, tables.statuses.c.until.is_(None)
     )
+    # A clock that was set back must not let a period begin before the one that it ends.
+    last = connection.execute(sa.select(tables.statuses.c.since).where(open_period)).scalar()
+    at = max(at, last or at)
+    connection.execute(sa.update(tables.statuses).where(open_period).values(until=at))
     insert_statuses(
         connection,
         [
@@ -244,9 +254,15 @@ def set_status(
 
 
 def update(connection: sa.Connection, memory_id: str, **values: Any) -> None:
-    """Set columns other than the content, which never changes."""
+    """Set columns other than the content, which never changes.
+
+    ``updated_at`` belongs to every change but the stamp of enriching: the values that were are kept
+    until then, and a memory that was not updated since a time is as it was then.
+    """
     if "attributes" in values:
         values["attributes"] = json_text(values["attributes"])
+    if "updated_at" in values:
+        values["updated_at"] = sa.func.max(tables.memories.c.updated_at, values["updated_at"])
     connection.execute(
         sa.update(tables.memories).where(tables.memories.c.memory_id == memory_id).values(**values)
     )
@@ -282,7 +298,7 @@ def select(connection: sa.Connection, view: View, chosen: Filter, *, limit: int)
     if chosen.tags:
         terms.append(
             "NOT EXISTS (SELECT 1 FROM json_each(:tags) t"
-            " WHERE t.value NOT IN (SELECT value FROM json_each(m.tags)))"
+            f" WHERE t.value NOT IN (SELECT value FROM json_each({view.value('tags', 'm')})))"
         )
         values["tags"] = json.dumps(chosen.tags)
     if chosen.session_id is not None:

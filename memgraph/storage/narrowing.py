@@ -25,10 +25,8 @@ class Narrowing:
     def where(self, alias: str) -> str:
         """The condition on a row of ``memories``; it binds ``params``."""
         # What was replaced or retracted carries the time of that as its end; the view decides it.
-        holds = (
-            f"({alias}.valid_until IS NULL OR {alias}.valid_until > :at"
-            f" OR {alias}.status <> 'active')"
-        )
+        end = self.view.value("valid_until", alias)
+        holds = f"({end} IS NULL OR {end} > :at OR {self.view.status(alias)} <> 'active')"
         terms = [self.view.where(alias), holds, *self._filters(alias)]
         return " AND ".join(terms)
 
@@ -58,17 +56,17 @@ class Narrowing:
         return Narrowing(view, self.request, self.at)
 
     def _filters(self, alias: str) -> Iterator[str]:
-        request = self.request
+        request, tags = self.request, self.view.value("tags", alias)
         for column, wanted in (("type", request.types), ("kind", request.kinds)):
             if wanted:
                 yield f"{alias}.{column} IN (SELECT value FROM json_each(:{column}s))"
         if not request.kinds and not request.tags:
             # It holds the words of a whole week and says nothing of its own: what it cites answers.
-            yield f"({alias}.kind <> 'reflection' OR instr({alias}.tags, '\"{WEEKLY}\"') = 0)"
+            yield f"({alias}.kind <> 'reflection' OR instr({tags}, '\"{WEEKLY}\"') = 0)"
         if request.tags:
             yield (
                 "NOT EXISTS (SELECT 1 FROM json_each(:tags) t"
-                f" WHERE t.value NOT IN (SELECT value FROM json_each({alias}.tags)))"
+                f" WHERE t.value NOT IN (SELECT value FROM json_each({tags})))"
             )
         if request.session_id is not None:
             yield f"{alias}.session_id = :session_id"

@@ -10,9 +10,8 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.values import Edge
-from memgraph.storage.graph_queries import as_at
 from memgraph.storage.recall_queries import plain_rows
-from memgraph.storage.rows import EDGE_FIELDS, columns, edge_from_row
+from memgraph.storage.rows import edge_from_row
 from memgraph.storage.visibility import View
 
 
@@ -34,9 +33,7 @@ def open_contradictions(
 
     Both are active and visible; by the ids of both.
     """
-    still_open = "e.resolved_at IS NULL"
-    if view.as_of is not None:
-        still_open = "(e.resolved_at IS NULL OR e.resolved_at > :view_as_of)"
+    still_open = f"{view.resolved_at('e')} IS NULL"
     standing = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
     legs = " UNION ALL ".join(
         f"SELECT f.value AS one, e.{far} AS other FROM json_each(:ids) f"
@@ -58,12 +55,10 @@ def replacements(
     """(memory, what took its place) for some memories: what replaced one as a whole, oldest first,
     then what a contradiction with it was decided for.
     """
-    decided = "e.resolved_at IS NOT NULL"
-    if view.as_of is not None:
-        decided = "e.resolved_at <= :view_as_of"
-    lost = f"{decided} AND json_extract(e.resolution, '$.loser_id') = f.value"
+    whole = f"e.edge_type = 'Updates' AND NOT {view.partial('e')}"
+    lost = f"json_extract({view.resolution('e')}, '$.loser_id') = f.value"
     ways = (
-        (0, "to_memory_id", "from_memory_id", "e.edge_type = 'Updates' AND NOT e.partial"),
+        (0, "to_memory_id", "from_memory_id", whole),
         (1, "to_memory_id", "from_memory_id", f"e.edge_type = 'Contradicts' AND {lost}"),
         (1, "from_memory_id", "to_memory_id", f"e.edge_type = 'Contradicts' AND {lost}"),
     )
@@ -99,7 +94,7 @@ def edges_around(
         for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
     )
     statement = (
-        f"SELECT {columns(EDGE_FIELDS, 'x')} FROM memory_edges x WHERE x.rowid IN ({chosen})"
+        f"SELECT {view.edge_columns('x')} FROM memory_edges x WHERE x.rowid IN ({chosen})"
         " ORDER BY x.weight DESC, x.created_at DESC, x.edge_id DESC LIMIT :limit"
     )
     values = view.params | {
@@ -107,7 +102,7 @@ def edges_around(
         "per_memory": per_memory,
         "limit": limit,
     }
-    return [as_at(edge_from_row(row), view) for row in plain_rows(connection, statement, values)]
+    return [edge_from_row(row) for row in plain_rows(connection, statement, values)]
 
 
 @dataclass(frozen=True, slots=True)

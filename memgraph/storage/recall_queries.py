@@ -225,7 +225,8 @@ def by_filters(connection: sa.Connection, narrowing: Narrowing, limit: int) -> l
     """What the filters let through, the most important first, then the newest."""
     statement = (
         f"SELECT {_candidate_columns(narrowing)} FROM memories m WHERE {narrowing.where('m')}"
-        " ORDER BY m.importance DESC, coalesce(m.event_time, m.created_at) DESC, m.pk DESC"
+        f" ORDER BY {narrowing.view.value('importance', 'm')} DESC,"
+        " coalesce(m.event_time, m.created_at) DESC, m.pk DESC"
         f" LIMIT {limit:d}"
     )
     return [Candidate._make(row) for row in plain_rows(connection, statement, narrowing.params)]
@@ -375,11 +376,12 @@ def _marks_of(viewer: Viewer, statuses: frozenset[MemoryStatus]) -> tuple[int, .
 
 
 def _candidate_columns(narrowing: Narrowing) -> str:
+    view = narrowing.view
     return (
-        f"m.pk, m.memory_id, {narrowing.view.status('m')},"
+        f"m.pk, m.memory_id, {view.status('m')},"
         f" substr(m.content, 1, {MAX_COMPARED_CHARS}), m.session_id, m.sequence, m.source_role,"
-        f" m.event_time, m.created_at, m.importance, {narrowing.view.confidence('m')},"
-        " m.decay_rate, m.last_accessed_at"
+        f" m.event_time, m.created_at, {view.value('importance', 'm')}, {view.confidence('m')},"
+        f" {view.value('decay_rate', 'm')}, {view.last_accessed('m')}"
     )
 
 

@@ -12,10 +12,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from memgraph.ids import first_ulid
 from memgraph.model.enums import MemoryStatus, Scope
 from memgraph.policy.scope import Viewer, predicate
-from memgraph.storage.rows import MEMORY_FIELDS
+from memgraph.storage.rows import EDGE_FIELDS, MEMORY_FIELDS
 
+REVISED = ("importance", "confidence", "decay_rate", "valid_until", "tags", "attributes")
+"""Columns of ``memories`` whose earlier values are kept in ``memory_revisions``."""
+_RECEIPTS = "rcl_"
+# So many receipts of one memory are looked at for its last access before a time.
+_MOST_RECEIPTS = 20
 STANDING = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
 
 
@@ -24,8 +30,9 @@ class View:
     """What a reader sees: who, at which time, and memories of which status then.
 
     Attributes:
-        as_of: milliseconds; None: as it is now. A memory stored later is not there, one that was
-            replaced or retracted later is as it was.
+        as_of: milliseconds; None: as it is now. A memory stored later is not there; of one that
+            changed later, status and values are those that it had at the end of that
+            millisecond. So are the edges.
         statuses: shown statuses, those of ``as_of`` if it is given; None: all three.
     """
 
@@ -48,57 +55,142 @@ class View:
         """The condition on a row of ``memory_edges``; ``where`` holds for its ends."""
         return "1" if self.as_of is None else f"{alias}.created_at <= :view_as_of"
 
+    def derived_where(self, alias: str) -> str:
+        """The condition on a row of ``memory_derivations``; ``where`` holds for its ends."""
+        if self.as_of is None:
+            return "1"
+        return f"({alias}.added_at IS NULL OR {alias}.added_at <= :view_as_of)"
+
     def status(self, alias: str) -> str:
         """The status that a memory has, or had: an expression."""
         if self.as_of is None:
             return f"{alias}.status"
+        # Most memories are as they were: only of the others the history is read.
         return (
-            f"(SELECT h.status FROM memory_status h WHERE h.memory_id = {alias}.memory_id"
+            f"CASE WHEN {alias}.updated_at <= :view_as_of THEN {alias}.status ELSE"
+            f" (SELECT h.status FROM memory_status h WHERE h.memory_id = {alias}.memory_id"
             " AND h.since <= :view_as_of AND (h.until IS NULL OR h.until > :view_as_of)"
-            " ORDER BY h.since DESC, h.status_id DESC LIMIT 1)"
+            " ORDER BY h.since DESC, h.status_id DESC LIMIT 1) END"
         )
 
-    def confidence(self, alias: str) -> str:
-        """The stored confidence that a memory has, or had before it lost a contradiction."""
+    def value(self, column: str, alias: str) -> str:
+        """What one of ``REVISED`` columns holds, or held: an expression."""
+        now = f"{alias}.{column}"
         if self.as_of is None:
-            return f"{alias}.confidence"
-        # Of several that it lost the first counts; min() picks the row that the CASE reads.
+            return now
+        kept = f"FROM memory_revisions r WHERE r.memory_id = {alias}.memory_id"
+        first = f"SELECT r.{column} {kept} AND r.until > :view_as_of"
+        first = f"({first} ORDER BY r.until, r.revision_id LIMIT 1)"
+        unchanged = f"{alias}.updated_at <= :view_as_of"
+        if column == "valid_until":
+            # None is a value: whether there is a revision has to be asked.
+            changed = f"EXISTS (SELECT 1 {kept} AND r.until > :view_as_of)"
+            return f"CASE WHEN {unchanged} OR NOT {changed} THEN {now} ELSE {first} END"
+        return f"CASE WHEN {unchanged} THEN {now} ELSE coalesce({first}, {now}) END"
+
+    def confidence(self, alias: str) -> str:
+        """The stored confidence that a memory has, or had."""
+        return self.value("confidence", alias)
+
+    def last_accessed(self, alias: str) -> str:
+        """When a memory was last asked for, in milliseconds, as far as receipts tell it.
+
+        Of an access after the view's time the last one before it is looked for in the newest
+        receipts before that; without any, the memory had been asked for by nobody.
+        """
+        now = f"{alias}.last_accessed_at"
+        if self.as_of is None:
+            return now
         return (
-            "coalesce((SELECT CASE WHEN min(l.resolved_at) > :view_as_of"
-            " THEN json_extract(l.resolution, '$.loser_prior_confidence') END"
-            f" FROM memory_edges l WHERE l.edge_type = 'Contradicts' AND"
-            f" (l.from_memory_id = {alias}.memory_id OR l.to_memory_id = {alias}.memory_id)"
-            f" AND json_extract(l.resolution, '$.loser_id') = {alias}.memory_id),"
-            f" {alias}.confidence)"
+            f"CASE WHEN {now} < :view_as_of THEN {now} ELSE (SELECT max(max(r.created_at, coalesce("
+            "(SELECT max(a.created_at) FROM recalls a WHERE a.same_as = r.recall_id"
+            " AND a.created_at < :view_as_of), 0))) FROM"
+            f" (SELECT i.recall_id FROM recall_items i WHERE i.memory_id = {alias}.memory_id"
+            f" AND i.recall_id < :view_receipt ORDER BY i.recall_id DESC LIMIT {_MOST_RECEIPTS}) f"
+            " CROSS JOIN recalls r ON r.recall_id = f.recall_id"
+            " WHERE r.created_at < :view_as_of AND r.request ->> '$.as_of' IS NULL) END"
         )
 
     def attributes(self, alias: str) -> str:
         """The attributes of a memory; of those that it won against, the visible ones alone."""
+        held = self._attributes_then(alias)
         won = (
             "SELECT CASE WHEN count(*) THEN json_group_array(w.memory_id) END"
-            f" FROM json_each({alias}.attributes, '$.supersedes') s"
+            f" FROM json_each({held}, '$.supersedes') s"
             f" CROSS JOIN memories w ON w.memory_id = s.value"
             f" WHERE {_scope_condition(self.viewer, 'w')}"
         )
         # A null in the patch takes the key away.
         return (
-            f"CASE WHEN instr({alias}.attributes, '\"supersedes\"') = 0 THEN {alias}.attributes"
-            f" ELSE json_patch({alias}.attributes, json_object('supersedes', json(({won})))) END"
+            f"CASE WHEN instr({held}, '\"supersedes\"') = 0 THEN {held}"
+            f" ELSE json_patch({held}, json_object('supersedes', json(({won})))) END"
+        )
+
+    def _attributes_then(self, alias: str) -> str:
+        held = self.value("attributes", alias)
+        if self.as_of is None:
+            return held
+        # The stamp of enriching is no change of a memory, and leaves no revision.
+        return (
+            f"CASE WHEN {alias}.attributes ->> '$.enriched_at' > :view_as_of"
+            f" THEN json_remove({held}, '$.enriched_at', '$.enriched_names') ELSE {held} END"
         )
 
     def memory_columns(self, alias: str) -> str:
-        """``MEMORY_FIELDS``, status and confidence as they were; they bind ``params``."""
+        """``MEMORY_FIELDS`` as they are, or were; they bind ``params``."""
         as_it_was = {
             "status": self.status(alias),
-            "confidence": self.confidence(alias),
             "attributes": self.attributes(alias),
+            "last_accessed_at": self.last_accessed(alias),
+            **{name: self.value(name, alias) for name in REVISED if name != "attributes"},
         }
         return ", ".join(as_it_was.get(name, f"{alias}.{name}") for name in MEMORY_FIELDS)
+
+    def edge_columns(self, alias: str) -> str:
+        """``EDGE_FIELDS`` as they are, or were."""
+        as_it_was = {
+            "partial": self._edge_value("partial", alias),
+            "resolved_at": self.resolved_at(alias),
+            "resolution": self.resolution(alias),
+        }
+        return ", ".join(as_it_was.get(name, f"{alias}.{name}") for name in EDGE_FIELDS)
+
+    def partial(self, alias: str) -> str:
+        """Whether an Updates edge replaces, or replaced, only a part: an expression."""
+        return self._edge_value("partial", alias)
+
+    def resolved_at(self, alias: str) -> str:
+        """When a contradiction was decided, None while it is, or was, open: an expression."""
+        if self.as_of is None:
+            return f"{alias}.resolved_at"
+        # An edge that was decided before anything was kept has its last decision alone.
+        held = self._edge_value("resolved_at", alias)
+        return f"CASE WHEN ({held}) <= :view_as_of THEN ({held}) END"
+
+    def resolution(self, alias: str) -> str:
+        """How a contradiction was decided; see ``resolved_at``."""
+        if self.as_of is None:
+            return f"{alias}.resolution"
+        held = self._edge_value("resolution", alias)
+        return f"CASE WHEN {self.resolved_at(alias)} IS NOT NULL THEN {held} END"
+
+    def _edge_value(self, column: str, alias: str) -> str:
+        if self.as_of is None:
+            return f"{alias}.{column}"
+        kept = (
+            f"FROM memory_edge_revisions r WHERE r.edge_id = {alias}.edge_id"
+            " AND r.until > :view_as_of"
+        )
+        first = f"(SELECT r.{column} {kept} ORDER BY r.until, r.revision_id LIMIT 1)"
+        return f"CASE WHEN EXISTS (SELECT 1 {kept}) THEN {first} ELSE {alias}.{column} END"
 
     @property
     def params(self) -> dict[str, Any]:
         """Named values for ``where``; more than one clause may bind them."""
-        return _scope_values(self.viewer) | {"view_as_of": self.as_of}
+        values = _scope_values(self.viewer) | {"view_as_of": self.as_of}
+        if self.as_of is not None:
+            values["view_receipt"] = _RECEIPTS + first_ulid(self.as_of)
+        return values
 
 
 @lru_cache(maxsize=256)

@@ -30,24 +30,59 @@ PARTIAL = (
     ("ix_recalls_conversation_id", "recalls", ["conversation_id", "created_at"]),
     ("ix_recalls_workflow_run_id", "recalls", ["workflow_run_id", "created_at"]),
     ("ix_recalls_bulletin_id", "recalls", ["bulletin_id"]),
-    ("ix_recalls_same_as", "recalls", ["same_as"]),
+    ("ix_recalls_same_as", "recalls", ["same_as", "created_at"]),
     ("ix_memory_sources_source_path", "memory_sources", ["source_path"]),
     ("ix_memory_sources_conversation_id", "memory_sources", ["conversation_id"]),
     ("ix_memory_sources_workflow_run_id", "memory_sources", ["workflow_run_id"]),
 )
-# Counting an access changes none of these columns and leaves no revision.
+# Endings that were no housekeeping: see memgraph.policy.endings.
+REFUTING = (
+    "status <> 'active'"
+    " AND coalesce(reason, '') NOT IN ('cleared', 'decayed', 'evicted', 'task_closed')"
+)
+# Counting an access changes none of these columns and leaves no revision. Neither does an end that
+# reading put off, which sets no updated_at, nor the stamp that a memory was enriched.
 KEEP_REVISION = """
     CREATE TRIGGER memory_revisions_keep
     AFTER UPDATE OF importance, confidence, decay_rate, valid_until, tags, attributes ON memories
     WHEN old.importance IS NOT new.importance OR old.confidence IS NOT new.confidence
-        OR old.decay_rate IS NOT new.decay_rate OR old.valid_until IS NOT new.valid_until
-        OR old.tags IS NOT new.tags OR old.attributes IS NOT new.attributes
+        OR old.decay_rate IS NOT new.decay_rate OR old.tags IS NOT new.tags
+        OR (old.valid_until IS NOT new.valid_until AND NOT (old.updated_at = new.updated_at
+            AND coalesce(old.valid_until < new.valid_until, 0)))
+        OR (old.attributes IS NOT new.attributes
+            AND json_remove(old.attributes, '$.enriched_at', '$.enriched_names')
+            IS NOT json_remove(new.attributes, '$.enriched_at', '$.enriched_names'))
     BEGIN
         INSERT INTO memory_revisions
             (memory_id, until, importance, confidence, decay_rate, valid_until, tags, attributes)
         VALUES (old.memory_id, new.updated_at, old.importance, old.confidence, old.decay_rate,
             old.valid_until, old.tags, old.attributes);
     END
+"""
+# What an older schema still tells of values that were: the confidence of a memory before it lost a
+# contradiction, and that nothing said when a memory would end before it did.
+KEEP_WHAT_WAS_LOST = """
+    INSERT INTO memory_revisions
+        (memory_id, until, importance, confidence, decay_rate, valid_until, tags, attributes)
+    SELECT m.memory_id, lost.at, m.importance, lost.confidence, m.decay_rate,
+        nullif(m.valid_until, lost.at), m.tags, m.attributes
+    FROM (SELECT json_extract(resolution, '$.loser_id') AS loser_id, min(resolved_at) AS at,
+            json_extract(resolution, '$.loser_prior_confidence') AS confidence
+        FROM memory_edges WHERE edge_type = 'Contradicts' AND resolved_at IS NOT NULL
+        GROUP BY 1) lost
+    JOIN memories m ON m.memory_id = lost.loser_id
+    WHERE lost.confidence IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM memory_revisions r WHERE r.memory_id = m.memory_id)
+"""
+KEEP_WHAT_WAS_OPEN = """
+    INSERT INTO memory_revisions
+        (memory_id, until, importance, confidence, decay_rate, valid_until, tags, attributes)
+    SELECT m.memory_id, h.since, m.importance, m.confidence, m.decay_rate, NULL, m.tags,
+        m.attributes
+    FROM memory_status h JOIN memories m ON m.memory_id = h.memory_id
+    WHERE h.until IS NULL AND h.status <> 'active' AND m.valid_until = h.since
+        AND h.since > m.created_at
+        AND NOT EXISTS (SELECT 1 FROM memory_revisions r WHERE r.memory_id = m.memory_id)
 """
 
 
@@ -100,7 +135,10 @@ def _revisions() -> None:
         sa.PrimaryKeyConstraint("revision_id", name=op.f("pk_memory_revisions")),
     )
     _index("ix_memory_revisions_memory_id", "memory_revisions", "memory_id", "until", "revision_id")
+    _index("ix_memory_revisions_until", "memory_revisions", "until", "memory_id")
     op.execute(KEEP_REVISION)
+    op.execute(KEEP_WHAT_WAS_LOST)
+    op.execute(KEEP_WHAT_WAS_OPEN)
     op.create_table(
         "memory_edge_revisions",
         sa.Column("revision_id", sa.Integer(), nullable=False),
@@ -121,12 +159,15 @@ def _revisions() -> None:
         "until",
         "revision_id",
     )
+    _index("ix_memory_edge_revisions_until", "memory_edge_revisions", "until", "edge_id")
+    # NULL: with the memory itself.
+    op.add_column("memory_derivations", sa.Column("added_at", sa.Integer(), nullable=True))
     _index("ix_memory_status_since", "memory_status", "since", "status", "memory_id")
     op.create_index(
         "ix_memory_status_ended",
         "memory_status",
         ["since", "memory_id"],
-        sqlite_where=sa.text("status <> 'active'"),
+        sqlite_where=sa.text(REFUTING),
     )
 
 
@@ -163,6 +204,7 @@ def downgrade() -> None:
     op.drop_table("source_trust")
     op.drop_index("ix_memory_status_ended", table_name="memory_status")
     op.drop_index("ix_memory_status_since", table_name="memory_status")
+    op.drop_column("memory_derivations", "added_at")
     op.drop_table("memory_edge_revisions")
     op.execute("DROP TRIGGER memory_revisions_keep")
     op.drop_table("memory_revisions")
