@@ -19,7 +19,7 @@ from memgraph.model.graph import Link
 from memgraph.model.influence import Grounds, HandOut, Impact, Reached, Standing
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.endings import refuted
-from memgraph.policy.ranking import BASIS_EDGES
+from memgraph.policy.premises import BASIS_EDGES
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage import graph_queries, influence_queries, supports
 from memgraph.storage.database import Database

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 import sqlalchemy as sa
 
@@ -11,13 +11,11 @@ from memgraph.graph.hidden import journal_notes, without_hidden
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import HandedOut, JournalNote, Link, Support, Trace
 from memgraph.model.values import Edge, Memory, StatusPeriod
-from memgraph.policy.endings import refuted
-from memgraph.policy.ranking import BASIS_EDGES
+from memgraph.policy.premises import BASIS_EDGES, Basis, Refuted, broken_paths
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.policy.support import independent_sources
-from memgraph.storage import graph_queries, supports
+from memgraph.storage import graph_queries, premise_queries, supports
 from memgraph.storage.database import Database
-from memgraph.storage.endings import endings
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.visibility import View
 
@@ -72,6 +70,8 @@ class _Tracing:
         memories = graph_queries.visible_memories(connection, sorted(mentioned | {memory_id}), view)
         sources = graph_queries.sources_of(connection, memories.values())
         gone = self._refuted(memories.values())
+        bases = [Basis(dependent, ground, None) for ground, dependent in stands_on]
+        shaken = broken_paths(bases, gone, max_hops=MAX_DEPTH)
         return Trace(
             memory=memory,
             source=next(one for one in sources if one.source_id == memory.source_id),
@@ -89,7 +89,11 @@ class _Tracing:
             replaced_by=replaced_by,
             open_contradictions=self._open_contradictions(memory_id),
             stale_grounds=tuple(link.memory_id for link in grounds if link.memory_id in gone),
-            stale_dependents=stale_dependents(dependents, stands_on, memories, gone),
+            stale_dependents=tuple(
+                link.memory_id
+                for link in dependents
+                if link.memory_id in shaken and _stands(memories[link.memory_id])
+            ),
             journal=self._journal(memory_id),
             handed_out=self._handed_out(memory_id),
             memories=tuple(memories.values()),
@@ -147,11 +151,10 @@ class _Tracing:
                 break
         return tuple(links.values()), pairs
 
-    def _refuted(self, memories: Iterable[Memory]) -> frozenset[str]:
+    def _refuted(self, memories: Iterable[Memory]) -> dict[str, Refuted]:
         """Those of the memories that were replaced or taken back."""
         gone = [each.memory_id for each in memories if not _stands(each)]
-        found = endings(self._connection, gone, self._view)
-        return frozenset(one for one, ending in found.items() if refuted(ending))
+        return premise_queries.refuted_among(self._connection, gone, self._view)
 
     def _edges(
         self, memory_id: str, direction: Direction, edge_types: Collection[EdgeType] | None = None
@@ -190,36 +193,6 @@ class _Tracing:
     def _handed_out(self, memory_id: str) -> HandedOut:
         count, last_at, last_id = graph_queries.handed_out(self._connection, memory_id)
         return HandedOut(count=count, last_at=last_at, last_recall_id=last_id)
-
-
-def stale_dependents(
-    dependents: Iterable[Link],
-    stands_on: Collection[tuple[str, str]],
-    memories: Mapping[str, Memory],
-    gone: Collection[str],
-) -> tuple[str, ...]:
-    """The active ones among ``dependents`` that stand, directly or not, on one that is gone.
-
-    Args:
-        stands_on: pairs of (a ground, what stands on it).
-        memories: at least every memory of both; a pair with an unknown one is passed over.
-        gone: ids of those that were replaced or taken back.
-    """
-    above: dict[str, list[str]] = {}
-    for ground, dependent in stands_on:
-        above.setdefault(ground, []).append(dependent)
-    waiting = [one for one in above if one in gone]
-    shaken: set[str] = set()
-    while waiting:
-        for one in above.get(waiting.pop(), ()):
-            if one not in shaken:
-                shaken.add(one)
-                waiting.append(one)
-    return tuple(
-        link.memory_id
-        for link in dependents
-        if link.memory_id in shaken and _stands(memories[link.memory_id])
-    )
 
 
 def _stands(memory: Memory) -> bool:

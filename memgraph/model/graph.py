@@ -142,7 +142,8 @@ class Trace(Value):
         stale_grounds: ids among ``grounds`` that were replaced or taken back; one that was
             evicted, that faded, or whose task was closed refutes nothing and is not among them.
         stale_dependents: ids of active ``dependents`` with such a ground, or the memory itself, on
-            the way to them: what now stands on a replaced ground.
+            the way to them: what now stands on a replaced ground. What took the place of the
+            ground is not among them.
         memories, sources: of every id above but the journal's, each once.
         cut_reasons: of ``depth``, ``max_links``, ``max_edges``, ``max_journal``, sorted.
     """

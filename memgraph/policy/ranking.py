@@ -7,20 +7,17 @@ shown to a person who asks why a memory stands where it stands.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import InvalidInput
-from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.policy.endings import Ending, refuted
+from memgraph.model.enums import MemoryStatus
 
 Id = TypeVar("Id", int, str)
 
 RRF_K = 60
-# An edge of these types from a memory to another says: the other is the ground this one stands on.
-BASIS_EDGES = frozenset({EdgeType.CAUSED_BY, EdgeType.PART_OF})
 
 
 class Fused(NamedTuple, Generic[Id]):
@@ -67,7 +64,7 @@ class RankFacts(NamedTuple):
         effective_confidence: 0..1, after decay.
         age_ms: milliseconds since the event (or since creation); one in the future counts as new.
         in_open_contradiction: a Contradicts edge without ``resolved_at`` touches it.
-        stale_basis: see ``stands_on_stale_basis``.
+        stale_basis: it stands on a refuted ground: see ``memgraph.policy.premises``.
     """
 
     importance: int
@@ -158,15 +155,6 @@ def confidence_factor(effective_confidence: float, settings: ModifierSettings) -
     """floor + (1 - floor) x effective confidence."""
     bounded = min(max(effective_confidence, 0.0), 1.0)
     return settings.confidence_floor + (1.0 - settings.confidence_floor) * bounded
-
-
-def stands_on_stale_basis(grounds: Iterable[Ending]) -> bool:
-    """Whether any ground was replaced or taken back.
-
-    The grounds of a memory are what it was derived from and where its ``BASIS_EDGES`` lead. One
-    that only had to make room, or faded, refutes nothing: see ``memgraph.policy.endings``.
-    """
-    return any(refuted(each) for each in grounds)
 
 
 def _status_factor(status: MemoryStatus, settings: ModifierSettings) -> float:

@@ -7,18 +7,14 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.policy.endings import Ending
-from memgraph.policy.ranking import BASIS_EDGES, stands_on_stale_basis
-from memgraph.storage import graph_queries, recall_graph
-from memgraph.storage.endings import endings
+from memgraph.model.enums import EdgeType
+from memgraph.policy.premises import BASIS_EDGES
+from memgraph.storage import graph_queries, premise_queries, recall_graph
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.recall_graph import Ties
 from memgraph.storage.visibility import View
 
 MAX_LINKS = 2_000
-# Of a ground that went between two looks.
-_GONE = Ending(MemoryStatus.RETRACTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,41 +43,26 @@ class Standing:
 def standing(
     connection: sa.Connection, memory_ids: Collection[str], view: View, ties: Ties
 ) -> Standing:
-    """Looks one step around the candidates; hidden memories count for nothing.
+    """Looks one step around the candidates, and down to their grounds; hidden ones do not count.
 
     Args:
         ties: what joins memories at all; what there is none of is not looked for.
     """
-    pairs, grounds = [], []
+    pairs: list[tuple[str, str]] = []
+    stale: Collection[str] = ()
+    amended: dict[str, tuple[str, ...]] = {}
     if EdgeType.CONTRADICTS in ties.edge_types:
         pairs = recall_graph.open_contradictions(connection, memory_ids, view, MAX_LINKS)
     if ties.derivations or not BASIS_EDGES.isdisjoint(ties.edge_types):
-        grounds = graph_queries.linked(
-            connection,
-            memory_ids,
-            View(view.viewer, view.as_of),
-            sorted(BASIS_EDGES),
-            Direction.OUT,
-            MAX_LINKS,
-            derivations=True,
-        )
-    amended = {}
+        stale = premise_queries.broken(connection, memory_ids, view)
     if EdgeType.UPDATES in ties.edge_types:
         amended = _amended(connection, memory_ids, view)
-    if not pairs and not grounds:
-        return Standing(amended_by=amended)
-    ended = endings(connection, sorted({step.memory_id for step in grounds}), view)
     against = _by_first(pairs)
-    below = _by_first((step.origin_id, step.memory_id) for step in grounds)
     return Standing(
         contradicted_by={
             one: tuple(sorted(against[one])) for one in sorted(memory_ids) if one in against
         },
-        stale=frozenset(
-            one
-            for one in memory_ids
-            if stands_on_stale_basis(ended.get(ground, _GONE) for ground in below.get(one, ()))
-        ),
+        stale=frozenset(stale),
         amended_by=amended,
     )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from memgraph.service.handle_agents import AgentsHandle
 from memgraph.service.handle_auditing import AuditingHandle
+from memgraph.service.handle_cases import CasesHandle
 from memgraph.service.handle_consolidating import ConsolidatingHandle
 from memgraph.service.handle_context import ContextHandle
 from memgraph.service.handle_entities import EntitiesHandle
+from memgraph.service.handle_erasing import ErasingHandle
 from memgraph.service.handle_fading import FadingHandle
 from memgraph.service.handle_influence import InfluenceHandle
 from memgraph.service.handle_ingesting import IngestingHandle
@@ -16,10 +18,12 @@ from memgraph.service.handle_maintaining import MaintainingHandle
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_receipts import ReceiptsHandle
 from memgraph.service.handle_sessions import SessionsHandle
+from memgraph.service.handle_sources import SourcesHandle
 
 
 class Orchestrator(
     AgentsHandle,
+    SourcesHandle,
     ContextHandle,
     SessionsHandle,
     FadingHandle,
@@ -27,12 +31,14 @@ class Orchestrator(
     ReadingHandle,
     ReceiptsHandle,
     IngestingHandle,
+    CasesHandle,
     MaintainingHandle,
     ConsolidatingHandle,
     EntitiesHandle,
     JobsHandle,
     AuditingHandle,
     InfluenceHandle,
+    ErasingHandle,
 ):
     """What one orchestrator remembers. Made by ``MemoryService.orchestrator``; thread-safe.
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryStatus
-from memgraph.policy.endings import TASK_CLOSED, Ending
 from memgraph.policy.ranking import (
     ModifierSettings,
     RankFacts,
@@ -19,7 +18,6 @@ from memgraph.policy.ranking import (
     importance_factor,
     recency_factor,
     reciprocal_rank_fusion,
-    stands_on_stale_basis,
 )
 
 lists = st.lists(st.integers(1, 30), max_size=20)
@@ -162,13 +160,3 @@ def test_each_penalty_touches_its_own_factor(
 def test_everything_can_be_switched_off(facts: RankFacts) -> None:
     off = ModifierSettings(0.0, 1.0, 180.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     assert apply_modifiers(0.5, facts, off).score == 0.5
-
-
-def test_a_basis_is_stale_when_any_ground_is_gone() -> None:
-    active = Ending(MemoryStatus.ACTIVE)
-    assert not stands_on_stale_basis([])
-    assert not stands_on_stale_basis([active, active])
-    assert stands_on_stale_basis([active, Ending(MemoryStatus.SUPERSEDED)])
-    assert stands_on_stale_basis([Ending(MemoryStatus.RETRACTED)])
-    assert stands_on_stale_basis([active, Ending(MemoryStatus.RETRACTED, "it was wrong")])
-    assert not stands_on_stale_basis([active, Ending(MemoryStatus.RETRACTED, TASK_CLOSED)])

@@ -1,0 +1,201 @@
+"""A contradiction as a case: both sides with what speaks for them, and how it might be decided."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from memgraph.errors import NotFound
+from memgraph.graph.hidden import journal_notes
+from memgraph.graph.stale import described
+from memgraph.model.cases import (
+    Case,
+    CaseSide,
+    Influence,
+    Premise,
+    Suggestion,
+    SuggestionReason,
+)
+from memgraph.model.enums import EdgeType, MemoryStatus, Tier
+from memgraph.model.graph import JournalNote, Support
+from memgraph.model.values import Edge, Memory, StoredSource
+from memgraph.policy.cases import SideFacts, suggest
+from memgraph.policy.decay import confidence_at
+from memgraph.policy.lifecycle import contradiction_state
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.policy.support import independent_sources
+from memgraph.policy.trust import Trust
+from memgraph.storage import (
+    case_queries,
+    edges,
+    graph_queries,
+    influence_queries,
+    premise_queries,
+    supports,
+    trust_queries,
+)
+from memgraph.storage.database import Database
+from memgraph.storage.graph_queries import Direction
+from memgraph.storage.visibility import View
+
+MAX_RECEIPTS: Final = 200
+"""Receipts of one side that are looked at."""
+MAX_LISTED: Final = 20
+"""Receipts, runs and conversations of one side that are listed, of each."""
+MAX_JOURNAL: Final = 200
+
+
+def read_case(
+    database: Database,
+    edge_id: str,
+    *,
+    now_ms: int,
+    exponent: float,
+    trust: Trust,
+    viewer: Viewer = DEFAULT_VIEWER,
+    as_of: int | None = None,
+) -> Case:
+    """The case of a Contradicts edge, whatever has become of it.
+
+    Args:
+        now_ms: milliseconds; for decay.
+        exponent: of the decay.
+        trust: the settings' tiers; what operators said is added.
+        as_of: milliseconds; the case as it was then. None: now.
+
+    Raises:
+        NotFound: there is no such contradiction, or the reader may not see one of its sides.
+        StorageError: the database cannot be read.
+    """
+    with database.read() as connection:
+        told = trust_queries.with_told(connection, trust)
+        at = now_ms if as_of is None else as_of
+        return _Reading(connection, View(viewer, as_of), told, at, exponent).of(edge_id)
+
+
+class _Reading:
+    """One case in the making, on one snapshot."""
+
+    def __init__(
+        self, connection: sa.Connection, view: View, trust: Trust, at: int, exponent: float
+    ) -> None:
+        self._connection = connection
+        self._view = view
+        self._trust = trust
+        self._at = at
+        self._exponent = exponent
+
+    def of(self, edge_id: str) -> Case:
+        connection, view = self._connection, self._view
+        edge = self._edge(edge_id)
+        ids = sorted((edge.from_id, edge.to_id))
+        memories = graph_queries.visible_memories(connection, ids, view)
+        sources = graph_queries.sources_of(connection, memories.values())
+        by_id = {each.source_id: each for each in sources}
+        paths = premise_queries.broken(connection, ids, view)
+        premises = described(connection, paths, view)
+        tiers = trust_queries.protections(connection, self._trust, ids)
+        in_order = sorted(memories.values(), key=lambda each: (each.created_at, each.memory_id))
+        first, second = (
+            self._side(
+                each, by_id[each.source_id], tiers[each.memory_id], premises.get(each.memory_id)
+            )
+            for each in in_order
+        )
+        state = contradiction_state(edge.resolution)
+        journal = self._journal(edge)
+        return Case(
+            edge=edge,
+            state=state,
+            moot=state == "open" and {each.status for each in in_order} != {MemoryStatus.ACTIVE},
+            sides=(first, second),
+            suggestion=_suggestion(first, second) if state == "open" else None,
+            journal=journal[-MAX_JOURNAL:],
+            at=self._at,
+            cut=len(journal) > MAX_JOURNAL or first.influence.cut or second.influence.cut,
+        )
+
+    def _edge(self, edge_id: str) -> Edge:
+        """As the view sees it, which is not there where one of its ends is not."""
+        connection, view = self._connection, self._view
+        known = edges.get(connection, edge_id)
+        ends = {known.from_id, known.to_id}
+        if len(graph_queries.visible_memories(connection, ends, view)) < len(ends):
+            raise edges.missing(edge_id)
+        among = graph_queries.edges_among(connection, ends, view, [EdgeType.CONTRADICTS], 4)
+        for edge in among:
+            if edge.edge_id == edge_id:
+                return edge
+        if known.edge_type is not EdgeType.CONTRADICTS:
+            told = f"{edge_id} is a {known.edge_type.value} edge, no contradiction"
+            raise NotFound(told, edge_id=edge_id)
+        raise edges.missing(edge_id)
+
+    def _side(
+        self, memory: Memory, source: StoredSource, tier: Tier, premise: Premise | None
+    ) -> CaseSide:
+        connection, memory_id = self._connection, memory.memory_id
+        return CaseSide(
+            memory=memory,
+            source=source,
+            supports=tuple(
+                Support(source=each, added_at=at)
+                for at, each in supports.further(connection, memory_id)
+            ),
+            independent_sources=independent_sources(*supports.origins(connection, memory_id)),
+            said_at=memory.created_at if memory.event_time is None else memory.event_time,
+            effective_confidence=confidence_at(memory, self._at, self._exponent),
+            trust=tier,
+            confirmed=case_queries.was_confirmed(connection, memory_id, until=self._view.as_of),
+            premise=premise,
+            influence=self._influence(memory_id),
+        )
+
+    def _influence(self, memory_id: str) -> Influence:
+        connection, view = self._connection, self._view
+        found = influence_queries.naming(connection, [memory_id], view, limit=MAX_RECEIPTS + 1)
+        recalls = [each for each in found[:MAX_RECEIPTS] if each.at <= self._at]
+        runs = sorted({each.workflow_run_id for each in recalls if each.workflow_run_id})
+        talks = sorted({each.conversation_id for each in recalls if each.conversation_id})
+        walk = premise_queries.walked(connection, [memory_id], view, Direction.IN)
+        longest = max(len(recalls), len(runs), len(talks))
+        return Influence(
+            recalls=len(recalls),
+            receipts=tuple(each.receipt_id for each in recalls[:MAX_LISTED]),
+            runs=tuple(runs[:MAX_LISTED]),
+            conversations=tuple(talks[:MAX_LISTED]),
+            derived=len({each.dependent_id for each in walk.bases} - {memory_id}),
+            cut=walk.cut or len(found) > MAX_RECEIPTS or longest > MAX_LISTED,
+        )
+
+    def _journal(self, edge: Edge) -> tuple[JournalNote, ...]:
+        rows = case_queries.journal_of_edge(
+            self._connection, edge, until=self._view.as_of, limit=MAX_JOURNAL + 1
+        )
+        return journal_notes(self._connection, self._view, rows)
+
+
+def _suggestion(one: CaseSide, other: CaseSide) -> Suggestion:
+    found = suggest(_facts(one), _facts(other))
+    return Suggestion(
+        winner_id=found.winner_id,
+        confidence=found.confidence,
+        reasons=tuple(
+            SuggestionReason(code=each.ground, favours=each.favours, weight=round(each.weight, 3))
+            for each in found.reasons
+        ),
+    )
+
+
+def _facts(side: CaseSide) -> SideFacts:
+    return SideFacts(
+        memory_id=side.memory.memory_id,
+        said_at=side.said_at,
+        independent_sources=side.independent_sources,
+        trust=side.trust.level,
+        effective_confidence=side.effective_confidence,
+        confirmed=side.confirmed,
+        active=side.memory.status is MemoryStatus.ACTIVE,
+        stale=side.premise is not None,
+    )

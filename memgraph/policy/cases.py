@@ -1,0 +1,139 @@
+"""Which side of a contradiction is more likely to hold, and why. It suggests; a person decides.
+
+Each reason is a weight of evidence, the natural logarithm of a likelihood ratio, and the weights
+add up to the log odds that the favoured side holds: I. J. Good, "Probability and the Weighing of
+Evidence", 1950. The ratios are set, not measured; each is named below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from memgraph.clock import MS_PER_DAY
+
+LEAST_CONFIDENCE: Final = 0.65
+"""Below it no side is suggested: whoever decides has as good a guess."""
+
+_CONFIRMED: Final = math.log(8)
+_ENDED: Final = math.log(20)
+_STALE: Final = math.log(4)
+_TIER: Final = math.log(3)
+_NEWER: Final = math.log(2)
+# However many repeat a thing, and however sure they sound.
+_MOST_SOURCES: Final = math.log(4)
+_MOST_CONFIDENCE: Final = math.log(4)
+_LEAST_DIFFERENCE: Final = 0.05
+
+
+class Ground(StrEnum):
+    """Why a side is favoured."""
+
+    CONFIRMED = "confirmed"
+    OTHER_ENDED = "other_ended"
+    OTHER_STALE = "other_stale"
+    MORE_SOURCES = "more_sources"
+    HIGHER_TRUST = "higher_trust"
+    HIGHER_CONFIDENCE = "higher_confidence"
+    NEWER = "newer"
+
+
+@dataclass(frozen=True, slots=True)
+class SideFacts:
+    """What is weighed of one side.
+
+    Attributes:
+        said_at: when it was so, milliseconds.
+        independent_sources: >= 1.
+        trust: level of its source's tier; higher is more trusted.
+        effective_confidence: 0..1, after decay.
+        confirmed: by a person.
+        active: neither replaced nor retracted.
+        stale: it stands on a ground that no longer holds.
+    """
+
+    memory_id: str
+    said_at: int
+    independent_sources: int
+    trust: int
+    effective_confidence: float
+    confirmed: bool
+    active: bool
+    stale: bool
+
+
+class Weighed(NamedTuple):
+    """A reason. ``weight``: of the evidence, natural log of the odds, above 0."""
+
+    ground: Ground
+    favours: str
+    weight: float
+
+
+class Suggested(NamedTuple):
+    """What the reasons come to.
+
+    Attributes:
+        winner_id: None: neither is suggested.
+        confidence: 0.5..1, that the side with more evidence holds.
+        reasons: the weightiest first, ties by name.
+    """
+
+    winner_id: str | None
+    confidence: float
+    reasons: tuple[Weighed, ...]
+
+
+def suggest(one: SideFacts, other: SideFacts) -> Suggested:
+    """Weighs two sides; the order in which they are given does not matter.
+
+    A side that was replaced or retracted is never suggested, nor any below ``LEAST_CONFIDENCE``.
+    """
+    reasons = sorted((*_reasons(one, other), *_reasons(other, one)), key=_weightiest)
+    balance = math.fsum(
+        each.weight if each.favours == one.memory_id else -each.weight for each in reasons
+    )
+    confidence = 1.0 / (1.0 + math.exp(-abs(balance)))
+    favoured = one if balance > 0.0 else other
+    told = confidence >= LEAST_CONFIDENCE and favoured.active
+    return Suggested(favoured.memory_id if told else None, confidence, tuple(reasons))
+
+
+def _reasons(side: SideFacts, other: SideFacts) -> Iterator[Weighed]:
+    """What speaks for ``side``."""
+    for ground, weight in (
+        (Ground.CONFIRMED, _CONFIRMED * (side.confirmed and not other.confirmed)),
+        (Ground.OTHER_ENDED, _ENDED * (side.active and not other.active)),
+        (Ground.OTHER_STALE, _STALE * (other.stale and not side.stale)),
+        (Ground.MORE_SOURCES, _by_sources(side, other)),
+        (Ground.HIGHER_TRUST, _TIER * (side.trust - other.trust)),
+        (Ground.HIGHER_CONFIDENCE, _by_confidence(side, other)),
+        (Ground.NEWER, _NEWER * (side.said_at - other.said_at >= MS_PER_DAY)),
+    ):
+        if weight > 0.0:
+            yield Weighed(ground, side.memory_id, weight)
+
+
+def _by_sources(side: SideFacts, other: SideFacts) -> float:
+    ratio = math.log(side.independent_sources / other.independent_sources)
+    return min(ratio, _MOST_SOURCES)
+
+
+def _by_confidence(side: SideFacts, other: SideFacts) -> float:
+    if side.effective_confidence - other.effective_confidence < _LEAST_DIFFERENCE:
+        return 0.0
+    # Half of the difference in log odds: how sure a source sounded is weak evidence.
+    apart = _logit(side.effective_confidence) - _logit(other.effective_confidence)
+    return min(apart / 2, _MOST_CONFIDENCE)
+
+
+def _logit(share: float) -> float:
+    bounded = min(max(share, 0.05), 0.95)
+    return math.log(bounded / (1.0 - bounded))
+
+
+def _weightiest(reason: Weighed) -> tuple[float, str, str]:
+    return -reason.weight, reason.ground, reason.favours

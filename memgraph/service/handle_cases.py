@@ -1,0 +1,92 @@
+"""Contradictions as cases, and what stands on a ground that no longer holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memgraph.clock import parse_time
+from memgraph.model.values import Change, validated
+from memgraph.service.handle import Handle
+
+if TYPE_CHECKING:
+    from memgraph.model.cases import Case, StalePage
+    from memgraph.service.handle_reading import Time
+
+
+class CasesHandle(Handle):
+    """The part of ``Orchestrator`` for whoever decides what holds."""
+
+    def case(self, edge_id: str, *, as_of: Time | None = None) -> Case:
+        """A contradiction with both sides, what speaks for each, and how it might be decided.
+
+        Args:
+            as_of: the case as it was then; None: now.
+
+        Raises:
+            NotFound: no such contradiction, or one of its sides is not to be seen.
+        """
+        from memgraph.graph.cases import read_case
+        from memgraph.policy.trust import Trust
+
+        with self._service.opened(self.name) as opened:
+            memory = opened.settings.memory
+            return read_case(
+                opened.database,
+                edge_id,
+                now_ms=opened.clock.now_ms(),
+                exponent=memory.decay.exponent,
+                trust=Trust.of(memory.trust),
+                viewer=self.viewer,
+                as_of=None if as_of is None else parse_time(as_of),
+            )
+
+    def dismiss(self, edge_id: str, *, reason: str) -> None:
+        """Say that an open contradiction is none: both sides hold, and it is not raised again.
+
+        ``reopen`` takes that back.
+
+        Raises:
+            NotFound: no such contradiction, or one of its sides is not to be seen.
+            Conflict: it is not open.
+        """
+        from memgraph.service import changes
+
+        because = validated(Change, {"actor": self.actor, "reason": reason}).reason
+        with self._write() as (_, transaction):
+            edge = changes.contradiction(transaction.connection, edge_id, self._view)
+            transaction.tell(
+                changes.dismiss(
+                    transaction.connection,
+                    edge,
+                    reason=because,
+                    at=transaction.at,
+                    actor=self.actor,
+                )
+            )
+
+    def stale(
+        self, *, limit: int = 50, after: str | None = None, as_of: Time | None = None
+    ) -> StalePage:
+        """Active memories that stand on a ground that was replaced or taken back, with the way.
+
+        A memory stands on what it was derived from, is caused by or is part of, and on what that
+        stands on in turn, over 6 steps at most. By when the ground ended, the newest first.
+
+        Args:
+            limit: 1..500.
+            after: ``next_after`` of the page before.
+            as_of: as it was then; None: now.
+
+        Raises:
+            InvalidInput: a limit out of range, or ``after`` of no page.
+        """
+        from memgraph.graph.stale import list_stale
+
+        with self._service.opened(self.name) as opened:
+            return list_stale(
+                opened.database,
+                viewer=self.viewer,
+                limit=limit,
+                after=after,
+                as_of=None if as_of is None else parse_time(as_of),
+            )

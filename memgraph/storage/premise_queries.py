@@ -1,0 +1,233 @@
+"""Walking from memories to their grounds and back, and along the newest endings.
+
+Every walk is bounded: in its steps, in the rows of a step, in the endings that are looked at. What
+the view does not show is passed by: neither a ground, nor a step on the way, nor a successor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.policy.endings import Ending, refuted
+from memgraph.policy.premises import BASIS_EDGES, MAX_HOPS, Basis, Refuted, broken_paths
+from memgraph.storage import recall_graph
+from memgraph.storage.endings import endings
+from memgraph.storage.graph_queries import Direction
+from memgraph.storage.recall_queries import plain_rows
+from memgraph.storage.visibility import View
+
+MAX_ROWS: Final = 2_000
+"""Of one step from all memories of a walk together."""
+
+_TYPES: Final = ", ".join(f"'{one.value}'" for one in sorted(BASIS_EDGES))
+# Word for word the condition of the index ix_memory_status_ended.
+_REFUTING: Final = (
+    "h.status <> 'active'"
+    " AND coalesce(h.reason, '') NOT IN ('cleared', 'decayed', 'evicted', 'task_closed')"
+)
+
+
+class Ended(NamedTuple):
+    """A memory with something on it came to its end. ``since``: when, milliseconds."""
+
+    since: int
+    memory_id: str
+
+
+class Walk(NamedTuple):
+    """What a walk met.
+
+    Attributes:
+        bases: who stands on what.
+        ended: ids of grounds that are not active.
+        cut: a step had more rows than are read.
+    """
+
+    bases: tuple[Basis, ...]
+    ended: frozenset[str]
+    cut: bool
+
+
+def walked(
+    connection: sa.Connection,
+    memory_ids: Iterable[str],
+    view: View,
+    direction: Direction,
+    *,
+    max_hops: int = MAX_HOPS,
+    max_rows: int = MAX_ROWS,
+) -> Walk:
+    """All that the memories stand on (OUT), or all that stands on them (IN), step by step.
+
+    Args:
+        view: who looks, and when; of any status.
+    """
+    anyone = View(view.viewer, view.as_of)
+    bases: list[Basis] = []
+    ended: set[str] = set()
+    frontier = list(memory_ids)
+    passed = set(frontier)
+    cut = False
+    for _ in range(max_hops):
+        if not frontier:
+            break
+        rows = _step(connection, frontier, anyone, direction, max_rows + 1)
+        cut = cut or len(rows) > max_rows
+        frontier = []
+        for dependent, ground, edge_type, edge_id, gone in rows[:max_rows]:
+            kind = None if edge_type is None else EdgeType(edge_type)
+            bases.append(Basis(dependent, ground, kind, edge_id))
+            if gone:
+                ended.add(ground)
+            met = ground if direction is Direction.OUT else dependent
+            if met not in passed:
+                passed.add(met)
+                frontier.append(met)
+    return Walk(tuple(bases), frozenset(ended), cut)
+
+
+def _step(
+    connection: sa.Connection,
+    memory_ids: Collection[str],
+    view: View,
+    direction: Direction,
+    limit: int,
+) -> list[tuple[str, str, str | None, str, int]]:
+    near, far = direction.value
+    derived = {"from_memory_id": "d.memory_id", "to_memory_id": "d.derived_from_id"}
+    # The end that is met has to be seen; whether the ground holds is of interest going down alone.
+    gone = f"{view.status('m')} <> 'active'" if direction is Direction.OUT else "0"
+    legs = (
+        f"SELECT e.from_memory_id AS dependent, e.to_memory_id AS ground, e.edge_type AS type,"
+        f" e.edge_id AS edge, {gone} AS gone FROM json_each(:ids) f"
+        f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type IN ({_TYPES})"
+        f" AND {view.edge_where('e')} CROSS JOIN memories m ON m.memory_id = e.{far}"
+        f" WHERE {view.where('m')}",
+        f"SELECT d.memory_id, d.derived_from_id, NULL, '', {gone} FROM json_each(:ids) f"
+        f" CROSS JOIN memory_derivations d ON {derived[near]} = f.value"
+        f" AND {view.derived_where('d')}"
+        f" CROSS JOIN memories m ON m.memory_id = {derived[far]} WHERE {view.where('m')}",
+    )
+    statement = (
+        f"SELECT * FROM ({' UNION ALL '.join(legs)})"
+        " ORDER BY dependent, ground, type, edge LIMIT :limit"
+    )
+    values = view.params | {"ids": json.dumps(list(memory_ids)), "limit": limit}
+    return plain_rows(connection, statement, values)
+
+
+def broken(
+    connection: sa.Connection, memory_ids: Iterable[str], view: View
+) -> dict[str, tuple[Basis, ...]]:
+    """Those of the memories that stand on a refuted ground, each with the way down to it."""
+    wanted = set(memory_ids)
+    walk = walked(connection, sorted(wanted), view, Direction.OUT)
+    gone = refuted_among(connection, walk.ended, view)
+    return {one: path for one, path in broken_paths(walk.bases, gone).items() if one in wanted}
+
+
+def refuted_among(
+    connection: sa.Connection, memory_ids: Collection[str], view: View
+) -> dict[str, Refuted]:
+    """Those of some visible memories that no longer hold: since when, and what took their place."""
+    if not memory_ids:
+        return {}
+    ids = sorted(memory_ids)
+    ended = endings(connection, ids, view)
+    gone = [one for one in ids if refuted(ended.get(one, Ending(MemoryStatus.ACTIVE)))]
+    if not gone:
+        return {}
+    anyone = View(view.viewer, view.as_of)
+    successors: dict[str, set[str]] = {}
+    for old, new in recall_graph.replacements(connection, gone, anyone, MAX_ROWS):
+        successors.setdefault(old, set()).add(new)
+    since = _since(connection, gone, view)
+    return {one: Refuted(since[one], frozenset(successors.get(one, ()))) for one in gone}
+
+
+def _since(connection: sa.Connection, memory_ids: Collection[str], view: View) -> dict[str, int]:
+    found = plain_rows(
+        connection,
+        "SELECT f.value, (SELECT h.since FROM memory_status h WHERE h.memory_id = f.value"
+        f" AND {_period(view)} ORDER BY h.since DESC, h.status_id DESC LIMIT 1)"
+        " FROM json_each(:ids) f",
+        {"ids": json.dumps(list(memory_ids)), "view_as_of": view.as_of},
+    )
+    return {str(one): int(since) for one, since in found}
+
+
+def _period(view: View) -> str:
+    """The condition on a row of ``memory_status``: the period that the view is in."""
+    if view.as_of is None:
+        return "h.until IS NULL"
+    return "h.since <= :view_as_of AND (h.until IS NULL OR h.until > :view_as_of)"
+
+
+def newest_endings(
+    connection: sa.Connection, view: View, *, after: Ended | None, looks: int
+) -> tuple[list[Ended], Ended | None]:
+    """Of the next ``looks`` endings, the newest first, those that something stands on.
+
+    One that was housekeeping is no such ending, nor is one that the view does not show.
+
+    Args:
+        after: where the walk before ended; None: from the newest.
+
+    Returns:
+        The endings, and the place after which to go on; None: there is no further one.
+    """
+    anyone = View(view.viewer, view.as_of)
+    # A row value keeps to the index, and the first term lets the walk begin at its place.
+    place = (
+        "" if after is None else " AND h.since <= :since AND (h.since, h.memory_id) < (:since, :id)"
+    )
+    looked = (
+        "SELECT h.since AS since, h.memory_id AS memory_id"
+        " FROM memory_status h INDEXED BY ix_memory_status_ended"
+        f" WHERE {_REFUTING} AND {_period(view)}{place}"
+        " ORDER BY h.since DESC, h.memory_id DESC LIMIT :looks"
+    )
+    used = (
+        "EXISTS (SELECT 1 FROM memory_derivations d WHERE d.derived_from_id = m.memory_id)"
+        " OR EXISTS (SELECT 1 FROM memory_edges e WHERE e.to_memory_id = m.memory_id"
+        f" AND e.edge_type IN ({_TYPES}))"
+    )
+    statement = (
+        f"SELECT l.since, l.memory_id, {anyone.where('m')} AND ({used}) FROM ({looked}) l"
+        " CROSS JOIN memories m ON m.memory_id = l.memory_id"
+        " ORDER BY l.since DESC, l.memory_id DESC"
+    )
+    since, memory_id = after or (None, None)
+    values = view.params | {"since": since, "id": memory_id, "looks": looks}
+    rows = plain_rows(connection, statement, values)
+    met = [Ended(int(at), str(one)) for at, one, wanted in rows if wanted]
+    last = Ended(int(rows[-1][0]), str(rows[-1][1])) if len(rows) == looks else None
+    return met, last
+
+
+class ToldEnding(NamedTuple):
+    """By whom and why a memory came to its status; ``lost``: a contradiction, and with it that."""
+
+    actor: str
+    reason: str | None
+    lost: bool
+
+
+def told_endings(
+    connection: sa.Connection, memory_ids: Collection[str], view: View
+) -> dict[str, ToldEnding]:
+    """Of some visible memories that came to an end."""
+    ended = endings(connection, memory_ids, view)
+    found = plain_rows(
+        connection,
+        "SELECT h.memory_id, h.actor, h.reason FROM json_each(:ids) f"
+        f" CROSS JOIN memory_status h ON h.memory_id = f.value AND {_period(view)}"
+        " ORDER BY h.since, h.status_id",
+        {"ids": json.dumps(list(memory_ids)), "view_as_of": view.as_of},
+    )
+    return {one: ToldEnding(actor, reason, ended[one].lost) for one, actor, reason in found}

@@ -1,0 +1,253 @@
+"""Contradictions as cases: both sides, a suggestion, dismissal; and what fell with its ground."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memgraph import MemoryService, Orchestrator, Viewer
+from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.cases import Case
+from memgraph.model.enums import MemoryStatus, Scope
+
+
+def journal(service: MemoryService) -> list[str]:
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        found = connection.exec_driver_sql("SELECT action FROM audit_log ORDER BY seq")
+        return [row[0] for row in found]
+
+
+def rival(orc: Orchestrator, clock: FixedClock, **later: Any) -> tuple[str, str, str]:
+    """Two memories a week apart that contradict each other, and the edge."""
+    old = orc.remember("The office is in Lisbon.")
+    clock.advance(days=7)
+    new = orc.remember("The office is in Porto.", **later)
+    return old, new, orc.relate(new, "Contradicts", old)
+
+
+def codes(case: Case) -> list[tuple[str, str]]:
+    assert case.suggestion is not None
+    return [(each.code, each.favours) for each in case.suggestion.reasons]
+
+
+def test_a_case_shows_both_sides_and_suggests(orc: Orchestrator, clock: FixedClock) -> None:
+    old, new, edge = rival(orc, clock)
+    orc.confirm(old)
+    resting = orc.remember("Mail goes to Lisbon.", derived_from=[old])
+    further = orc.remember("The courier goes to Lisbon.", derived_from=[resting])
+    case = orc.case(edge)
+    assert (case.state, case.moot, case.edge.edge_id) == ("open", False, edge)
+    assert [side.memory.memory_id for side in case.sides] == [old, new]
+    assert [side.confirmed for side in case.sides] == [True, False]
+    assert [side.influence.derived for side in case.sides] == [2, 0]
+    assert codes(case)[0] == ("confirmed", old)
+    assert ("newer", new) in codes(case)
+    assert case.suggestion is not None
+    assert case.suggestion.winner_id == old
+    assert [each.action for each in case.journal] == ["relate"]
+    assert orc.get(further).status is MemoryStatus.ACTIVE
+
+
+def test_a_case_tells_whom_each_side_reached(orc: Orchestrator, clock: FixedClock) -> None:
+    old, new, edge = rival(orc, clock)
+    first = orc.recall("Lisbon", top_n=1)
+    assert orc.receipt(first.receipt_id).items
+    sides = {side.memory.memory_id: side.influence for side in orc.case(edge).sides}
+    named = {item.memory.memory_id for item in first.items}
+    for one in (old, new):
+        assert sides[one].recalls == (one in named)
+        assert sides[one].receipts == ((first.receipt_id,) if one in named else ())
+    assert old in named
+
+
+def test_a_dismissed_pair_is_not_raised_again(
+    orc: Orchestrator, service: MemoryService, clock: FixedClock
+) -> None:
+    old, new, edge = rival(orc, clock)
+    orc.dismiss(edge, reason="two offices")
+    case = orc.case(edge)
+    assert (case.state, case.suggestion) == ("dismissed", None)
+    assert case.edge.resolution == {
+        "outcome": "dismissed",
+        "reason": "two offices",
+        "actor": orc.actor,
+    }
+    assert [each.action for each in case.journal] == ["relate", "dismiss"]
+    assert [orc.get(each).status for each in (old, new)] == [MemoryStatus.ACTIVE] * 2
+    assert orc.contradictions().items == ()
+    assert orc.relate(old, "Contradicts", new) == edge
+    assert orc.contradictions().items == ()
+    recalled = orc.recall("office").items
+    assert [item.modifiers["contradiction"] for item in recalled] == [1.0, 1.0]
+    with pytest.raises(Conflict):
+        orc.dismiss(edge, reason="again")
+    with pytest.raises(Conflict):
+        orc.resolve(edge, winner=new, reason="moved")
+    assert orc.verify().ok
+    assert journal(service)[-1] == "dismiss"
+
+
+def test_a_dismissal_is_taken_back(orc: Orchestrator, clock: FixedClock) -> None:
+    old, new, edge = rival(orc, clock)
+    orc.dismiss(edge, reason="two offices")
+    orc.reopen(edge, reason="one was closed")
+    assert orc.case(edge).state == "open"
+    orc.resolve(edge, winner=new, reason="moved")
+    assert orc.case(edge).state == "resolved"
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert [each.action for each in orc.case(edge).journal] == [
+        "relate",
+        "dismiss",
+        "reopen",
+        "resolve",
+    ]
+    assert orc.verify().ok
+
+
+def test_a_resolution_beside_a_dismissal_is_taken_back(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    """What was dismissed has no loser, and stands against nobody."""
+    old, new, edge = rival(orc, clock)
+    third = orc.remember("The office is in Faro.")
+    other = orc.relate(third, "Contradicts", old)
+    orc.dismiss(other, reason="a branch")
+    orc.resolve(edge, winner=new, reason="moved")
+    orc.reopen(edge, reason="it did not")
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+    orc.retract(old, reason="wrong")
+    orc.restore(old, reason="right")
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+
+
+def test_a_case_as_it_was(orc: Orchestrator, clock: FixedClock) -> None:
+    _, new, edge = rival(orc, clock)
+    clock.advance(ms=1_000)
+    then = clock.now_ms()
+    clock.advance(ms=1_000)
+    orc.resolve(edge, winner=new, reason="moved")
+    case = orc.case(edge, as_of=then)
+    assert case.state == "open"
+    assert [side.memory.status for side in case.sides] == [MemoryStatus.ACTIVE] * 2
+    assert [each.action for each in case.journal] == ["relate"]
+    with pytest.raises(NotFound):
+        orc.case(edge, as_of=then - 8 * MS_PER_DAY)
+
+
+def test_a_case_with_a_hidden_side_is_not_there(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
+    old, _, edge = rival(seeing, clock, scope="project", scope_id="p")
+    assert seeing.case(edge).edge.edge_id == edge
+    blind = service.orchestrator("orc-1", viewer=Viewer(scopes=frozenset({Scope.GLOBAL})))
+    absent = []
+    for name, asked in ((edge, blind.case), ("edge_nowhere", seeing.case)):
+        with pytest.raises(NotFound) as told:
+            asked(name)
+        absent.append(str(told.value).replace(name, "?"))
+    assert absent[0] == absent[1]
+    with pytest.raises(NotFound):
+        blind.dismiss(edge, reason="what is it")
+    with pytest.raises(NotFound):
+        orc.case(orc.relate(old, "RelatedTo", orc.remember("The office has a roof.")))
+
+
+def tower(orc: Orchestrator, height: int) -> list[str]:
+    """Memories of which each stands on the one before."""
+    made = [orc.remember("Ground floor.")]
+    for floor in range(1, height + 1):
+        made.append(orc.remember(f"Floor {floor}.", derived_from=[made[-1]]))
+    return made
+
+
+def test_what_stands_on_a_fallen_ground_is_listed_with_the_way(orc: Orchestrator) -> None:
+    ground, first, second = tower(orc, 2)
+    caused = orc.remember("The lift was built.")
+    edge = orc.relate(caused, "CausedBy", second)
+    assert orc.stale().items == ()
+    newer = orc.correct(ground, "Ground floor, raised.", reason="flood")
+    page = orc.stale()
+    ways = {each.memory.memory_id: each.premise for each in page.items}
+    assert ways.keys() == {first, second, caused}
+    way = ways[caused]
+    assert [(each.memory_id, each.ground_id) for each in way.path] == [
+        (caused, second),
+        (second, first),
+        (first, ground),
+    ]
+    assert [(each.edge_type, each.edge_id) for each in way.path] == [
+        ("CausedBy", edge),
+        (None, None),
+        (None, None),
+    ]
+    assert (way.ended, way.replaced_by) == ("replaced", (newer,))
+    assert way.ground.memory_id == ground
+    recalled = {each.memory.memory_id: each for each in orc.recall("floor lift").items}
+    for one in (first, second, caused):
+        assert recalled[one].modifiers["stale_basis"] < 1.0
+    assert recalled[newer].modifiers["stale_basis"] == 1.0
+
+
+def test_a_restored_ground_holds_again(orc: Orchestrator) -> None:
+    ground, first, _ = tower(orc, 2)
+    orc.retract(ground, reason="a rumour")
+    assert [each.premise.ended for each in orc.stale().items] == ["retracted"] * 2
+    assert {each.premise.reason for each in orc.stale().items} == {"a rumour"}
+    orc.restore(ground, reason="it was true")
+    assert orc.stale().items == ()
+    assert orc.get(first).status is MemoryStatus.ACTIVE
+
+
+def test_what_replaced_its_ground_stands(orc: Orchestrator) -> None:
+    old = orc.remember("The budget is 10.")
+    new = orc.remember("The budget is 15, up from 10.", derived_from=[old])
+    above = orc.remember("We can hire.", derived_from=[new])
+    beside = orc.remember("We cannot hire.", derived_from=[old])
+    orc.relate(new, "Updates", old)
+    assert [each.memory.memory_id for each in orc.stale().items] == [beside]
+    factors = {
+        each.memory.memory_id: each.modifiers["stale_basis"]
+        for each in orc.recall("budget hire").items
+    }
+    assert (factors[new], factors[above]) == (1.0, 1.0)
+    assert factors[beside] < 1.0
+
+
+def test_a_hidden_step_carries_nothing(service: MemoryService, orc: Orchestrator) -> None:
+    ground = orc.remember("Ground.")
+    seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
+    hidden = seeing.remember("Secret.", derived_from=[ground], scope="project", scope_id="p")
+    top = seeing.remember("Top.", derived_from=[hidden])
+    orc.retract(ground, reason="wrong")
+    assert {each.memory.memory_id for each in seeing.stale().items} == {hidden, top}
+    assert orc.stale().items == ()
+
+
+def test_pages_go_on_where_they_ended(orc: Orchestrator, clock: FixedClock) -> None:
+    made = []
+    for number in range(3):
+        ground = orc.remember(f"Ground {number}.")
+        made += [orc.remember(f"On {number}, {n}.", derived_from=[ground]) for n in range(3)]
+        clock.advance(ms=5_000)
+        orc.retract(ground, reason="wrong")
+    whole = [each.memory.memory_id for each in orc.stale(limit=500).items]
+    assert sorted(whole) == sorted(made)
+    for limit in (1, 2, 3, 4, 8):
+        seen: list[str] = []
+        after = None
+        while True:
+            page = orc.stale(limit=limit, after=after)
+            seen += [each.memory.memory_id for each in page.items]
+            after = page.next_after
+            if after is None:
+                break
+            assert len(page.items) == limit
+        assert seen == whole
+    for bad in ("x", "1.2", "", "1. .x"):
+        with pytest.raises(InvalidInput):
+            orc.stale(after=bad)
+    with pytest.raises(InvalidInput):
+        orc.stale(limit=0)
