@@ -21,6 +21,7 @@ from memgraph.model.bulletin import Bulletin, Issued
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage.bulletin_queries import journal_head
 from memgraph.storage.database import Database
+from memgraph.storage.erasing import erased_through
 
 MAX_VIEWS = 64
 
@@ -102,12 +103,19 @@ class BulletinBoard:
         return len(self._waiting)
 
     def flush(self) -> int:
-        """Write the snapshots that wait, the last one of each view; gives their number."""
+        """Write the snapshots that wait, the last one of each view; gives their number.
+
+        Raises:
+            StorageError: the database cannot be read.
+            OSError: a snapshot of before an erasure cannot be removed.
+        """
         with self._files:
             with self._lock:
                 waiting, self._waiting = self._waiting, {}
             for bulletin in waiting.values():
                 self._save(bulletin)
+            if waiting:
+                self._require_unerased(min(each.change_seq for each in waiting.values()))
         return len(waiting)
 
     def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> Issued:
@@ -156,6 +164,15 @@ class BulletinBoard:
         except OSError as error:
             # The bulletin itself is good; only the next fallback will be older.
             self._tell(NO_SNAPSHOT, error)
+
+    def _require_unerased(self, change_seq: int) -> None:
+        """Remove snapshots where one was made before an erasure, maybe by another process.
+
+        Looked at after they were written: an erasure that comes later removes them itself.
+        """
+        with self._database.read() as connection:
+            if change_seq < erased_through(connection) and self._snapshots is not None:
+                self._snapshots.clear()
 
     def _last_good(self, viewer: Viewer) -> Bulletin | None:
         with self._lock:

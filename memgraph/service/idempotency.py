@@ -22,6 +22,7 @@ from memgraph.clock import Clock
 from memgraph.errors import InvalidInput, KeyReused
 from memgraph.storage import idempotency
 from memgraph.storage.database import Database
+from memgraph.storage.erasing import erased_through
 from memgraph.storage.graph_queries import visible_memories
 from memgraph.storage.visibility import View
 
@@ -140,6 +141,8 @@ class Answers:
         self._clock = clock
         self._waiting: dict[str, idempotency.Answer] = {}
         self._lock = threading.Lock()
+        # The journal's head at the last erasure that this process knows of.
+        self.erased_through = 0
 
     def find(self, claim: Claim, view: View | None = None) -> Kept | idempotency.Done | None:
         """What became of the same request before; a ``Done`` has no answer, or none yet.
@@ -187,11 +190,16 @@ class Answers:
         if not due:
             return
         with self._database.write(durable=False) as connection:
-            idempotency.keep(connection, due, kept_ms=KEPT_MS)
+            through = erased_through(connection)
+            # An answer of before an erasure may hold what it took; its claim stays.
+            if through == self.erased_through:
+                idempotency.keep(connection, due, kept_ms=KEPT_MS)
         with self._lock:
             for each in due:
                 if self._waiting.get(each.key_sha256) is each:
                     del self._waiting[each.key_sha256]
+            if not self._waiting:
+                self.erased_through = through
 
 
 def _require_same(claim: Claim, request_sha256: str) -> None:

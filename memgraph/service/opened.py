@@ -39,6 +39,7 @@ from memgraph.service.receipts import ReceiptBook
 from memgraph.storage import embeddings
 from memgraph.storage import events as event_rows
 from memgraph.storage.database import Database
+from memgraph.storage.erasing import erased_through
 
 if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
@@ -148,6 +149,8 @@ class Opened:
         with database.read() as connection:
             self.other_model = model_mismatch(connection, embedding)
             self.has_backlog = embeddings.has_pending(connection)
+            through = erased_through(connection)
+        self.receipts.erased_through = self.answers.erased_through = through
 
     @property
     def held_vectors(self) -> HeldVectors:

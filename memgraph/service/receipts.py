@@ -19,7 +19,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memgraph.model.receipts import Receipt, ReceiptItem, bundle_bytes
-from memgraph.storage import decay_queries, echo_pending, receipt_queries, receipts
+from memgraph.policy.echo import line_hashes
+from memgraph.policy.erasure import MARK
+from memgraph.storage import (
+    decay_queries,
+    echo_lines,
+    echo_pending,
+    erasing,
+    receipt_queries,
+    receipts,
+)
 from memgraph.storage.database import Database
 from memgraph.storage.encoding import json_text
 from memgraph.storage.receipts import BULLETIN, HandedOut, ShownBulletin
@@ -105,6 +114,8 @@ class ReceiptBook:
         self._handed: list[tuple[int, str]] = []
         self._bulletins: OrderedDict[str, _Shown] = OrderedDict()
         self.dropped = 0
+        # The journal's head at the last erasure that this process knows of.
+        self.erased_through = 0
 
     @property
     def waiting(self) -> bool:
@@ -182,18 +193,27 @@ class ReceiptBook:
             written = self._found_out(taken)
             # They were in memory alone until now: a power failure may take some either way.
             with self._database.write(durable=False) as connection:
-                receipts.write(connection, written, with_queries=self._with_queries)
+                through = erasing.erased_through(connection)
+                # What was kept before an erasure, in whatever process, may hold what it took.
+                stale = through != self.erased_through
+                if stale:
+                    written = [_without_text(each, through) for each in written]
+                    echo_lines.record(connection, hashed(handed))
+                with_queries = self._with_queries and not stale
+                receipts.write(connection, written, with_queries=with_queries)
                 # The lines of a bulletin are noted by themselves, as it showed them.
                 recalls = [
                     (each.at, each.receipt_id) for each, _ in taken if each.purpose != BULLETIN
                 ]
-                echo_pending.add(connection, recalls, handed)
+                echo_pending.add(connection, recalls, [] if stale else handed)
                 retired = decay_queries.retired_since(connection, recalled)
         except BaseException:
             with self._lock:
                 self._kept[:0] = taken
                 self._handed[:0] = handed
             raise
+        if not self.waiting:
+            self.erased_through = through
         self._tell_of({memory_id: recalled[memory_id] for memory_id in retired})
         return len(taken)
 
@@ -249,6 +269,19 @@ def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> HandedOut:
     )
     items = tuple(ReceiptItem(one, 0.0) for one in ids)
     return HandedOut(replace(receipt, items=items, sha256=digest), bulletin=shown)
+
+
+def _without_text(given: HandedOut, erased_through: int) -> HandedOut:
+    """The same without the body of a bulletin that is older than an erasure."""
+    shown = given.bulletin
+    if shown is None or shown.change_seq >= erased_through:
+        return given
+    return replace(given, bulletin=shown._replace(body=MARK))
+
+
+def hashed(handed: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
+    """The lines of texts that were handed out at these times, by their hashes."""
+    return [(line, at, at) for at, text in handed for line in sorted(line_hashes(text))]
 
 
 def _times(taken: Sequence[Receipt]) -> dict[str, int]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -88,7 +88,7 @@ class _Reading:
         )
         cut = {"max_turns"} if len(turns) > MAX_TURNS else set()
         part = part_of(source.locator)
-        kept = self._kept(memory.memory_id, source)
+        kept = self._kept(memory, source)
         lines: Sequence[Line] = ()
         if kept.state == "kept" and part is not None:
             lines = self._lines(source, part, kept.data)
@@ -107,30 +107,39 @@ class _Reading:
             cut_reasons=tuple(sorted(cut)),
         )
 
-    def _kept(self, memory_id: str, source: StoredSource) -> _Kept:
+    def _kept(self, memory: Memory, source: StoredSource) -> _Kept:
         path, sha256 = source.source_path, source.content_sha256
         if path is None:
             return _Kept("none")
-        if sha256 is None or not self._was_read_from(memory_id, sha256):
+        manifest = {} if sha256 is None else self._manifest(sha256)
+        if sha256 is None or not _made(manifest, memory.memory_id):
             return _Kept("unverified")
+        if not memory.content or manifest.get("erased"):
+            return _Kept("erased")
         if (path, sha256) not in self._files:
-            self._files[path, sha256] = _read(self._folder, path, sha256)
+            # An erasure overwrites lines in place: those that are left are where they were.
+            digest = manifest.get("redacted", {}).get("sha256", sha256)
+            self._files[path, sha256] = _read(self._folder, path, digest)
         return self._files[path, sha256]
 
-    def _was_read_from(self, memory_id: str, sha256: str) -> bool:
+    def _manifest(self, sha256: str) -> Mapping[str, Any]:
+        """What is kept of a content that was taken; empty: none was."""
         known = ingest_files.status_of(self._connection, sha256)
-        if known is None or known[0] is not IngestStatus.PROCESSED:
-            return False
-        made = known[1].get("items", {}).get("memories", ())
-        return any(
-            each.get("memory_id") == memory_id and each.get("outcome") == "stored" for each in made
-        )
+        return known[1] if known is not None and known[0] is IngestStatus.PROCESSED else {}
 
     def _lines(self, source: StoredSource, part: Part, data: bytes) -> list[Line]:
         hidden = influence_queries.hidden_locators(
             self._connection, source.content_sha256 or "", self._view
         )
         return [Line(number=at, text=text) for at, text in texts_of(data, part, _parts(hidden))]
+
+
+def _made(manifest: Mapping[str, Any], memory_id: str) -> bool:
+    """Whether a memory was stored of the content that a manifest tells of."""
+    made = manifest.get("items", {}).get("memories", ())
+    return any(
+        each.get("memory_id") == memory_id and each.get("outcome") == "stored" for each in made
+    )
 
 
 def _parts(locators: Iterable[str | None]) -> list[Part]:
