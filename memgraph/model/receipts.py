@@ -17,6 +17,10 @@ ASKED_FOR: Final = ("purpose", "workflow_run_id", "step_id", "query_sha256", "sh
 """What ``Receipt.asked`` says of for whom and of what, beside ``conversation_id``."""
 
 
+RECALL: Final = "recall"
+"""The purpose of a recall that was asked for by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReceiptItem:
     """One memory that was handed out. ``legs`` and ``modifiers`` are those of ``RecallItem``,
@@ -42,7 +46,8 @@ class Receipt:
             later.
         items: in the order in which they were handed out.
         counts: whether it is an access to the memories; who asks how it was then makes none.
-        purpose: what it was for; None: a recall.
+        purpose: what it was for: ``recall``, ``bulletin``, ``get_context``, ``build_context``,
+            ``on_step`` and others.
         actor: who asked.
         conversation_id, workflow_run_id, step_id: for which of them it was.
         query_sha256: of the query, 64 hexadecimal digits.
@@ -99,6 +104,7 @@ class Receipt:
                 for item in bundle.items
             ),
             counts=request.as_of is None,
+            purpose=RECALL,
             change_seq=account.change_seq,
             left_out=account.left_out,
         )

@@ -34,6 +34,7 @@ from memgraph.service.agent_rules import (
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_writing import WritingHandle
 from memgraph.service.recalling import answer
+from memgraph.service.receipts import behind as behind_of
 from memgraph.storage import job_runs, memories
 from memgraph.storage.enrichment_queries import ENRICHED_NAMES
 
@@ -236,7 +237,8 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         with self._service.opened(self.name) as opened:
             bundle = answer(opened, self.viewer, request)
             told = bundle.model_copy(update={"items": bundle.items[: shown(bundle)]})
-            self._write_receipts(opened, enough=opened.receipts.add(Receipt.of(request, told)))
+            behind = behind_of(self.viewer, request, told)
+            self._keep_receipt(opened, Receipt.of(request, told), behind)
         return bundle
 
     def visible_counts(self) -> dict[str, dict[str, int]]:

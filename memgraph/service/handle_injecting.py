@@ -68,14 +68,12 @@ class InjectingHandle(ReadingHandle):
                 viewer = narrow(self.viewer, agent_id=agent_id)
             except AccessDenied as error:
                 raise self._denied(opened, error, field="agent_id", asked=agent_id) from None
-            block, receipt = context_for(
+            block, receipt, behind = context_for(
                 opened, viewer, request, format=form, include_insight=include_insight
             )
-            enough = opened.receipts.add(receipt)
-            if form is not BlockFormat.FENCED:
-                # A memory of several lines stands on one in it: as such it would come back.
-                enough = opened.receipts.add_text(block.text, receipt.at) or enough
-            self._write_receipts(opened, enough=enough)
+            # A memory of several lines stands on one in it: as such it would come back.
+            texts = () if form is BlockFormat.FENCED else (block.text,)
+            self._keep_receipt(opened, receipt, behind, viewer=viewer, texts=texts)
             return block
 
     def build_context(

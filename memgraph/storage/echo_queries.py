@@ -15,10 +15,11 @@ from memgraph.storage.visibility import View
 _MOST_MATCHES = 1_000
 _MOST_TEXTS = 20
 
-# A receipt's id is made from its time: the newest before the statement comes first.
+# A receipt's id is made from its time: the newest before the statement comes first. What a bulletin
+# showed of a memory is known by its lines.
 _RECALLED = (
     "(SELECT r.created_at FROM recall_items i JOIN recalls r ON r.recall_id = i.recall_id"
-    " WHERE i.memory_id = m.memory_id AND r.created_at < :at"
+    " WHERE i.memory_id = m.memory_id AND r.created_at < :at AND r.purpose IS NOT 'bulletin'"
     " ORDER BY i.recall_id DESC LIMIT 1) >= :since"
 )
 _STOOD = (

@@ -97,6 +97,12 @@ def are_more_than(connection: sa.Connection, number: int) -> bool:
     return driver(connection).execute(statement, (number,)).fetchone() is not None
 
 
+def any_old(connection: sa.Connection, *, keep: int, since: int) -> bool:
+    """Whether ``remove_old`` would remove any."""
+    found = driver(connection).execute(_OLD, {"keep": keep, "since": since, "limit": 1})
+    return found.fetchone() is not None
+
+
 def remove_old(connection: sa.Connection, *, keep: int, since: int, limit: int) -> int:
     """Remove the oldest receipts, at most ``limit``; gives how many.
 

@@ -63,7 +63,8 @@ def test_facts_that_fit_and_the_last_reflection_come_with_one_receipt(orc: Orche
     ]
     receipt = orc.receipt(block.receipt_id)
     assert tuple(each.memory_id for each in receipt.items) == block.memory_ids
-    assert receipt.query == ASKED
+    assert receipt.query == ""
+    assert receipt.query_sha256 == hashlib.sha256(ASKED.encode()).hexdigest()
     told = {name: receipt.asked[name] for name in ("purpose", "format", "sha256")}
     assert told == {
         "purpose": "get_context",

@@ -24,12 +24,13 @@ def test_a_receipt_tells_when_for_whom_what_and_why(cli: CommandLine) -> None:
     asked = ("context", "orc-1", "which oven?", "--task", "t1", "--budget", "300")
     receipt_id = cli.json(*asked)["receipt_id"]
     data = cli.json("receipt", "show", "orc-1", receipt_id, "--task", "t1")
-    assert (data["receipt_id"], data["query"]) == (receipt_id, "which oven?")
+    assert (data["receipt_id"], data["query"]) == (receipt_id, "")
+    assert data["query_sha256"] == sha256(b"which oven?").hexdigest()
     assert (data["asked"]["task_id"], data["asked"]["budget_tokens"]) == ("t1", 300)
     assert [(each["rank"], each["memory_id"]) for each in data["items"]] == [(1, told)]
     assert data["items"][0]["legs"]
     shown = cli("receipt", "show", "orc-1", receipt_id, "--session", "t1").out
-    for each in (receipt_id, data["at"][:10], "which oven?", "t1", "300", told):
+    for each in (receipt_id, data["at"][:10], data["query_sha256"], "t1", "300", told):
         assert each in shown
     for leg, rank in data["items"][0]["legs"].items():
         assert f"{leg} {rank}" in shown

@@ -94,12 +94,10 @@ class ContextBuilder(Handle):
             plan = plan_of(asked, self.profile, settings, new_mark(opened.ids))
             counter, told = self._counters.at_hand(asked.model or self.profile.model)
             viewer = self._viewer_of(working, plan.shares)
-            package, receipt = built(opened, viewer, working, asked, plan, counter, told)
-            enough = opened.receipts.add(receipt)
+            package, receipt, behind = built(opened, viewer, working, asked, plan, counter, told)
             changed = _in_other_words(package)
-            if changed:
-                enough = opened.receipts.add_text(changed, receipt.at) or enough
-            self._write_receipts(opened, enough=enough)
+            texts = (changed,) if changed else ()
+            self._keep_receipt(opened, receipt, behind, viewer=viewer, texts=texts)
         return package
 
     def _require_granted(self, opened: Opened, task: Task | None) -> None:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from memgraph.config.context import ContextSettings
-from memgraph.context.assembling import Assembled, Plan, assembled
+from memgraph.context.assembling import (
+    MAX_ITEMS,
+    OVER_BUDGET,
+    TOO_LARGE,
+    Assembled,
+    Plan,
+    assembled,
+)
 from memgraph.context.counting import TokenCounter
 from memgraph.context.gathering import Wanted, gathered
 from memgraph.model.context import (
@@ -19,11 +27,12 @@ from memgraph.model.context import (
     Shares,
     Task,
 )
-from memgraph.model.recall import Degraded, RecallItem, RecallRequest
+from memgraph.model.recall import Account, Degraded, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.policy.scope import Viewer
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import reading
+from memgraph.service.receipts import Behind
 
 PURPOSE = "build_context"
 PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
@@ -60,8 +69,8 @@ def built(
     plan: Plan,
     counter: TokenCounter,
     told: Sequence[Degraded] = (),
-) -> tuple[ContextPackage, Receipt]:
-    """The context and its receipt.
+) -> tuple[ContextPackage, Receipt, Behind]:
+    """The context, its receipt and what stands behind that.
 
     Args:
         viewer: sees nothing but what the context may hold.
@@ -98,7 +107,14 @@ def built(
         degraded=(*told, *found.degraded),
     )
     recalled = {item.memory.memory_id: item for item in found.items}
-    return package, _receipt(package, asked, wanted, context, recalled)
+    receipt = _receipt(package, asked, wanted, context, recalled)
+    receipt = replace(
+        receipt,
+        asked={**receipt.asked, "mark": plan.mark},
+        change_seq=found.account.change_seq,
+        left_out=_left_out(found.account, context),
+    )
+    return package, receipt, Behind(match=found.account.match, narrowing=found.narrowing)
 
 
 def _candidates_of(plan: Plan) -> int:
@@ -146,6 +162,14 @@ def _receipt(
         asked=request | {name: value for name, value in for_whom.items() if value is not None},
         items=tuple(_receipt_item(each, recalled) for each in context.items),
     )
+
+
+def _left_out(account: Account, context: Assembled) -> dict[str, int]:
+    """What recall left out, and what the assembling did."""
+    recalled, reasons = account.left_out or {}, context.left_out_reasons
+    budget = reasons.get(OVER_BUDGET, 0) + reasons.get(TOO_LARGE, 0)
+    top_n = recalled.get("top_n", 0) + reasons.get(MAX_ITEMS, 0)
+    return {**recalled, "budget": budget, "top_n": top_n}
 
 
 def _receipt_item(packed: PackedItem, recalled: Mapping[str, RecallItem]) -> ReceiptItem:

@@ -39,6 +39,7 @@ from memgraph.service.denials import tell_denial
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
+from memgraph.service.receipts import behind as behind_of
 from memgraph.service.writing import Prepared
 from memgraph.storage import agent_queries, memories
 from memgraph.storage.agent_queries import Own
@@ -244,8 +245,9 @@ class MemoryEntity(Handle):
                 bundle = answer(opened, viewer, request)
                 receipt = Receipt.of(request, bundle)
                 why = {"purpose": PURPOSE, "agent_id": self.agent_id, "request": _told(given)}
-                enough = opened.receipts.add(replace(receipt, asked={**receipt.asked, **why}))
-                self._write_receipts(opened, enough=enough)
+                told = replace(receipt, asked={**receipt.asked, **why}, purpose=PURPOSE)
+                behind = behind_of(viewer, request, bundle)
+                self._keep_receipt(opened, told, behind, viewer=viewer)
         return tuple(
             MemoryItemRecord.of(item.memory, item.source.captured_by) for item in bundle.items
         )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from memgraph.context.blocks import render
 from memgraph.ids import IdSource
@@ -19,6 +22,7 @@ from memgraph.policy.scope import Viewer
 from memgraph.retrieval.citation import short_citation
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
+from memgraph.service.receipts import Behind, behind
 from memgraph.storage.graph_queries import sources_of
 
 PURPOSE = "get_context"
@@ -38,8 +42,9 @@ def context_for(
     *,
     format: BlockFormat,  # noqa: A002  the word that requests and settings have for it
     include_insight: bool,
-) -> tuple[ContextBlock, Receipt]:
-    """The block of what a request recalls, and the one receipt of all that stands in it.
+) -> tuple[ContextBlock, Receipt, Behind]:
+    """The block of what a request recalls, the one receipt of all that stands in it, and what
+    stands behind that.
 
     Raises:
         AccessDenied: the request reaches further than the viewer.
@@ -47,16 +52,19 @@ def context_for(
     """
     limit = request.top_n or opened.settings.memory.context.facts
     most = min(limit + SURPLUS, MAX_TOP_N)
-    bundle = answer(opened, viewer, request.model_copy(update={"top_n": most}))
+    wide = request.model_copy(update={"top_n": most})
+    bundle = answer(opened, viewer, wide)
     reflection = opened.reflections.latest(viewer) if include_insight else None
     items = _telling(bundle, reflection, limit)
+    mark = new_mark(opened.ids)
     text = render(
         [_line(item) for item in items],
         format,
-        mark=new_mark(opened.ids),
+        mark=mark,
         insight=None if reflection is None else _insight(opened, reflection, bundle.at),
     )
-    receipt = _receipt(request, bundle, items, reflection, format, text)
+    shown = {"format": format.value, "mark": mark, "insight": include_insight}
+    receipt = _receipt(request, bundle, items, reflection, shown, text)
     block = ContextBlock(
         text=text,
         format=format,
@@ -65,7 +73,7 @@ def context_for(
         token_cost=token_cost(text),
         degraded=bundle.degraded,
     )
-    return block, receipt
+    return block, receipt, replace(behind(viewer, wide, bundle), bundle=None)
 
 
 def _telling(bundle: Bundle, reflection: Memory | None, limit: int) -> list[RecallItem]:
@@ -116,22 +124,20 @@ def _receipt(
     bundle: Bundle,
     items: list[RecallItem],
     reflection: Memory | None,
-    format: BlockFormat,  # noqa: A002  as above
+    shown: Mapping[str, Any],
     text: str,
 ) -> Receipt:
     """Of the bundle, and the reflection as its last item: it was not recalled, so it scores 0."""
     last = () if reflection is None else (ReceiptItem(reflection.memory_id, 0.0),)
     recalled = Receipt.of(request, bundle.model_copy(update={"items": tuple(items)}))
+    digest = hashlib.sha256(text.encode()).hexdigest()
     return Receipt(
         receipt_id=recalled.receipt_id,
         at=recalled.at,
         query=recalled.query,
-        asked={
-            **recalled.asked,
-            "purpose": PURPOSE,
-            "format": format.value,
-            "sha256": hashlib.sha256(text.encode()).hexdigest(),
-        },
+        asked={**recalled.asked, "purpose": PURPOSE, **shown, "sha256": digest},
         items=(*recalled.items, *last),
         counts=recalled.counts,
+        change_seq=recalled.change_seq,
+        left_out=recalled.left_out,
     )

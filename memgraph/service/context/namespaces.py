@@ -32,7 +32,7 @@ from memgraph.service.context.namespace_writing import write_all
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
-from memgraph.storage import namespace_queries
+from memgraph.storage import journal, namespace_queries
 from memgraph.storage.namespace_queries import Place
 
 PURPOSE: Final = "store.search"
@@ -144,6 +144,7 @@ class NamespaceHandle(Handle):
             recalled = {} if bundle is None else {one.memory.memory_id: one for one in bundle.items}
             with opened.database.read() as connection:
                 now = opened.clock.now_ms()
+                seq, _ = journal.head(connection)
                 ranked = self._ranked(connection, recalled, wanted or {}, at=now)
                 rest = self._newest(connection, prefix, wanted or {}, ranked, at=now, most=most)
             shown = [*ranked, *rest][offset:most]
@@ -157,8 +158,9 @@ class NamespaceHandle(Handle):
                 query=query,
                 asked={"purpose": PURPOSE, "namespace": list(prefix)},
                 items=tuple(items),
+                change_seq=seq,
             )
-            self._write_receipts(opened, enough=opened.receipts.add(receipt))
+            self._keep_receipt(opened, receipt)
             if refresh:
                 self._refresh(opened, shown)
             return shown

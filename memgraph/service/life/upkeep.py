@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from memgraph.clock import Clock
+from memgraph.clock import MS_PER_DAY, Clock
+from memgraph.config.receipts import ReceiptSettings
 from memgraph.log import EventLog
 from memgraph.model.events import EVENTS
 from memgraph.policy.delivery import KEEP_WAITING_MS, MOST_PARKED
 from memgraph.service.idempotency import KEPT_MS
 from memgraph.service.life.events import Subscribers
-from memgraph.storage import events, idempotency, text_index
+from memgraph.storage import events, idempotency, receipt_queries, text_index
 from memgraph.storage.database import Database
 
 # Each message leaves a part of the text index; SQLite itself merges sixteen of a size.
@@ -24,6 +25,8 @@ MOST_MERGES: Final = 32
 
 EVENTS_EVERY_MS: Final = 10 * 60 * 1_000
 REMOVED_AT_ONCE: Final = 2_000
+# Each with a score of items: some milliseconds.
+RECEIPTS_AT_ONCE: Final = 100
 
 
 class Upkeep:
@@ -34,9 +37,15 @@ class Upkeep:
     """
 
     def __init__(
-        self, database: Database, clock: Clock, log: EventLog, subscribers: Subscribers
+        self,
+        database: Database,
+        clock: Clock,
+        log: EventLog,
+        subscribers: Subscribers,
+        receipts: ReceiptSettings,
     ) -> None:
         self._database = database
+        self._receipts = receipts
         self._clock = clock
         self._log = log
         self._subscribers = subscribers
@@ -57,6 +66,7 @@ class Upkeep:
             self._remove_failures(now)
             self._remove_events(now, stop)
             self._forget_requests(now, stop)
+            self._remove_receipts(now, stop)
 
     def _merge(self, stop: Callable[[], bool]) -> None:
         if self._database.commits - self._merged_at < COMMITS_BETWEEN_MERGES:
@@ -93,6 +103,20 @@ class Upkeep:
                     return
             with self._database.write(durable=False) as connection:
                 removed = idempotency.prune(connection, now - KEPT_MS, REMOVED_AT_ONCE)
+
+    def _remove_receipts(self, now: int, stop: Callable[[], bool]) -> None:
+        keep = self._receipts.keep
+        since = max(now - int(self._receipts.keep_days * MS_PER_DAY), 0)
+        while not stop():
+            with self._database.read() as connection:
+                if not receipt_queries.any_old(connection, keep=keep, since=since):
+                    return
+            with self._database.write(durable=False) as connection:
+                receipt_queries.remove_old(
+                    connection, keep=keep, since=since, limit=RECEIPTS_AT_ONCE
+                )
+                receipt_queries.remove_bulletins(connection, RECEIPTS_AT_ONCE)
+            time.sleep(GIVE_WAY_S)
 
     def _topics(self, name: str) -> Sequence[str]:
         """What a subscriber asks for; of one that is not in this process nobody knows."""

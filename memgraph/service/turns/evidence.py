@@ -313,4 +313,6 @@ def _receipt(inquiry: Inquiry, evidence: Evidence, bundle: Bundle | None, now: i
         query=inquiry.question,
         asked={**inquiry.asked, "purpose": PURPOSE, "sha256": digest},
         items=tuple(items),
+        change_seq=None if bundle is None else bundle.account.change_seq,
+        left_out=None if bundle is None else bundle.account.left_out,
     )

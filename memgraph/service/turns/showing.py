@@ -19,7 +19,7 @@ from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import Conditions, warning_of
 
 if TYPE_CHECKING:
-    from memgraph.model.bulletin import Bulletin, Issued
+    from memgraph.model.bulletin import Issued
     from memgraph.service.memory_service import MemoryService
 
 MAX_VIEWS = 64
@@ -106,7 +106,7 @@ class Showing:
         self._bulletins = Lane("bulletins", threads=1, waiting=MAX_BULLETINS)
         self._contexts = contexts
         self._lock = threading.Lock()
-        self._last_good: OrderedDict[Viewer, Bulletin] = OrderedDict()
+        self._last_good: OrderedDict[Viewer, Issued] = OrderedDict()
 
     def begin(self, wanted: Wanted) -> Pending:
         """Ask for both, side by side; returns at once."""
@@ -119,14 +119,14 @@ class Showing:
     def finish(self, pending: Pending, until: float) -> Shown:
         """What there is when both are there, or at ``until``, of ``time.monotonic``."""
         context, unbuilt = self._context(pending, until)
-        bulletin, warnings = self._bulletin(pending, until)
+        issued, warnings = self._bulletin(pending, until)
         receipt_id = None
-        if bulletin is not None:
-            receipt_id, unnoted = self._note(pending.wanted, bulletin, context)
+        if issued is not None:
+            receipt_id, unnoted = self._note(pending.wanted, issued, context)
             warnings += unnoted
         stale = next((each.code for each in warnings if each.code in (STALE, EMPTY)), None)
         return Shown(
-            bulletin="" if bulletin is None else bulletin.text,
+            bulletin="" if issued is None else issued.bulletin.text,
             bulletin_warning=stale,
             context=context,
             receipt_id=receipt_id,
@@ -147,7 +147,7 @@ class Showing:
         issued = handle.bulletin()
         if issued.warning is None:
             with self._lock:
-                self._last_good[viewer] = issued.bulletin
+                self._last_good[viewer] = issued
                 self._last_good.move_to_end(viewer)
                 while len(self._last_good) > MAX_VIEWS:
                     self._last_good.popitem(last=False)
@@ -166,7 +166,7 @@ class Showing:
 
     def _bulletin(
         self, pending: Pending, until: float
-    ) -> tuple[Bulletin | None, tuple[TurnWarning, ...]]:
+    ) -> tuple[Issued | None, tuple[TurnWarning, ...]]:
         """The bulletin of now, else the last good one, else none."""
         try:
             issued = _result(pending.bulletin, until)
@@ -174,19 +174,19 @@ class Showing:
             return self._fallback(pending.wanted.viewer, None, warning_of(error))
         if issued.warning is None:
             self._conditions.note("bulletin", None)
-            return issued.bulletin, ()
+            return issued, ()
         cause = TurnWarning(code=issued.cause or "memory.failed", text="the bulletin is not of now")
-        found = issued.bulletin if issued.warning == STALE else None
+        found = issued if issued.warning == STALE else None
         return self._fallback(pending.wanted.viewer, found, cause)
 
     def _fallback(
-        self, viewer: Viewer, found: Bulletin | None, cause: TurnWarning
-    ) -> tuple[Bulletin | None, tuple[TurnWarning, ...]]:
+        self, viewer: Viewer, found: Issued | None, cause: TurnWarning
+    ) -> tuple[Issued | None, tuple[TurnWarning, ...]]:
         self._conditions.note("bulletin", cause)
         with self._lock:
             known = self._last_good.get(viewer)
         at_hand = [one for one in (found, known) if one is not None]
-        best = max(at_hand, key=lambda one: one.change_seq, default=None)
+        best = max(at_hand, key=lambda one: one.bulletin.change_seq, default=None)
         if best is None:
             told = TurnWarning(code=EMPTY, text="there is no bulletin to fall back to")
         else:
@@ -194,9 +194,10 @@ class Showing:
         return best, (told, cause)
 
     def _note(
-        self, wanted: Wanted, bulletin: Bulletin, context: ContextPackage | None
+        self, wanted: Wanted, issued: Issued, context: ContextPackage | None
     ) -> tuple[str | None, tuple[TurnWarning, ...]]:
         """A receipt of what is shown; it is written beside the turn, in batches."""
+        bulletin = issued.bulletin
         shown = {"change_seq": bulletin.change_seq, "memory_ids": list(bulletin.memory_ids)}
         digest = hashlib.sha256(_joined(bulletin.text, context).encode()).hexdigest()
         asked = {**wanted.asked, "bulletin": shown, "sha256": digest}
@@ -209,19 +210,20 @@ class Showing:
             asked=asked,
             items=(),
             counts=False,
+            change_seq=bulletin.change_seq,
         )
         try:
-            self._aside.submit(lambda: self._keep(receipt))
+            self._aside.submit(lambda: self._keep(receipt, wanted.viewer, issued.receipt_id))
         except LaneError:
             text = "what was shown could not be noted"
             return None, (TurnWarning(code="receipt.missing", text=text),)
         return receipt.receipt_id, ()
 
-    def _keep(self, receipt: Receipt) -> None:
+    def _keep(self, receipt: Receipt, viewer: Viewer, beside: str | None) -> None:
+        """Args: beside: the bulletin's own receipt."""
+        host = StoringHandle(self._service, self._name, viewer=DEFAULT_VIEWER, actor=self._actor)
         try:
-            StoringHandle(self._service, self._name, viewer=DEFAULT_VIEWER, actor=self._actor).keep(
-                receipt
-            )
+            host.keep(receipt, viewer=viewer, beside=beside)
         except Exception as error:  # noqa: BLE001 - nobody waits for it; it is told in the log
             self._conditions.note("receipts", error)
         else:

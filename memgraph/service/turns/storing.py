@@ -10,6 +10,7 @@ from memgraph.model.values import EdgeInput, Memory, MemoryInput, StoredSource
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.handle import Handle
 from memgraph.service.joining import Written
+from memgraph.service.receipts import Behind
 from memgraph.storage.embeddings import embedded_text
 from memgraph.storage.graph_queries import sources_of, visible_memories
 from memgraph.storage.memories import same_content
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memgraph.policy.scope import Viewer
     from memgraph.service.opened import Opened
 
 
@@ -88,10 +90,17 @@ class StoringHandle(Handle):
             sources = {each.source_id: each for each in sources_of(connection, found.values())}
         return [(each, sources[each.source_id]) for each in found.values()]
 
-    def keep(self, receipt: Receipt) -> None:
-        """Keep a receipt, to be written with others."""
+    def keep(
+        self, receipt: Receipt, *, viewer: Viewer | None = None, beside: str | None = None
+    ) -> None:
+        """Keep a receipt, to be written with others.
+
+        Args:
+            viewer: what the asker could see; None: what this handle does.
+            beside: the receipt of the bulletin that is part of what was handed out.
+        """
         with self._service.opened(self.name) as opened:
-            self._write_receipts(opened, enough=opened.receipts.add(receipt))
+            self._keep_receipt(opened, receipt, Behind(beside=beside), viewer=viewer)
 
 
 def _embedded(model: LocalEmbedding, given: Sequence[MemoryInput]) -> NDArray[np.float32]:
