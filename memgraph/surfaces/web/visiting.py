@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -175,3 +175,16 @@ class Page:
     work: Work
     method: str = "GET"
     timed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One address of the console to which a script sends a body (PUT), with a token in its head.
+
+    Attributes:
+        path: as of ``Page``.
+        take: reads the body as it comes, in the event loop; may raise MemgraphError.
+    """
+
+    path: str
+    take: Callable[[Visit], Awaitable[Response]]

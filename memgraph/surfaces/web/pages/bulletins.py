@@ -1,0 +1,62 @@
+"""The bulletin as it would be handed out now, those that were, and what changed between two."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from typing import Final, Literal, NamedTuple
+
+from starlette.responses import Response
+
+from memgraph.model.access import Permission
+from memgraph.surfaces.web.visiting import Page, Visit
+
+HISTORY: Final = 50
+
+
+class Line(NamedTuple):
+    """A line of two bulletins: in both, only in the later one, or only in the earlier one."""
+
+    change: Literal["same", "added", "removed"]
+    text: str
+
+
+def differing(before: str, after: str) -> list[Line]:
+    """The lines of two texts, in order, each with what became of it. Pure."""
+    old, new = before.splitlines(), after.splitlines()
+    found: list[Line] = []
+    # Without the heuristic for long texts, which takes frequent lines for noise.
+    for tag, i, j, m, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            found += [Line("same", each) for each in old[i:j]]
+        else:
+            found += [Line("removed", each) for each in old[i:j]]
+            found += [Line("added", each) for each in new[m:n]]
+    return found
+
+
+def bulletin(visit: Visit) -> Response:
+    """The bulletin for this reader, by section, with the memories that each line comes from."""
+    orc = visit.enter()
+    issued = orc.bulletin()
+    history = orc.bulletins(limit=HISTORY) if visit.may(Permission.AUDIT) else None
+    return visit.show("bulletin.html", issued=issued, history=history)
+
+
+def stored(visit: Visit) -> Response:
+    """A bulletin as it was handed out, and how it differs from another one."""
+    orc = visit.enter(Permission.AUDIT)
+    shown = orc.bulletin_issued(visit.path("bulletin_id"))
+    other = visit.query("against")
+    against = orc.bulletin_issued(other) if other else None
+    return visit.show(
+        "bulletin_issued.html",
+        shown=shown,
+        against=against,
+        lines=[] if against is None else differing(against.body, shown.body),
+    )
+
+
+PAGES: Final = (
+    Page("/{orchestrator}/bulletin", bulletin),
+    Page("/{orchestrator}/bulletins/{bulletin_id}", stored),
+)

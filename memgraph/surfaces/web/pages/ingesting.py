@@ -1,0 +1,94 @@
+"""Files that are turned into memories: dropped here, watched, and their manifests."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from anyio.to_thread import run_sync
+from starlette.responses import JSONResponse, Response
+
+from memgraph.model.access import Permission
+from memgraph.model.remote import Uploaded
+from memgraph.policy.access import sees_whole
+from memgraph.service.intake import Draft, draft
+from memgraph.surfaces.arriving import taken
+from memgraph.surfaces.scopes import UNTIMED
+from memgraph.surfaces.web.visiting import Arrival, Page, Visit
+
+FILES: Final = 50
+ITEMS_SHOWN: Final = 200
+"""Outcomes of items of a manifest that a page shows; the rest is counted."""
+
+
+def files(visit: Visit) -> Response:
+    """What was worked off, the latest first, and where to drop another."""
+    orc = visit.enter()
+    everything = sees_whole(visit.principal, orc.viewer)
+    after = visit.query("after") or None
+    page = orc.ingest_files(limit=FILES, after=after, everything=everything)
+    return visit.show(
+        "ingest.html",
+        page=page,
+        may_send=visit.may(Permission.WRITE) and orc.settings.memory.ingest.enabled,
+        max_mb=orc.settings.memory.ingest.max_file_size_mb,
+    )
+
+
+def file(visit: Visit) -> Response:
+    """What became of one file; one that waits is looked at again by the page's script."""
+    orc = visit.enter()
+    everything = sees_whole(visit.principal, orc.viewer)
+    found = orc.ingest_file(visit.path("sha256"), everything=everything)
+    manifest: dict[str, Any] = found.manifest or {}
+    items = (manifest.get("items") or {}).get("memories") or []
+    rest = {name: each for name, each in manifest.items() if name != "items"}
+    return visit.show(
+        "ingest_file.html",
+        found=found,
+        manifest=rest,
+        items=items[:ITEMS_SHOWN],
+        hidden=max(len(items) - ITEMS_SHOWN, 0),
+    )
+
+
+def state(visit: Visit) -> Response:
+    """Whether a file still waits, for the script that watches it."""
+    orc = visit.enter()
+    everything = sees_whole(visit.principal, orc.viewer)
+    found = orc.ingest_file(visit.path("sha256"), everything=everything)
+    return JSONResponse({"status": found.status})
+
+
+PAGES: Final = (
+    Page("/{orchestrator}/ingest", files),
+    Page("/{orchestrator}/ingest/{sha256}", file),
+    Page("/{orchestrator}/ingest/{sha256}/state", state),
+)
+
+
+async def upload(visit: Visit) -> Response:
+    """Take a file as it comes, within the bounds of the key; it is worked off in the background."""
+    arriving = await run_sync(_draft, visit)
+    # It has the time of a request to arrive; then it is taken, however late that is.
+    visit.request.scope.get(UNTIMED, lambda: None)()
+    service = visit.gate.service
+    settings = await run_sync(service.settings)
+    uploaded = await taken(visit.request, arriving, settings.memory.server.request_timeout_s)
+    if uploaded.known is None:
+        service.intake.wake(visit.orchestrator)
+    return JSONResponse(_told(visit, uploaded), 202)
+
+
+def _draft(visit: Visit) -> Draft:
+    return draft(visit.enter(Permission.WRITE), visit.path("name"))
+
+
+def _told(visit: Visit, uploaded: Uploaded) -> dict[str, Any]:
+    return {
+        "known": uploaded.known,
+        "page": visit.link("ingest", uploaded.sha256),
+        "state": visit.link("ingest", uploaded.sha256, "state"),
+    }
+
+
+ARRIVAL: Final = Arrival("/{orchestrator}/ingest/{name}", upload)

@@ -1,0 +1,35 @@
+"""Whether an orchestrator's memory works, what its jobs did, and when they are due."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.responses import Response
+
+from memgraph.model.access import Permission
+from memgraph.model.jobs import JobPlan, JobRun
+from memgraph.service.outward import below
+from memgraph.surfaces.web.visiting import Page, Visit
+
+RUNS: Final = 50
+
+
+def jobs(visit: Visit) -> Response:
+    """Health for every reader; runs and plans for an admin, as over HTTP."""
+    orc = visit.enter()
+    service = visit.gate.service
+    health = below(service.health(orc.name), service.root)
+    plans: list[JobPlan] = []
+    runs: list[JobRun] = []
+    if visit.may(Permission.ADMIN) and health["status"] == "ready":
+        plans, runs = list(orc.job_plans()), list(orc.jobs(limit=RUNS))
+    return visit.show(
+        "jobs.html",
+        health=health,
+        plans=plans,
+        runs=[(each, below(each.reason, service.root)) for each in runs],
+        is_admin=visit.may(Permission.ADMIN),
+    )
+
+
+PAGES: Final = (Page("/{orchestrator}/jobs", jobs),)

@@ -1,0 +1,355 @@
+// The graph explorer: asks for memories and edges as JSON, draws them, and tells of the chosen one.
+// Everything that comes from a memory is set as text, never as markup.
+"use strict";
+
+(() => {
+  const frame = document.getElementById("graph");
+  if (!frame) return;
+
+  const MANY = 1_200; // from so many elements on, what is moved is drawn coarsely
+  const LISTED = 100;
+  const MARGIN = 40;
+  const NEAR = 1.25; // as near as a whole drawing is shown
+  const PAUSE_MS = 200; // a slider has stopped when it was still for so long
+  const form = document.getElementById("graph-filters");
+  const told = document.getElementById("graph-told");
+  const chosen = document.getElementById("graph-chosen");
+  const list = document.getElementById("graph-list");
+  const slider = document.getElementById("graph-time");
+  const expanded = new Set(new URLSearchParams(location.search).getAll("seed"));
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const filters = ["type", "status", "edge"];
+  let asOf = form.elements.as_of.value;
+  let asked = 0;
+
+  const cy = cytoscape({
+    container: frame,
+    minZoom: 0.05,
+    maxZoom: 4,
+    boxSelectionEnabled: false,
+    textureOnViewport: false,
+    style: style(),
+  });
+
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  function style() {
+    const [ink, paper] = [colour("--graph-ink"), colour("--graph-paper")];
+    const [accent, stale, open] = ["--graph-accent", "--graph-stale", "--graph-open"].map(colour);
+    const types = JSON.parse(frame.dataset.types);
+    return [
+      {
+        selector: "node",
+        style: {
+          width: "data(size)",
+          height: "data(size)",
+          label: "data(label)",
+          color: ink,
+          "font-size": 11,
+          "min-zoomed-font-size": 10,
+          "text-outline-color": paper,
+          "text-outline-width": 2,
+          "text-valign": "bottom",
+          "text-margin-y": 3,
+          "border-color": ink,
+          "border-width": 1,
+        },
+      },
+      ...types.map((type, at) => ({
+        selector: `node[type = "${type}"]`,
+        style: { "background-color": colour(`--graph-type-${at + 1}`) },
+      })),
+      { selector: 'node[kind = "episode"]', style: { shape: "round-rectangle" } },
+      { selector: 'node[kind = "reflection"]', style: { shape: "diamond" } },
+      { selector: 'node[status != "active"]', style: { "background-opacity": 0.25 } },
+      { selector: "node[?stale]", style: { "border-color": stale, "border-width": 4 } },
+      {
+        selector: "edge",
+        style: {
+          width: 1.5,
+          "line-color": colour("--graph-edge"),
+          "target-arrow-color": colour("--graph-edge"),
+          "target-arrow-shape": "triangle",
+          "arrow-scale": 0.8,
+          "curve-style": "straight",
+        },
+      },
+      { selector: 'edge[type = "Updates"]', style: { "line-style": "dashed" } },
+      { selector: 'edge[type = "DerivedFrom"]', style: { "line-style": "dotted" } },
+      { selector: "edge[?open]", style: line(open, 3) },
+      { selector: "edge[?stale]", style: line(stale, 3) },
+      { selector: ".left-out", style: { display: "none" } },
+      { selector: "node:selected", style: { "border-color": accent, "border-width": 5 } },
+    ];
+  }
+
+  function line(its, width) {
+    return { "line-color": its, "target-arrow-color": its, width };
+  }
+
+  // ── asking ──────────────────────────────────────────────────────────────────────────────────
+
+  function address(seeds) {
+    const query = new URLSearchParams(location.search);
+    for (const name of ["seed", "as_of"]) query.delete(name);
+    for (const seed of seeds) query.append("seed", seed);
+    if (asOf) query.set("as_of", asOf);
+    return `${frame.dataset.url}?${query}`;
+  }
+
+  async function ask(where) {
+    const turn = (asked += 1);
+    tell("Loading");
+    const answer = await fetch(where, { credentials: "same-origin" });
+    if (turn !== asked) return null; // a later question is on its way
+    if (answer.ok && !answer.redirected) return answer.json();
+    tell(answer.redirected ? "The session has ended: sign in again" : `No answer: ${answer.status}`);
+    return null;
+  }
+
+  function tell(text) {
+    told.textContent = text;
+  }
+
+  // ── drawing ─────────────────────────────────────────────────────────────────────────────────
+
+  function elements(answer) {
+    const nodes = answer.nodes.map((node) => ({
+      group: "nodes",
+      data: { ...node, label: short(node.summary), size: 14 + node.importance / 5 },
+    }));
+    const edges = answer.edges.map((edge) => ({ group: "edges", data: edge }));
+    return [...nodes, ...edges];
+  }
+
+  function short(text) {
+    const letters = Array.from(text);
+    return letters.length > 40 ? `${letters.slice(0, 39).join("")}…` : text;
+  }
+
+  // Draws an answer; what stands stays where it is. `only`: what is not in it goes.
+  function draw(answer, only) {
+    const known = new Map(cy.nodes().map((node) => [node.id(), { ...node.position() }]));
+    const fresh = elements(answer);
+    cy.batch(() => {
+      if (only) {
+        const kept = new Set(fresh.map((each) => each.data.id));
+        cy.elements().filter((each) => !kept.has(each.id())).remove();
+      }
+      for (const each of fresh) {
+        const there = cy.getElementById(each.data.id);
+        if (there.empty()) cy.add(each);
+        else there.data(each.data);
+      }
+      arrange(known);
+      choose();
+    });
+    coarse(cy.elements().length > MANY);
+    report(answer);
+  }
+
+  function arrange(known) {
+    const ids = cy.nodes().map((node) => node.id());
+    const pairs = cy.edges().map((edge) => [edge.data("source"), edge.data("target")]);
+    const places = memgraphLayout.place(ids, pairs, known);
+    cy.nodes().positions((node) => places.get(node.id()));
+  }
+
+  function coarse(many) {
+    // Set when it was made, but read at every frame.
+    const renderer = cy.renderer();
+    renderer.hideEdgesOnViewport = many;
+    renderer.textureOnViewport = many;
+  }
+
+  function report(answer) {
+    const cut = answer.cut ? `; more was left out (${answer.cut_reasons.join(", ")})` : "";
+    const time = answer.as_of ? ` as of ${answer.as_of}` : "";
+    const shown = cy.nodes().not(".left-out").length;
+    tell(`${shown} memories and ${cy.edges().not(".left-out").length} edges${time}${cut}`);
+    listed();
+  }
+
+  // ── filters ─────────────────────────────────────────────────────────────────────────────────
+
+  function ticked(name) {
+    return new Set([...form.querySelectorAll(`[name="${name}"]:checked`)].map((box) => box.value));
+  }
+
+  function choose() {
+    const [types, statuses, edges] = filters.map(ticked);
+    const stale = ticked("stale").size > 0;
+    cy.nodes().forEach((node) => {
+      const fits = types.has(node.data("type")) && statuses.has(node.data("status"));
+      leaveOut(node, !fits || (stale && !node.data("stale")));
+    });
+    cy.edges().forEach((edge) => {
+      leaveOut(edge, !edges.has(edge.data("type")));
+    });
+  }
+
+  // Only where something changes: each change has the element styled once more.
+  function leaveOut(element, out) {
+    if (element.hasClass("left-out") !== out) element.toggleClass("left-out", out);
+  }
+
+  // ── the chosen memory, and the list for who does not see or point ──────────────────────────
+
+  function row(name, value) {
+    const [term, text] = [document.createElement("dt"), document.createElement("dd")];
+    term.textContent = name;
+    text.textContent = value;
+    return [term, text];
+  }
+
+  function describe(node) {
+    const memory = node.data();
+    const about = document.createElement("dl");
+    about.append(
+      ...row("Type", `${memory.type}, ${memory.kind}`),
+      ...row("Status", memory.stale ? `${memory.status}, stands on a refuted ground` : memory.status),
+      ...row("Confidence", memory.confidence.toFixed(2)),
+      ...row("Stored", memory.created_at),
+      ...row("Edges drawn", String(node.connectedEdges().not(".left-out").length)),
+    );
+    const text = document.createElement("p");
+    text.className = "content";
+    text.textContent = memory.summary;
+    const link = document.createElement("a");
+    link.href = `${frame.dataset.memories}/${encodeURIComponent(memory.id)}`;
+    link.textContent = "Open its page";
+    const more = button("Expand", () => expand(memory.id));
+    chosen.replaceChildren(text, about, more, " ", link);
+  }
+
+  function button(text, pressed) {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.textContent = text;
+    made.addEventListener("click", pressed);
+    return made;
+  }
+
+  async function expand(id) {
+    const answer = await ask(address([id]));
+    if (answer === null) return;
+    expanded.add(id);
+    draw(answer, false);
+  }
+
+  function pick(node) {
+    cy.elements().unselect();
+    node.select();
+  }
+
+  function listed() {
+    const wanted = form.elements.find.value.trim().toLowerCase();
+    const fitting = cy.nodes().not(".left-out").filter((node) => {
+      return !wanted || node.data("summary").toLowerCase().includes(wanted);
+    });
+    const entries = fitting.slice(0, LISTED).map((node) => {
+      const entry = document.createElement("li");
+      entry.append(
+        button(node.data("label"), () => {
+          pick(node);
+          cy.animate({ center: { eles: node }, zoom: Math.max(cy.zoom(), 1) }, { duration: 150 });
+        }),
+      );
+      return entry;
+    });
+    list.replaceChildren(...entries);
+  }
+
+  // ── the slider over time ────────────────────────────────────────────────────────────────────
+
+  const last = Number(slider.dataset.now);
+  let first = last;
+  let pause = 0;
+  function moved() {
+    const part = Number(slider.value) / Number(slider.max);
+    const now = part === 1;
+    asOf = now ? "" : new Date(first + part * (last - first)).toISOString();
+    say();
+    clearTimeout(pause);
+    pause = setTimeout(travel, PAUSE_MS);
+  }
+
+  function say() {
+    const text = asOf ? asOf.slice(0, 16).replace("T", " ") : "now";
+    slider.setAttribute("aria-valuetext", text);
+    document.getElementById("graph-time-told").textContent = text;
+  }
+
+  async function travel() {
+    const answer = await ask(address(expanded));
+    if (answer === null) return;
+    draw(answer, true);
+    chosen.replaceChildren();
+  }
+
+  // ── beginning ───────────────────────────────────────────────────────────────────────────────
+
+  // By where memories stand, not by their outlines: these take half a second to measure.
+  function whole() {
+    const places = cy.nodes().not(".left-out").map((node) => node.position());
+    if (!places.length) return;
+    const [left, right] = ends(places.map((place) => place.x));
+    const [top, bottom] = ends(places.map((place) => place.y));
+    const wide = (cy.width() - 2 * MARGIN) / Math.max(right - left, 1);
+    const high = (cy.height() - 2 * MARGIN) / Math.max(bottom - top, 1);
+    const zoom = Math.max(cy.minZoom(), Math.min(wide, high, NEAR));
+    cy.viewport({
+      zoom,
+      pan: {
+        x: (cy.width() - zoom * (left + right)) / 2,
+        y: (cy.height() - zoom * (top + bottom)) / 2,
+      },
+    });
+  }
+
+  const ends = (values) => [Math.min(...values), Math.max(...values)];
+
+  async function begin() {
+    const answer = await ask(frame.dataset.first);
+    if (answer === null) return;
+    cy.one("render", () => {
+      document.documentElement.dataset.drawn = Math.round(performance.now());
+    });
+    draw(answer, true);
+    whole();
+    first = Math.min(last, ...answer.nodes.map((node) => Date.parse(node.created_at)));
+    if (asOf) slider.value = slider.max * ((Date.parse(asOf) - first) / Math.max(last - first, 1));
+    say();
+  }
+
+  const zooms = { "graph-nearer": 1.4, "graph-farther": 1 / 1.4 };
+  for (const [id, factor] of Object.entries(zooms)) {
+    document.getElementById(id).addEventListener("click", () => {
+      const middle = { x: cy.width() / 2, y: cy.height() / 2 };
+      cy.zoom({ level: cy.zoom() * factor, renderedPosition: middle });
+    });
+  }
+  document.getElementById("graph-whole").addEventListener("click", whole);
+  form.addEventListener("change", (event) => {
+    if (event.target === slider) return;
+    cy.batch(choose);
+    listed();
+  });
+  form.elements.find.addEventListener("input", listed);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  slider.addEventListener("input", moved);
+  cy.on("select", "node", (event) => describe(event.target));
+  cy.on("dbltap", "node", (event) => expand(event.target.id()));
+  dark.addEventListener("change", () => cy.style(style()));
+  frame.addEventListener("keydown", (event) => {
+    const steps = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
+    const step = steps[event.key];
+    if (!step) return;
+    event.preventDefault();
+    cy.panBy({ x: step[0], y: step[1] });
+  });
+  window.memgraphGraph = cy; // for tests and a browser's console
+  begin();
+})();

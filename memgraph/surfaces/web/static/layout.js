@@ -1,0 +1,152 @@
+// Where the memories of a drawing stand: joined ones pull, near ones push (Fruchterman and
+// Reingold, 1991, with a grid of neighbours). The same graph always gives the same picture.
+"use strict";
+
+const memgraphLayout = (() => {
+  const DISTANCE = 64; // between two that are joined, in units of the drawing
+  const REACH = 2 * DISTANCE; // beyond it nothing pushes
+  const [FEWEST_ROUNDS, MOST_ROUNDS, WORK] = [25, 90, 45_000]; // fewer for more memories
+  const AHEAD = [[0, 0], [1, 0], [-1, 1], [0, 1], [1, 1]]; // of each pair of cells one way
+  const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
+
+  // Positions by id. `ids`: in the order of importance; `pairs`: of ids that are joined;
+  // `known`: positions by id of what stands already and stays.
+  function place(ids, pairs, known = new Map()) {
+    const index = new Map(ids.map((id, at) => [id, at]));
+    const joined = pairs
+      .map(([from, to]) => [index.get(from), index.get(to)])
+      .filter(([from, to]) => from !== undefined && to !== undefined && from !== to);
+    const world = start(ids, neighbours(ids.length, joined), known);
+    const rounds = Math.max(FEWEST_ROUNDS, Math.min(MOST_ROUNDS, WORK / ids.length));
+    for (let round = 0; round < rounds && world.moving; round += 1) {
+      world.dx.fill(0);
+      world.dy.fill(0);
+      push(world);
+      pull(world, joined);
+      move(world, DISTANCE * (1 - round / rounds) ** 1.5);
+    }
+    return new Map(ids.map((id, at) => [id, { x: world.x[at], y: world.y[at] }]));
+  }
+
+  function neighbours(count, joined) {
+    const found = Array.from({ length: count }, () => []);
+    for (const [from, to] of joined) {
+      found[from].push(to);
+      found[to].push(from);
+    }
+    return found;
+  }
+
+  // Near a neighbour that stands, else on a spiral in the order of a walk along the edges.
+  function start(ids, near, known) {
+    const count = ids.length;
+    const world = {
+      x: new Float64Array(count),
+      y: new Float64Array(count),
+      dx: new Float64Array(count),
+      dy: new Float64Array(count),
+      fixed: ids.map((id) => known.has(id)),
+      moving: ids.some((id) => !known.has(id)),
+    };
+    walk(near).forEach((at, turn) => {
+      const angle = turn * GOLDEN_ANGLE;
+      const anchor = near[at].find((other) => world.fixed[other]);
+      const stands = known.get(ids[at]) || (anchor !== undefined && known.get(ids[anchor]));
+      const radius = known.has(ids[at]) ? 0 : stands ? DISTANCE : 0.6 * DISTANCE * Math.sqrt(turn);
+      world.x[at] = (stands ? stands.x : 0) + radius * Math.cos(angle);
+      world.y[at] = (stands ? stands.y : 0) + radius * Math.sin(angle);
+    });
+    return world;
+  }
+
+  function walk(near) {
+    const order = [];
+    const seen = new Uint8Array(near.length);
+    for (let first = 0; first < near.length; first += 1) {
+      const waiting = seen[first] ? [] : [first];
+      seen[first] = 1;
+      for (let next = 0; next < waiting.length; next += 1) {
+        for (const other of near[waiting[next]]) {
+          if (!seen[other]) {
+            seen[other] = 1;
+            waiting.push(other);
+          }
+        }
+      }
+      for (const each of waiting) order.push(each);
+    }
+    return order;
+  }
+
+  const cell = (value) => Math.floor(value / REACH);
+  const key = (column, row) => column * 65_536 + row;
+
+  function cells(world) {
+    const found = new Map();
+    for (let at = 0; at < world.x.length; at += 1) {
+      const [column, row] = [cell(world.x[at]), cell(world.y[at])];
+      const there = found.get(key(column, row));
+      if (there) there.members.push(at);
+      else found.set(key(column, row), { column, row, members: [at] });
+    }
+    return found;
+  }
+
+  function push(world) {
+    const found = cells(world);
+    for (const { column, row, members } of found.values()) {
+      for (const [right, down] of AHEAD) {
+        const others = found.get(key(column + right, row + down));
+        if (others) pushAll(world, members, others.members);
+      }
+    }
+  }
+
+  function pushAll(world, members, others) {
+    for (let first = 0; first < members.length; first += 1) {
+      const from = members === others ? first + 1 : 0;
+      for (let second = from; second < others.length; second += 1) {
+        pushApart(world, members[first], others[second]);
+      }
+    }
+  }
+
+  function pushApart(world, one, other) {
+    const x = world.x[one] - world.x[other] || (one - other) * 1e-3;
+    const y = world.y[one] - world.y[other];
+    const square = x * x + y * y;
+    if (square > REACH * REACH) return;
+    const force = (DISTANCE * DISTANCE) / Math.max(square, 1);
+    world.dx[one] += x * force;
+    world.dy[one] += y * force;
+    world.dx[other] -= x * force;
+    world.dy[other] -= y * force;
+  }
+
+  function pull(world, joined) {
+    for (const [from, to] of joined) {
+      const x = world.x[from] - world.x[to];
+      const y = world.y[from] - world.y[to];
+      const force = Math.hypot(x, y) / DISTANCE;
+      world.dx[from] -= x * force;
+      world.dy[from] -= y * force;
+      world.dx[to] += x * force;
+      world.dy[to] += y * force;
+    }
+  }
+
+  function move(world, most) {
+    for (let at = 0; at < world.x.length; at += 1) {
+      if (world.fixed[at]) continue;
+      // A little towards the middle, or what nothing joins drifts away.
+      const x = world.dx[at] - 0.05 * world.x[at];
+      const y = world.dy[at] - 0.05 * world.y[at];
+      const length = Math.hypot(x, y) || 1;
+      const step = Math.min(length, most) / length;
+      world.x[at] += x * step;
+      world.y[at] += y * step;
+    }
+  }
+
+  return { place };
+})();
