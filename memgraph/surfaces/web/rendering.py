@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from memgraph.clock import MS_PER_DAY, iso
+from memgraph.service.outward import below
 
 FOLDER: Final = Path(__file__).parent
 TYPES: Final = {
@@ -42,11 +43,12 @@ class Assets:
         return None if body is None else (body, TYPES[Path(name).suffix])
 
 
-def environment(values: Mapping[str, Any]) -> jinja2.Environment:
+def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.Environment:
     """What renders the console's templates; a name that a template is not given is an error.
 
     Args:
         values: what every template may name.
+        root: files below it are named as they lie there; None: by their whole paths.
     """
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER / "templates"),
@@ -57,6 +59,7 @@ def environment(values: Mapping[str, Any]) -> jinja2.Environment:
         auto_reload=False,
     )
     made.filters |= {
+        "below": (lambda path: path) if root is None else (lambda path: below(path, root)),
         "when": when,
         "moment": moment,
         "span": span,

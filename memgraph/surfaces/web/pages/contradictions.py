@@ -1,0 +1,91 @@
+"""Contradictions, and the page of one as a case: both sides, and what is decided."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.responses import Response
+
+from memgraph.errors import InvalidInput
+from memgraph.model.access import Permission
+from memgraph.surfaces.web.exporting import case_document
+from memgraph.surfaces.web.grounds import lines_of
+from memgraph.surfaces.web.visiting import Page, Visit
+
+PER_PAGE: Final = 25
+
+
+def listing(visit: Visit) -> Response:
+    """One page of the open ones, or of those that were decided."""
+    orc = visit.enter()
+    decided = visit.query("state") == "decided"
+    page = orc.contradictions(
+        resolved=decided, limit=PER_PAGE, after=visit.query("after") or None, as_of=visit.as_of
+    )
+    return visit.show("contradictions.html", page=page, decided=decided)
+
+
+def case(visit: Visit) -> Response:
+    """Both sides of a contradiction down to their sources' lines, and the ways to decide it."""
+    orc = visit.enter()
+    found = orc.case(visit.path("edge_id"), as_of=visit.as_of)
+    return visit.show(
+        "case.html",
+        case=found,
+        lines=lines_of(visit, *(side.memory.memory_id for side in found.sides)),
+        may_write=visit.may(Permission.WRITE) and visit.as_of is None,
+        may_audit=visit.may(Permission.AUDIT),
+    )
+
+
+def export(visit: Visit) -> Response:
+    """The case as a file of its own, which loads nothing and runs nothing."""
+    orc = visit.enter()
+    found = orc.case(visit.path("edge_id"), as_of=visit.as_of)
+    lines = lines_of(visit, *(side.memory.memory_id for side in found.sides))
+    root = visit.gate.service.root
+    text = case_document(found, orchestrator=orc.name, lines=lines, root=root)
+    name = "".join(each for each in found.edge.edge_id if each.isalnum() or each in "_-")
+    headers = {"Content-Disposition": f'attachment; filename="case-{name[:80]}.html"'}
+    return Response(text, media_type="text/html", headers=headers)
+
+
+def resolve(visit: Visit) -> Response:
+    """Decide for one side; the other is superseded."""
+    orc = visit.enter(Permission.WRITE)
+    edge_id = visit.path("edge_id")
+    orc.resolve(edge_id, winner=visit.required("winner"), reason=visit.required("reason"))
+    return visit.go(visit.link("contradictions", edge_id), "The contradiction is resolved.")
+
+
+def dismiss(visit: Visit) -> Response:
+    """Say that it is none; it is not raised again."""
+    orc = visit.enter(Permission.WRITE)
+    edge_id = visit.path("edge_id")
+    orc.dismiss(edge_id, reason=visit.required("reason"))
+    return visit.go(visit.link("contradictions", edge_id), "It is kept as no contradiction.")
+
+
+def reopen(visit: Visit) -> Response:
+    """Take back what was decided."""
+    orc = visit.enter(Permission.WRITE)
+    edge_id = visit.path("edge_id")
+    orc.reopen(edge_id, reason=visit.required("reason"))
+    return visit.go(visit.link("contradictions", edge_id), "The contradiction is open again.")
+
+
+def decide(visit: Visit) -> Response:
+    """What the button that was pressed says: each of them has the same field for the reason."""
+    ways = {"resolve": resolve, "dismiss": dismiss, "reopen": reopen}
+    way = ways.get(visit.form.get("decision", ""))
+    if way is None:
+        raise InvalidInput("decision: resolve, dismiss or reopen", field="decision")
+    return way(visit)
+
+
+PAGES: Final = (
+    Page("/{orchestrator}/contradictions", listing, timed=True),
+    Page("/{orchestrator}/contradictions/{edge_id}", case, timed=True),
+    Page("/{orchestrator}/contradictions/{edge_id}", decide, "POST"),
+    Page("/{orchestrator}/contradictions/{edge_id}/export", export, timed=True),
+)

@@ -1,0 +1,106 @@
+"""Memories: listed, searched, and each with all that is known of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from memgraph.errors import InvalidInput
+from memgraph.model.access import Permission
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.surfaces.web.charts import Ribbon, StepChart, ribbon
+from memgraph.surfaces.web.grounds import lines_of
+from memgraph.surfaces.web.visiting import Page, Visit
+
+PER_PAGE: Final = 25
+FOUND: Final = 50
+HAND_OUTS: Final = 50
+ANY: Final = "any"
+
+
+def listing(visit: Visit) -> Response:
+    """One page of memories, the newest first, filtered."""
+    orc = visit.enter()
+    # A page that was not asked for a status shows what holds.
+    status = visit.query("status", MemoryStatus.ACTIVE.value)
+    found = orc.list_memories(
+        types=_chosen(MemoryType, visit.query("type")),
+        kinds=_chosen(MemoryKind, visit.query("kind")),
+        statuses=_chosen(MemoryStatus, status),
+        tags=[visit.query("tag")] if visit.query("tag") else [],
+        session_id=visit.query("session") or None,
+        before=visit.query("before") or None,
+        limit=PER_PAGE + 1,
+    )
+    shown = found[:PER_PAGE]
+    following = shown[-1].memory_id if len(found) > PER_PAGE else None
+    return _list_page(visit, shown, following=following, state=status)
+
+
+def search(visit: Visit) -> Response:
+    """What answers a question. It counts as no access to what is found: an auditor looks.
+
+    The question is sent in a form, so that it stands in no address and in no history of one.
+    """
+    orc = visit.enter()
+    query = visit.required("query")
+    moment = visit.console.now_ms() if visit.as_of is None else visit.as_of
+    bundle = orc.recall(query, top_n=FOUND, as_of=moment, include_superseded=True)
+    found = [item.memory for item in bundle.items]
+    return _list_page(visit, found, following=None, state=ANY, query=query)
+
+
+def _list_page(
+    visit: Visit, found: Any, *, following: str | None, state: str, query: str = ""
+) -> Response:
+    return visit.show(
+        "memories.html",
+        found=found,
+        following=following,
+        query=query,
+        state=state,
+        types=[each.value for each in MemoryType],
+        kinds=[each.value for each in MemoryKind],
+        statuses=[each.value for each in MemoryStatus],
+    )
+
+
+def memory(visit: Visit) -> Response:
+    """All that is known of one memory."""
+    orc = visit.enter()
+    memory_id = visit.path("memory_id")
+    then: dict[str, Any] = {} if visit.as_of is None else {"as_of": visit.as_of}
+    trace = orc.trace(memory_id, **then)
+    now = visit.console.now_ms() if visit.as_of is None else visit.as_of
+    periods: Ribbon = ribbon(trace.status_history, now)
+    confidence: StepChart | None = None
+    impact = None
+    if visit.may(Permission.AUDIT):
+        impact = visit.enter(Permission.AUDIT).impact(memory_id, max_nodes=HAND_OUTS)
+    return visit.show(
+        "memory.html",
+        trace=trace,
+        memory=trace.memory,
+        lines=lines_of(visit, memory_id),
+        periods=periods,
+        confidence=confidence,
+        impact=impact,
+    )
+
+
+def _chosen(enum: Any, value: str) -> list[Any]:
+    """The one that was chosen; none means all."""
+    if value in ("", ANY):
+        return []
+    try:
+        return [enum(value)]
+    except ValueError:
+        raise InvalidInput(f"there is no such {enum.__name__}", field=enum.__name__) from None
+
+
+PAGES: Final = (
+    Page("/{orchestrator}/memories", listing),
+    Page("/{orchestrator}/memories", search, "POST", timed=True),
+    Page("/{orchestrator}/memories/{memory_id}", memory, timed=True),
+)

@@ -1,0 +1,54 @@
+"""Receipts: what was handed out, for whom and why, and whether it would be again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.responses import Response
+
+from memgraph.errors import NotFound
+from memgraph.model.access import Permission
+from memgraph.model.receipts import Receipt
+from memgraph.model.values import Memory
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.web.visiting import Page, Visit
+
+PER_PAGE: Final = 25
+FILTERS: Final = ("conversation_id", "workflow_run_id", "task_id", "purpose")
+
+
+def listing(visit: Visit) -> Response:
+    """The newest receipts of which everything may be seen."""
+    orc = visit.enter(Permission.AUDIT)
+    asked = {name: visit.query(name) for name in FILTERS if visit.query(name)}
+    found = orc.receipts(limit=PER_PAGE, before=visit.query("before") or None, **asked)
+    following = found.receipts[-1].receipt_id if found.cut and found.receipts else None
+    return visit.show("receipts.html", found=found.receipts, following=following, filters=FILTERS)
+
+
+def receipt(visit: Visit) -> Response:
+    """One receipt, item by item."""
+    return _receipt_page(visit, visit.enter(Permission.AUDIT))
+
+
+def _receipt_page(visit: Visit, orc: Orchestrator) -> Response:
+    found = orc.receipt(visit.path("receipt_id"))
+    return visit.show("receipt.html", receipt=found, memories=_memories(orc, found), replay=None)
+
+
+def _memories(orc: Orchestrator, found: Receipt) -> dict[str, Memory]:
+    """Those that are still there, by id."""
+    there = {}
+    for item in found.items:
+        try:
+            there[item.memory_id] = orc.get(item.memory_id)
+        except NotFound as error:
+            # Erased since, perhaps; nobody was refused anything.
+            error.journalled = True
+    return there
+
+
+PAGES: Final = (
+    Page("/{orchestrator}/receipts", listing),
+    Page("/{orchestrator}/receipts/{receipt_id}", receipt),
+)
