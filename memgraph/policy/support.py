@@ -13,7 +13,7 @@ Sources are kept beside a memory, each once, so a source that comes again adds n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -96,6 +96,27 @@ def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> Support:
 def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
     """How many independent sources say it, the memory's own included; see ``support_of``."""
     return support_of(own, supports).sources
+
+
+def stands_without(
+    own: Iterable[Origin], supports: Iterable[Origin], gone: Callable[[Origin], bool]
+) -> bool:
+    """Whether a memory is said somewhere else, too, once its own source is given up.
+
+    Args:
+        own: see ``support_of``; given up as a whole.
+        gone: whether a further source is given up with it. One that shares a name with what is
+            given up is the same place, and one that has the very turn of it is a copy.
+    """
+    further = list(supports)
+    lost = [*own, *(each for each in further if gone(each))]
+    keys = frozenset().union(*(each.keys for each in lost))
+    words = frozenset().union(*(each.words for each in lost))
+    return any(
+        bool(each.keys) and each.keys.isdisjoint(keys) and each.words.isdisjoint(words)
+        for each in further
+        if not gone(each)
+    )
 
 
 def strengthened(confidence: float, before: Support, after: Support) -> float:

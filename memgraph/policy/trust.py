@@ -132,6 +132,10 @@ class Trust:
                     found[one] = self.max_memories[tier] or _NO_QUOTA if most is None else most
         return sorted(Quota(one, most) for one, most in found.items() if most != _NO_QUOTA)
 
+    def is_told(self, source: Captured) -> bool:
+        """Whether an operator said something of it, or of a folder in which it lies."""
+        return any(True for _ in self._told_of(source))
+
     def _told_of(self, source: Captured) -> Iterator[tuple[Named, Trusted]]:
         for named in source.names:
             for one in _with_folders(named):

@@ -16,7 +16,8 @@ from memgraph.policy.lifecycle import Action, next_status
 from memgraph.service.joining import Written
 from memgraph.service.opened import Opened, Transaction
 from memgraph.service.relating import Relations, find_relations
-from memgraph.storage import ingest_files, memories
+from memgraph.service.writing import Prepared
+from memgraph.storage import ingest_files, memories, supports
 from memgraph.storage.visibility import View
 
 # ``attributes.role`` of what a record's decision says beyond its main memory.
@@ -62,6 +63,7 @@ def store_document(
         written = opened.writer.store(
             connection, prepared, document.edges, at=transaction.at, actor=actor, view=view
         )
+        _support(transaction, prepared, written)
         linked, waiting = _link(opened, transaction, document, written, view)
         related = _relate(opened, transaction, relations, written)
         outcome = DocumentOutcome(
@@ -107,6 +109,17 @@ def record_rejection(
             at=transaction.at,
         )
         transaction.tell([Entry("ingest_rejected", None, {"sha256": sha256})])
+
+
+def _support(transaction: Transaction, prepared: Sequence[Prepared], written: Written) -> None:
+    """What was stored before is said by this file, too: should the other one be taken back."""
+    for item, outcome in zip(prepared, written.memories, strict=True):
+        if outcome.outcome != "duplicate" or outcome.memory_id is None:
+            continue
+        source_id = item.source_id
+        memories.insert_sources(transaction.connection, {source_id: item.given.source})
+        if supports.add(transaction.connection, outcome.memory_id, source_id, at=transaction.at):
+            transaction.tell([Entry("support", outcome.memory_id, {"source_id": source_id})])
 
 
 def _link(

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import MemoryKind, MemoryStatus, SourceName
-from memgraph.policy.trust import Named
+from memgraph.model.enums import SourceName
+from memgraph.policy.trust import Captured, Named
 from memgraph.storage.statements import driver
+from memgraph.storage.trust_queries import CAPTURED, captured_from_row
 from memgraph.storage.visibility import View
 
 # "/" is followed by "0": below a folder is what lies between the two.
@@ -31,11 +32,41 @@ _NAMED: Final = {
 }
 
 
-class FromSource(NamedTuple):
-    """A memory that a source gave; ``turn``: an episode."""
+_SEVERAL: Final = 100
+_OF_SOURCES: Final = (
+    "SELECT DISTINCT {column} AS name FROM memory_sources"
+    " WHERE {column} IS NOT NULL AND {column} > :after"
+)
+_LIMITED: Final = " ORDER BY name LIMIT :limit"
+_NAMES: Final = {
+    SourceName.PATH: _OF_SOURCES.format(column="source_path") + _LIMITED,
+    SourceName.CONVERSATION: (
+        _OF_SOURCES.format(column="conversation_id")
+        + " UNION SELECT session_id FROM sessions WHERE session_id > :after"
+        + _LIMITED
+    ),
+    SourceName.RUN: _OF_SOURCES.format(column="workflow_run_id") + _LIMITED,
+    SourceName.CONTENT: _OF_SOURCES.format(column="content_sha256") + _LIMITED,
+}
 
-    memory_id: str
-    turn: bool
+
+def _replacements(given: str) -> str:
+    """A query for pairs (old, new) of which the ``given`` one is among ``:ids``."""
+    update = "to_memory_id" if given == "old" else "from_memory_id"
+    side = "loser_id" if given == "old" else "winner_id"
+    replaced = (
+        "SELECT e.to_memory_id AS old, e.from_memory_id AS new FROM json_each(:ids) f"
+        f" CROSS JOIN memory_edges e ON e.{update} = f.value"
+        " WHERE e.edge_type = 'Updates' AND e.partial = 0"
+    )
+    won = (
+        "SELECT json_extract(e.resolution, '$.loser_id'),"
+        " json_extract(e.resolution, '$.winner_id') FROM json_each(:ids) f"
+        " CROSS JOIN memory_edges e ON e.{end} = f.value WHERE e.edge_type = 'Contradicts'"
+        f" AND json_extract(e.resolution, '$.{side}') = f.value"
+    )
+    ends = (won.format(end=end) for end in ("from_memory_id", "to_memory_id"))
+    return " UNION ".join((replaced, *ends))
 
 
 def keys_of(kind: SourceName) -> str:
@@ -60,15 +91,15 @@ def count(connection: sa.Connection, named: Named, most: int) -> int:
     return int(found)
 
 
-def given_by(connection: sa.Connection, named: Named, view: View) -> list[FromSource]:
+def given_by(connection: sa.Connection, named: Named, view: View) -> list[str]:
     """The visible memories of a source that are not retracted, the oldest first."""
     found = driver(connection).execute(
-        f"SELECT m.memory_id, m.kind FROM ({keys_of(named.kind)}) f"
+        f"SELECT m.memory_id FROM ({keys_of(named.kind)}) f"
         f" CROSS JOIN memories m ON m.pk = f.pk"
         f" WHERE m.status <> 'retracted' AND {view.where('m')} ORDER BY m.pk",
         view.params | {"name": named.name},
     )
-    return [FromSource(one, kind == MemoryKind.EPISODE) for one, kind in found]
+    return [one for (one,) in found]
 
 
 def derived_from(
@@ -111,31 +142,76 @@ def supported(connection: sa.Connection, memory_ids: Collection[str]) -> set[str
     return {one for (one,) in found}
 
 
+class Totals(NamedTuple):
+    """How many visible memories a source gave, and when (milliseconds)."""
+
+    memories: int
+    active: int
+    retracted: int
+    first_at: int
+    last_at: int
+
+
+def names(connection: sa.Connection, kind: SourceName, after: str, limit: int) -> list[str]:
+    """Names of sources of a kind that come after one, whoever sees anything of them."""
+    found = driver(connection).execute(_NAMES[kind], {"after": after, "limit": limit})
+    return [one for (one,) in found]
+
+
+def totals(connection: sa.Connection, named: Named, view: View) -> Totals | None:
+    """None: nothing of it is visible."""
+    [row] = driver(connection).execute(
+        "SELECT count(*), sum(m.status = 'active'), sum(m.status = 'retracted'),"
+        f" min(m.created_at), max(m.created_at) FROM ({keys_of(named.kind)}) f"
+        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.where('m')}",
+        view.params | {"name": named.name},
+    )
+    return Totals(*row) if row[0] else None
+
+
+def captured(connection: sa.Connection, named: Named, view: View) -> list[Captured]:
+    """What tells how far visible memories of a source are trusted, each once, a few at most."""
+    found = driver(connection).execute(
+        f"SELECT DISTINCT {CAPTURED}, m.session_id FROM ({keys_of(named.kind)}) f"
+        " CROSS JOIN memories m ON m.pk = f.pk"
+        " JOIN memory_sources s ON s.source_id = m.source_id"
+        f" WHERE {view.where('m')} LIMIT {_SEVERAL}",
+        view.params | {"name": named.name},
+    )
+    return [captured_from_row(row) for row in found]
+
+
+def summaries(connection: sa.Connection, memory_ids: Collection[str]) -> dict[str, str]:
+    """The summary of each of some memories."""
+    found = driver(connection).execute(
+        "SELECT m.memory_id, m.summary FROM json_each(?) f"
+        " CROSS JOIN memories m ON m.memory_id = f.value",
+        (json.dumps(list(memory_ids)),),
+    )
+    return dict(found.fetchall())
+
+
 def replaced_by(
     connection: sa.Connection, memory_ids: Collection[str], view: View
 ) -> list[tuple[str, str]]:
-    """Pairs of (what is superseded, what replaced it or won against it), as far as visible."""
-    ids = json.dumps(list(memory_ids))
-    replaced = (
-        "SELECT e.to_memory_id AS old, e.from_memory_id AS new FROM json_each(:ids) f"
-        " CROSS JOIN memory_edges e ON e.from_memory_id = f.value"
-        " WHERE e.edge_type = 'Updates' AND e.partial = 0"
-    )
-    lost = " UNION ".join(
-        "SELECT json_extract(e.resolution, '$.loser_id'), f.value FROM json_each(:ids) f"
-        f" CROSS JOIN memory_edges e ON e.{end} = f.value WHERE e.edge_type = 'Contradicts'"
-        " AND json_extract(e.resolution, '$.winner_id') = f.value"
-        for end in ("from_memory_id", "to_memory_id")
-    )
-    found: list[Any] = (
-        driver(connection)
-        .execute(
-            f"SELECT r.old, r.new FROM ({replaced} UNION {lost}) r"
-            " CROSS JOIN memories m ON m.memory_id = r.old"
-            f" WHERE m.status = '{MemoryStatus.SUPERSEDED.value}' AND {view.where('m')}"
-            " ORDER BY m.pk, r.new",
-            view.params | {"ids": ids},
-        )
-        .fetchall()
+    """Pairs of (what is superseded, which of these replaced it or won against it), if visible."""
+    found = driver(connection).execute(
+        f"SELECT r.old, r.new FROM ({_replacements('new')}) r"
+        " CROSS JOIN memories m ON m.memory_id = r.old"
+        f" WHERE m.status = 'superseded' AND {view.where('m')} ORDER BY m.pk, r.new",
+        view.params | {"ids": json.dumps(list(memory_ids))},
     )
     return [(old, new) for old, new in found]
+
+
+def still_replaced(
+    connection: sa.Connection, memory_ids: Collection[str], but: Collection[str]
+) -> set[str]:
+    """Those of these memories that others than ``but`` replaced, or won against, and that stand."""
+    found = driver(connection).execute(
+        f"SELECT DISTINCT r.old FROM ({_replacements('old')}) r"
+        " CROSS JOIN memories m ON m.memory_id = r.new WHERE m.status <> 'retracted'"
+        " AND r.new NOT IN (SELECT value FROM json_each(:but))",
+        {"ids": json.dumps(list(memory_ids)), "but": json.dumps(list(but))},
+    )
+    return {one for (one,) in found}

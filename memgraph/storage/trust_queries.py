@@ -6,7 +6,7 @@ Every function works on the connection of a transaction that the caller holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -21,17 +21,17 @@ MAX_LOOKED_AT: Final = 20_000
 _UNREAD: Final = ""
 
 _TOLD = "SELECT kind, name, tier, max_memories FROM source_trust"
-_CAPTURED = (
+CAPTURED: Final = (
     "s.source_type, s.captured_by, s.source_path, s.conversation_id, s.workflow_run_id,"
     " s.content_sha256"
 )
 _OWN = (
-    f"SELECT m.memory_id, {_CAPTURED}, m.session_id FROM json_each(?) f"
+    f"SELECT m.memory_id, {CAPTURED}, m.session_id FROM json_each(?) f"
     " CROSS JOIN memories m ON m.memory_id = f.value"
     " JOIN memory_sources s ON s.source_id = m.source_id"
 )
 _SUPPORTS = (
-    f"SELECT p.memory_id, {_CAPTURED}, NULL FROM json_each(?) f"
+    f"SELECT p.memory_id, {CAPTURED}, NULL FROM json_each(?) f"
     " CROSS JOIN memory_supports p ON p.memory_id = f.value"
     " JOIN memory_sources s ON s.source_id = p.source_id"
     " ORDER BY p.memory_id, p.added_at, p.source_id"
@@ -139,10 +139,10 @@ def _read(
 ) -> dict[str, Standing]:
     execute = driver(connection).execute
     ids = json.dumps(list(memory_ids))
-    own = {memory_id: _captured(row) for memory_id, *row in execute(_OWN, (ids,))}
+    own = {memory_id: captured_from_row(row) for memory_id, *row in execute(_OWN, (ids,))}
     supports: dict[str, list[Captured]] = {}
     for memory_id, *row in execute(_SUPPORTS, (ids,)):
-        supports.setdefault(memory_id, []).append(_captured(row))
+        supports.setdefault(memory_id, []).append(captured_from_row(row))
     grounds: dict[str, list[str]] = {}
     if most_grounds:
         found = execute(_GROUNDS, (ids, most_grounds + 1)).fetchall()
@@ -157,6 +157,7 @@ def _read(
     }
 
 
-def _captured(row: Any) -> Captured:
+def captured_from_row(row: Sequence[Any]) -> Captured:
+    """From ``CAPTURED`` and the session of the memory."""
     source_type, captured_by, *names = row
     return Captured(SourceType(source_type), CapturedBy(captured_by), *names)

@@ -1,0 +1,126 @@
+"""Sources: what came from each, how far it is trusted, and what goes when one is taken back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, StringConstraints
+
+from memgraph.model.enums import SourceName, Tier
+from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
+
+MAX_SOURCES: Final = 500
+"""Of a page."""
+MAX_TOLD: Final = 1_000
+"""Of each list of a retraction; what is beyond is counted."""
+
+SourceText = Annotated[str, StringConstraints(min_length=1, max_length=4 * MAX_NAME_CHARS)]
+
+
+class TrustedSource(Value):
+    """What an operator said of a source.
+
+    Attributes:
+        name: a path (a file, or a folder with all below it), a conversation, a run, or the SHA-256
+            of a content, as ``kind`` says.
+        max_memories: how many it may hold; 0: nothing more; None: what the settings say of its
+            tier.
+        set_at: milliseconds since 1970.
+    """
+
+    kind: SourceName
+    name: SourceText
+    tier: Tier
+    max_memories: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
+    set_at: Millis
+    actor: Name
+    reason: Reason
+
+
+class TrustedList(Value):
+    """All that operators said, by kind and name."""
+
+    items: tuple[TrustedSource, ...]
+
+
+class SourceInfo(Value):
+    """A source, as far as the reader sees what came from it.
+
+    Attributes:
+        memories: how many came from it; ``active`` and ``retracted`` ones are among them.
+        first_at, last_at: when the first and the last was stored, milliseconds since 1970.
+        tier: that in which it is now; ``told``: an operator named it, or a folder above it.
+        limit: how many memories it may hold; None: any number.
+    """
+
+    kind: SourceName
+    name: str
+    memories: int
+    active: int
+    retracted: int
+    first_at: Millis
+    last_at: Millis
+    tier: Tier
+    told: bool
+    limit: int | None = None
+
+
+class SourcePage(Value):
+    """Sources by kind and name; ``next_after``: where the next page begins, None after the last."""
+
+    items: tuple[SourceInfo, ...]
+    next_after: str | None = None
+
+
+class Taken(Value):
+    """A memory that goes: the source gave it, or it was ``derived`` from such ones alone."""
+
+    memory_id: str
+    summary: str
+    because: Literal["given", "derived"]
+
+
+class Kept(Value):
+    """A memory that stays: further sources say it (``supported``), or grounds are left to it."""
+
+    memory_id: str
+    summary: str
+    because: Literal["supported", "grounds"]
+
+
+class Unseated(Value):
+    """A memory that stays replaced, although all that goes is what had replaced it."""
+
+    memory_id: str
+    summary: str
+    by: tuple[str, ...]
+
+
+class SourceRetraction(Value):
+    """What was taken back with a source, or would be.
+
+    Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
+    may not see; the numbers are whole.
+
+    Attributes:
+        dry_run: nothing was changed.
+        given, derived, kept, unseated: how many of each there are.
+        cut: a list is not whole.
+    """
+
+    kind: SourceName
+    name: str
+    dry_run: bool
+    given: int
+    derived: int
+    kept: int
+    unseated: int
+    retracted_items: tuple[Taken, ...] = ()
+    kept_items: tuple[Kept, ...] = ()
+    unseated_items: tuple[Unseated, ...] = ()
+    cut: bool = False
+
+    @property
+    def retracted(self) -> int:
+        """How many go."""
+        return self.given + self.derived

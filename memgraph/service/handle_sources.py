@@ -1,0 +1,197 @@
+"""Sources through a handle: what came from each, how far it is trusted, and taking it back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memgraph.audit.journal import Entry
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.enums import SourceName, Tier
+from memgraph.model.values import validated
+from memgraph.policy.trust import Trust, Trusted
+from memgraph.service.handle_writing import WritingHandle
+from memgraph.storage import trust_queries
+from memgraph.storage.trust_queries import TrustRow
+
+if TYPE_CHECKING:
+    from memgraph.model.sources import SourceInfo, SourcePage, SourceRetraction, TrustedSource
+    from memgraph.policy.trust import Named
+    from memgraph.service.opened import Opened
+
+
+class SourcesHandle(WritingHandle):
+    """The part of ``Orchestrator`` that knows where memories come from.
+
+    A source is named by a kind and a name: ``path`` (a file, or a folder with all below it; a
+    relative one lies in ``ingest/processed/``), ``conversation``, ``run`` (of a workflow) or
+    ``content`` (a SHA-256).
+    """
+
+    def sources(
+        self,
+        *,
+        kind: SourceName | str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> SourcePage:
+        """Sources of which this handle sees something, by kind and name.
+
+        Args:
+            kind: None: paths, conversations and runs.
+            limit: 1..500 sources.
+            after: ``next_after`` of the page before.
+
+        Raises:
+            InvalidInput: one of them is none.
+        """
+        from memgraph.service import sources
+
+        chosen = None if kind is None else _kind(kind)
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            trust = trust_queries.with_told(connection, _defaults(opened))
+            return sources.listing(
+                connection, trust, self._view, kind=chosen, limit=limit, after=after
+            )
+
+    def source(self, kind: SourceName | str, name: str) -> SourceInfo:
+        """What came from one source, and how far it is trusted.
+
+        Raises:
+            InvalidInput: it is no name of a source.
+            NotFound: nothing came from it, as far as this handle sees.
+        """
+        from memgraph.service import sources
+
+        named = self._named(kind, name)
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            trust = trust_queries.with_told(connection, _defaults(opened))
+            found = sources.info_of(connection, trust, named, self._view)
+        if found is None:
+            raise sources.no_source(named)
+        return found
+
+    def trusted(self) -> list[TrustedSource]:
+        """What operators said of sources, by kind and name."""
+        from memgraph.service import sources
+
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return sources.trusted(connection)
+
+    def trust(
+        self,
+        kind: SourceName | str,
+        name: str,
+        tier: Tier | str,
+        *,
+        max_memories: int | None = None,
+        reason: str,
+    ) -> TrustedSource:
+        """Say how far a source is trusted; what was said of it before is replaced.
+
+        It holds from now on: what replaced what stays so. A source of a lower tier replaces
+        nothing that a higher one said: an Updates edge from it becomes an open contradiction.
+
+        Args:
+            tier: ``low``, ``standard`` or ``high``.
+            max_memories: how many it may hold, retracted ones not counted, 0..10^9; 0: nothing
+                more; None: what ``memory.trust.max_memories`` says of the tier.
+
+        Raises:
+            InvalidInput: it is no name of a source, no tier or no number, or no reason.
+        """
+        from memgraph.model.sources import TrustedSource
+        from memgraph.service import sources
+
+        named = self._named(kind, name)
+        because = self._because(reason)
+        with self._write() as (_, transaction):
+            said = {"tier": tier, "max_memories": max_memories}
+            told = {"kind": named.kind, "name": named.name, "reason": because, **said}
+            who = {"set_at": transaction.at, "actor": self.actor}
+            given = validated(TrustedSource, told | who)
+            trusted = Trusted(given.tier, given.max_memories)
+            row = TrustRow(named, trusted, transaction.at, self.actor, because)
+            trust_queries.tell(transaction.connection, row)
+            told = given.model_dump(mode="json", exclude={"set_at", "actor"})
+            transaction.tell([Entry("trust", None, told)])
+        return sources.trusted_from_row(row)
+
+    def distrust(self, kind: SourceName | str, name: str, *, reason: str) -> None:
+        """Take back what was said of a source: the settings decide again.
+
+        Raises:
+            InvalidInput: it is no name of a source, or no reason.
+            NotFound: nothing was said of it.
+        """
+        named = self._named(kind, name)
+        because = self._because(reason)
+        with self._write() as (_, transaction):
+            if not trust_queries.untell(transaction.connection, named):
+                raise NotFound("nothing was said of this source", name=named.name[:80])
+            told = {"kind": named.kind.value, "name": named.name, "reason": because}
+            transaction.tell([Entry("distrust", None, told)])
+
+    def retract_source(
+        self,
+        *,
+        path: str | None = None,
+        conversation_id: str | None = None,
+        workflow_run_id: str | None = None,
+        content_sha256: str | None = None,
+        reason: str,
+        dry_run: bool = True,
+    ) -> SourceRetraction:
+        """Take back all that came from a source, and what was derived from that alone.
+
+        What further sources say, or has other grounds, stays and is told; so is what stays
+        replaced although everything that had replaced it goes. All of it is one transaction, and
+        each memory can be restored. What comes from the source later is stored again, unless
+        ``trust`` with ``max_memories=0`` says otherwise.
+
+        Args:
+            path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
+            dry_run: only tell what would go.
+
+        Raises:
+            InvalidInput: not exactly one, or no name of a source, or no reason.
+            NotFound: nothing came from it, as far as this handle sees.
+        """
+        from memgraph.service import source_retracting
+
+        given = {
+            SourceName.PATH: path,
+            SourceName.CONVERSATION: conversation_id,
+            SourceName.RUN: workflow_run_id,
+            SourceName.CONTENT: content_sha256,
+        }
+        chosen = [(kind, name) for kind, name in given.items() if name is not None]
+        if len(chosen) != 1:
+            raise InvalidInput("name one source: a path, a conversation, a run or a content")
+        named = self._named(*chosen[0])
+        because = self._because(reason)
+        if dry_run:
+            with self._service.opened(self.name) as opened, opened.database.read() as connection:
+                found = source_retracting.plan(connection, named, self._view)
+                return source_retracting.report(connection, named, found, dry_run=True)
+        with self._write() as (_, transaction):
+            found = source_retracting.plan(transaction.connection, named, self._view)
+            told = source_retracting.report(transaction.connection, named, found, dry_run=False)
+            source_retracting.retract(transaction, named, found, reason=because)
+        return told
+
+    def _named(self, kind: SourceName | str, name: str) -> Named:
+        from memgraph.service import sources
+
+        return sources.named_of(self._service.paths(self.name), kind, name)
+
+
+def _kind(kind: SourceName | str) -> SourceName:
+    try:
+        return SourceName(kind)
+    except ValueError:
+        told = ", ".join(SourceName)
+        raise InvalidInput(f"a source is named by one of: {told}", field="kind") from None
+
+
+def _defaults(opened: Opened) -> Trust:
+    return Trust.of(opened.settings.memory.trust)

@@ -1,0 +1,174 @@
+"""Taking back all that came from a source: what it gave, and what was derived from that alone.
+
+What is said elsewhere as well, or has another ground, stays. Whether a ground is left is decided on
+all there are; named and changed is what the actor sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.model.enums import SourceName
+from memgraph.model.sources import MAX_TOLD, Kept, SourceRetraction, Taken, Unseated
+from memgraph.policy.support import Origin, stands_without
+from memgraph.policy.trust import Named
+from memgraph.service.opened import Transaction
+from memgraph.service.sources import no_source
+from memgraph.storage import decay_queries, item_queries, source_queries, supports
+from memgraph.storage.visibility import View
+
+BATCH: Final = 500
+"""Memories of one statement; the transaction is one."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What goes and what stays, by id, in the order in which it was found."""
+
+    gone: dict[str, Literal["given", "derived"]] = field(default_factory=dict)
+    kept: dict[str, Literal["supported", "grounds"]] = field(default_factory=dict)
+    unseated: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
+    """What taking a source back would come to, as far as the view goes.
+
+    Raises:
+        NotFound: nothing visible came from it, retracted or not.
+    """
+    if source_queries.totals(connection, named, view) is None:
+        raise no_source(named)
+    found = Plan()
+    stands = _Stands(connection, named)
+    given = source_queries.given_by(connection, named, view)
+    said_elsewhere = stands.among(given)
+    for one in given:
+        if one in said_elsewhere:
+            found.kept[one] = "supported"
+        else:
+            found.gone[one] = "given"
+    _cascade(connection, found, stands, view)
+    found.unseated = _unseated(connection, found.gone, view)
+    return found
+
+
+def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str) -> None:
+    """Take back what a plan says, with an entry in the journal for each and one for all."""
+    ids = list(found.gone)
+    told = {"reason": reason, "source": named.kind.value}
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
+        decay_queries.retire(
+            transaction.connection,
+            item_queries.placed(transaction.connection, batch),
+            at=transaction.at,
+            actor=transaction.actor,
+            reason=f"its source was taken back: {reason}",
+        )
+        transaction.tell([Entry("retract", one, told | {"by": found.gone[one]}) for one in batch])
+    counts = {"given": _number(found.gone, "given"), "derived": _number(found.gone, "derived")}
+    whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
+    transaction.tell([Entry("retract_source", None, whole | {"kept": len(found.kept)})])
+
+
+def report(
+    connection: sa.Connection, named: Named, found: Plan, *, dry_run: bool
+) -> SourceRetraction:
+    """A plan as it is told."""
+    lists: Sequence[Collection[str]] = (found.gone, found.kept, found.unseated)
+    gone, kept, unseated = (list(each)[:MAX_TOLD] for each in lists)
+    summaries = source_queries.summaries(connection, [*gone, *kept, *unseated])
+    return SourceRetraction(
+        kind=named.kind,
+        name=named.name,
+        dry_run=dry_run,
+        given=_number(found.gone, "given"),
+        derived=_number(found.gone, "derived"),
+        kept=len(found.kept),
+        unseated=len(found.unseated),
+        retracted_items=tuple(
+            Taken(memory_id=one, summary=summaries[one], because=found.gone[one]) for one in gone
+        ),
+        kept_items=tuple(
+            Kept(memory_id=one, summary=summaries[one], because=found.kept[one]) for one in kept
+        ),
+        unseated_items=tuple(
+            Unseated(memory_id=one, summary=summaries[one], by=found.unseated[one])
+            for one in unseated
+        ),
+        cut=any(len(each) > MAX_TOLD for each in lists),
+    )
+
+
+class _Stands:
+    """Which memories stand without one source."""
+
+    def __init__(self, connection: sa.Connection, named: Named) -> None:
+        self._connection = connection
+        self._gone = is_of(named)
+
+    def among(self, memory_ids: Sequence[str]) -> set[str]:
+        """Those that a further source says as well."""
+        found: set[str] = set()
+        for start in range(0, len(memory_ids), BATCH):
+            batch = memory_ids[start : start + BATCH]
+            for one in source_queries.supported(self._connection, batch):
+                if stands_without(*supports.origins(self._connection, one), self._gone):
+                    found.add(one)
+        return found
+
+
+def is_of(named: Named) -> Callable[[Origin], bool]:
+    """Whether an origin is that source, or lies in that folder."""
+    folder = named.name.rstrip("/") + "/"
+
+    def gone(origin: Origin) -> bool:
+        if named.kind is SourceName.PATH:
+            path = origin.source_path or ""
+            return path == named.name or path.startswith(folder)
+        return (named.kind.value, named.name) in origin.keys
+
+    return gone
+
+
+def _cascade(connection: sa.Connection, found: Plan, stands: _Stands, view: View) -> None:
+    """Add to a plan what stands on nothing but what goes already, however far away."""
+    lately = list(found.gone)
+    while lately:
+        grounds: dict[str, list[str]] = {}
+        for start in range(0, len(lately), BATCH):
+            grounds |= source_queries.derived_from(connection, lately[start : start + BATCH], view)
+        lately = []
+        new = [one for one in grounds if one not in found.gone]
+        said_elsewhere = stands.among([one for one in new if found.kept.get(one) != "supported"])
+        for one in new:
+            if one in said_elsewhere or found.kept.get(one) == "supported":
+                found.kept[one] = "supported"
+            elif any(ground not in found.gone for ground in grounds[one]):
+                found.kept[one] = "grounds"
+            else:
+                found.kept.pop(one, None)
+                found.gone[one] = "derived"
+                lately.append(one)
+
+
+def _unseated(
+    connection: sa.Connection, gone: Mapping[str, str], view: View
+) -> dict[str, tuple[str, ...]]:
+    by: dict[str, list[str]] = {}
+    ids = list(gone)
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
+        for old, new in source_queries.replaced_by(connection, batch, view):
+            by.setdefault(old, []).append(new)
+    standing = source_queries.still_replaced(connection, list(by), list(gone))
+    return {old: tuple(new) for old, new in by.items() if old not in gone and old not in standing}
+
+
+def _number(found: Mapping[str, str], because: str) -> int:
+    return sum(each == because for each in found.values())

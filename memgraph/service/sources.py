@@ -1,0 +1,136 @@
+"""What came from where, for one reader, and how far it is trusted."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final
+
+import sqlalchemy as sa
+
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.enums import SourceName
+from memgraph.model.sources import MAX_SOURCES, SourceInfo, SourcePage, TrustedSource
+from memgraph.paths import OrchestratorPaths
+from memgraph.policy.trust import Named, Trust, lowest
+from memgraph.storage import source_queries, trust_queries
+from memgraph.storage.trust_queries import TrustRow
+from memgraph.storage.visibility import View
+
+BLOCK: Final = 64
+"""So many names are read at a time, where most are hidden."""
+LISTED: Final = (SourceName.CONVERSATION, SourceName.PATH, SourceName.RUN)
+"""What is listed where no kind is named: a content is that of a path."""
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Named:
+    """A source as memories name it.
+
+    A path of the drop zone is where the file lies after it was ingested, and a relative one is
+    below that; ``<orchestrator>/memory/…`` is below the root. Nothing need be there any more.
+
+    Raises:
+        InvalidInput: no such kind, an empty name, or no SHA-256.
+    """
+    if kind not in set(SourceName):
+        told = ", ".join(SourceName)
+        raise InvalidInput(f"a source is named by one of: {told}", field="kind")
+    kind = SourceName(kind)
+    if not name.strip() or "\0" in name:
+        raise InvalidInput("the name of a source is not empty", field=kind.value)
+    if kind is SourceName.PATH:
+        return Named(kind, _stored_path(paths, name))
+    if kind is SourceName.CONTENT and not _SHA256.fullmatch(name):
+        raise InvalidInput("a content is named by its SHA-256, 64 digits", field=kind.value)
+    return Named(kind, name)
+
+
+def listing(
+    connection: sa.Connection,
+    trust: Trust,
+    view: View,
+    *,
+    kind: SourceName | None,
+    limit: int,
+    after: str | None,
+) -> SourcePage:
+    """A page of the sources of which something is visible; see ``SourcesHandle.sources``."""
+    if not 1 <= limit <= MAX_SOURCES:
+        raise InvalidInput(f"limit: 1 to {MAX_SOURCES}", field="limit")
+    kinds = LISTED if kind is None else (kind,)
+    place = _place(after, kinds) if after is not None else Named(kinds[0], "")
+    found: list[SourceInfo] = []
+    for each in kinds[kinds.index(place.kind) :]:
+        name = place.name if each is place.kind else ""
+        while len(found) <= limit:
+            names = source_queries.names(connection, each, name, BLOCK)
+            if not names:
+                break
+            name = names[-1]
+            infos = (info_of(connection, trust, Named(each, one), view) for one in names)
+            found.extend(one for one in infos if one is not None)
+    more = len(found) > limit
+    following = f"{found[limit - 1].kind.value}:{found[limit - 1].name}" if more else None
+    return SourcePage(items=tuple(found[:limit]), next_after=following)
+
+
+def info_of(connection: sa.Connection, trust: Trust, named: Named, view: View) -> SourceInfo | None:
+    """One source; None: nothing of it is visible. ``trust`` with what operators told."""
+    totals = source_queries.totals(connection, named, view)
+    if totals is None:
+        return None
+    sources = source_queries.captured(connection, named, view)
+    quotas = {quota.named: quota.most for one in sources for quota in trust.quotas(one)}
+    return SourceInfo(
+        kind=named.kind,
+        name=named.name,
+        **totals._asdict(),
+        tier=lowest(trust.tier(one) for one in sources),
+        told=any(trust.is_told(one) for one in sources),
+        limit=quotas.get(named),
+    )
+
+
+def no_source(named: Named) -> NotFound:
+    """The error of a source that is not there, or of which nothing is visible."""
+    return NotFound("no memory came from this source", name=named.name[:80])
+
+
+def trusted_from_row(row: TrustRow) -> TrustedSource:
+    """What an operator said, as it is handed out."""
+    return TrustedSource(
+        kind=row.named.kind,
+        name=row.named.name,
+        tier=row.trusted.tier,
+        max_memories=row.trusted.max_memories,
+        set_at=row.set_at,
+        actor=row.actor,
+        reason=row.reason,
+    )
+
+
+def trusted(connection: sa.Connection) -> list[TrustedSource]:
+    """All that operators said, by kind and name."""
+    return [trusted_from_row(each) for each in trust_queries.told(connection)]
+
+
+def _place(after: str, kinds: tuple[SourceName, ...]) -> Named:
+    kind, _, name = after.partition(":")
+    if kind not in {each.value for each in kinds} or not name:
+        raise InvalidInput("this is no next_after of a page", field="after")
+    return Named(SourceName(kind), name)
+
+
+def _stored_path(paths: OrchestratorPaths, name: str) -> str:
+    own = os.path.join(paths.name, "memory", "")  # noqa: PTH118 - names, which need not exist
+    base = paths.root if name.startswith(own) else paths.processed
+    path = os.path.realpath(os.path.join(base, name))  # noqa: PTH118
+    ingest, processed, rejected = (
+        os.path.realpath(each) for each in (paths.ingest, paths.processed, paths.rejected)
+    )
+    inside = path.startswith(ingest + os.sep)
+    if inside and not f"{path}{os.sep}".startswith((processed + os.sep, rejected + os.sep)):
+        path = processed + path.removeprefix(ingest)
+    return path

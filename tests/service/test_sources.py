@@ -1,0 +1,451 @@
+"""Sources through the handle: whom one trusts, who replaces whom, and what goes with a source."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memgraph import MemoryService, MemoryStatus, Orchestrator, Viewer
+from memgraph.errors import InvalidInput, NotFound, QuotaReached
+from memgraph.ids import CountingIds
+from memgraph.model.enums import EdgeType, Sensitivity, SourceName, Tier
+from memgraph.model.ingest import Document, Link
+from memgraph.model.sources import SourceRetraction
+from memgraph.model.values import MemoryInput, Source
+from memgraph.policy.trust import LESS_TRUSTED
+
+FORUM, MANUAL = {"conversation_id": "forum"}, {"conversation_id": "manual"}
+
+
+def said(orc: Orchestrator, content: str, source: dict[str, Any], **fields: Any) -> str:
+    return orc.remember(content, source=source, **fields)
+
+
+def journal(service: MemoryService, action: str) -> list[tuple[str | None, dict[str, Any]]]:
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT subject, details FROM audit_log WHERE action = ? ORDER BY seq", (action,)
+        )
+        return [(row[0], json.loads(row[1])) for row in found]
+
+
+def status(orc: Orchestrator, memory_id: str) -> MemoryStatus:
+    return orc.get(memory_id).status
+
+
+def document(mark: str, *texts: str, **fields: Any) -> Document:
+    source = Source(source_path=f"/drop/{mark}.md", content_sha256=mark * 64)
+    items = tuple(
+        MemoryInput(key=f"m{n}", content=each, source=source) for n, each in enumerate(texts)
+    )
+    return Document(sha256=mark * 64, path=f"/drop/{mark}.md", memories=items, main="#m0", **fields)
+
+
+class TestTrust:
+    def test_a_less_trusted_source_opens_a_case(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        old = said(orc, "Backups are kept for 30 days.", MANUAL)
+        new = said(orc, "Backups are deleted at once.", FORUM)
+        orc.trust("conversation", "forum", "low", reason="anybody writes there")
+        edge = orc.relate(new, "Updates", old, reason="says so")
+        assert status(orc, old) is MemoryStatus.ACTIVE
+        [case] = orc.contradictions().items
+        assert (case.edge.edge_id, case.edge.from_id, case.edge.to_id) == (edge, new, old)
+        assert case.edge.edge_type is EdgeType.CONTRADICTS
+        assert not case.resolved
+        assert case.edge.reason is not None
+        assert case.edge.reason.endswith("says so")
+        # Once more opens no second one, and a person may decide for it.
+        assert orc.relate(new, "Updates", old) == edge
+        orc.resolve(edge, winner=new, reason="they are right")
+        assert status(orc, old) is MemoryStatus.SUPERSEDED
+        assert [each[1]["type"] for each in journal(service, "relate")] == ["Contradicts"]
+
+    @pytest.mark.parametrize("partial", [True, False])
+    def test_nor_does_it_amend(self, orc: Orchestrator, partial: bool) -> None:
+        orc.trust("conversation", "forum", "low", reason="x")
+        old, new = said(orc, "The gate opens at 9.", MANUAL), said(orc, "It opens at 8.", FORUM)
+        orc.relate(new, "Updates", old, partial=partial)
+        assert [each.edge_type for each in orc.subgraph([old]).edges] == [EdgeType.CONTRADICTS]
+
+    @pytest.mark.parametrize(
+        ("newer", "older", "replaces"),
+        [
+            ("low", "low", True),
+            ("standard", "low", True),
+            ("high", "standard", True),
+            ("low", "standard", False),
+            ("standard", "high", False),
+            ("low", "high", False),
+        ],
+    )
+    def test_as_trusted_or_more_replaces(
+        self, orc: Orchestrator, newer: str, older: str, replaces: bool
+    ) -> None:
+        orc.trust("conversation", "forum", newer, reason="x")
+        orc.trust("conversation", "manual", older, reason="x")
+        old, new = said(orc, "The gate opens at 9.", MANUAL), said(orc, "It opens at 8.", FORUM)
+        orc.relate(new, "Updates", old)
+        assert (status(orc, old) is MemoryStatus.SUPERSEDED) is replaces
+        assert bool(orc.contradictions().items) is not replaces
+
+    def test_a_model_that_repeats_it_gains_it_nothing(self, orc: Orchestrator) -> None:
+        orc.trust("conversation", "forum", "low", reason="x")
+        old = said(orc, "The gate opens at 9.", MANUAL)
+        ground = said(orc, "The gate opens at 8.", FORUM)
+        middle = orc.remember("I read that it opens at 8.", derived_from=[ground])
+        washed = orc.remember("Opening is at 8.", derived_from=[middle, old])
+        orc.relate(washed, "Updates", old)
+        assert status(orc, old) is MemoryStatus.ACTIVE
+
+    def test_a_folder_is_told_and_a_file_in_it_otherwise(self, orc: Orchestrator) -> None:
+        folder = service_path(orc, "mail")
+        orc.trust("path", "mail", "low", reason="whoever writes to us")
+        orc.trust("path", "mail/boss.md", "high", reason="signed")
+        old = said(orc, "The fair is in May.", MANUAL)
+        for name, replaces in (("spam.md", False), ("boss.md", True)):
+            new = f"{name} says that the fair is in June."
+            [outcome] = orc.ingest_document(
+                Document(
+                    sha256=("1" if replaces else "2") * 64,
+                    path=name,
+                    memories=(
+                        MemoryInput(content=new, source=Source(source_path=f"{folder}/{name}")),
+                    ),
+                )
+            ).memories
+            orc.relate(str(outcome.memory_id), "Updates", old)
+            assert (status(orc, old) is MemoryStatus.SUPERSEDED) is replaces
+
+    def test_settings_decide_where_nobody_said_anything(self, service: MemoryService) -> None:
+        orc = service.orchestrator("orc-1", create=True)
+        config = orc.paths.config_file
+        config.write_text('[memory.trust.captured_by]\nextractor = "low"\n')
+        service.close()
+        with MemoryService(service.root, ids=CountingIds(), environ={}, background=False) as again:
+            orc = again.orchestrator("orc-1")
+            old = orc.remember("The gate opens at 9.")
+            new = said(orc, "It opens at 8.", {"captured_by": "extractor"})
+            orc.relate(new, "Updates", old)
+            assert status(orc, old) is MemoryStatus.ACTIVE
+            orc.relate(old, "Updates", new)
+            assert status(orc, new) is MemoryStatus.SUPERSEDED
+
+    def test_a_dropped_file_opens_a_case_and_says_so(self, orc: Orchestrator) -> None:
+        older = document("a", "We bake at night.", document_keys=("adr:1",))
+        link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes")
+        newer = document("b", "We bake at noon.", document_keys=("adr:2",), links=(link,))
+        orc.trust("path", "/drop/b.md", "low", reason="x")
+        [old] = orc.ingest_document(older).memories
+        outcome = orc.ingest_document(newer)
+        assert status(orc, str(old.memory_id)) is MemoryStatus.ACTIVE
+        assert outcome.links_made == 1
+        assert len(orc.contradictions().items) == 1
+
+    def test_an_agent_is_told_that_it_replaced_nothing(self, orc: Orchestrator) -> None:
+        from memgraph.service.agent_work import correct_fact
+
+        orc.trust("conversation", "chat", "low", reason="x")
+        old = orc.propose_fact("The gate of the yard opens at 9.").memory_id
+        done = correct_fact(orc, old, "The gate of the yard opens at 8.", session_id="chat")
+        assert done["replaced"] is None
+        assert status(orc, old) is MemoryStatus.ACTIVE
+        assert len(orc.contradictions().items) == 1
+
+    def test_what_was_said_is_listed_and_taken_back(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        orc.trust("run", "r1", "low", max_memories=3, reason="a test run")
+        orc.trust("run", "r1", "high", reason="it was none")
+        [told] = orc.trusted()
+        assert (told.kind, told.name, told.tier) == (SourceName.RUN, "r1", Tier.HIGH)
+        assert (told.max_memories, told.reason) == (None, "it was none")
+        orc.distrust("run", "r1", reason="enough")
+        assert orc.trusted() == []
+        with pytest.raises(NotFound):
+            orc.distrust("run", "r1", reason="again")
+        assert [each[1]["reason"] for each in journal(service, "trust")] == [
+            "a test run",
+            "it was none",
+        ]
+        assert len(journal(service, "distrust")) == 1
+        assert orc.verify().ok
+
+    @pytest.mark.parametrize(
+        ("kind", "name", "tier", "most"),
+        [
+            ("host", "x", "low", None),
+            ("run", " ", "low", None),
+            ("run", "a\0b", "low", None),
+            ("content", "abc", "low", None),
+            ("run", "x", "lowest", None),
+            ("run", "x", "low", -1),
+        ],
+    )
+    def test_what_is_no_word_is_refused(
+        self, orc: Orchestrator, kind: str, name: str, tier: str, most: int | None
+    ) -> None:
+        with pytest.raises(InvalidInput):
+            orc.trust(kind, name, tier, max_memories=most, reason="x")
+        assert orc.trusted() == []
+
+
+def service_path(orc: Orchestrator, name: str) -> str:
+    return str((orc.paths.processed / name).resolve())
+
+
+class TestQuotas:
+    def test_what_is_too_much_is_refused_item_by_item(self, orc: Orchestrator) -> None:
+        orc.trust("conversation", "forum", "standard", max_memories=2, reason="x")
+        given = [{"content": f"Line {n}.", "source": FORUM} for n in range(4)]
+        done = orc.remember_many([*given, {"content": "Elsewhere.", "source": MANUAL}, given[0]])
+        assert [each.outcome for each in done] == [
+            "stored",
+            "stored",
+            "rejected",
+            "rejected",
+            "stored",
+            "duplicate",
+        ]
+        assert done[2].code == QuotaReached.code
+        with pytest.raises(QuotaReached) as told:
+            said(orc, "One more.", FORUM)
+        assert told.value.details == {"kind": "conversation", "limit": 2}
+        # What is retracted makes room.
+        orc.retract(str(done[0].memory_id), reason="x")
+        assert said(orc, "One more.", FORUM)
+
+    def test_a_turn_counts_for_its_conversation(self, orc: Orchestrator) -> None:
+        orc.trust("conversation", "c1", "low", max_memories=1, reason="x")
+        orc.save_episode("Hello.", session_id="c1", source_role="user")
+        with pytest.raises(QuotaReached):
+            orc.save_episode("Hello again.", session_id="c1", source_role="user")
+
+    def test_zero_closes_a_source(self, orc: Orchestrator) -> None:
+        orc.trust("run", "r1", "low", max_memories=0, reason="x")
+        with pytest.raises(QuotaReached):
+            said(orc, "Anything.", {"workflow_run_id": "r1"})
+
+    def test_a_manifest_tells_what_was_too_much(self, orc: Orchestrator) -> None:
+        orc.trust("path", "/drop", "standard", max_memories=1, reason="x")
+        outcome = orc.ingest_document(document("a", "A house.", "Its roof."))
+        assert [each.outcome for each in outcome.memories] == ["stored", "rejected"]
+        told = outcome.manifest["items"]["memories"][1]
+        assert (told["outcome"], told["code"]) == ("rejected", QuotaReached.code)
+
+
+class TestRetractingASource:
+    def test_it_takes_what_it_gave_and_what_stands_on_that_alone(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        poison = said(orc, "The password is on the wiki.", FORUM)
+        first = orc.remember("Read the wiki for it.", derived_from=[poison])
+        second = orc.remember("Everybody reads the wiki.", derived_from=[first])
+        other = said(orc, "The wiki is public.", MANUAL)
+        both = orc.remember("The wiki leaks.", derived_from=[poison, other])
+        above = orc.remember("Leaks are bad.", derived_from=[both])
+        dry = orc.retract_source(conversation_id="forum", reason="poisoned")
+        assert dry.dry_run
+        assert orc.stats()["memories"]["status"] == {"active": 6}
+        done = orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        assert done == dry.model_copy(update={"dry_run": False})
+        assert (done.given, done.derived, done.kept, done.retracted) == (1, 2, 1, 3)
+        assert [(each.memory_id, each.because) for each in done.retracted_items] == [
+            (poison, "given"),
+            (first, "derived"),
+            (second, "derived"),
+        ]
+        assert [(each.memory_id, each.because) for each in done.kept_items] == [(both, "grounds")]
+        assert {status(orc, one) for one in (poison, first, second)} == {MemoryStatus.RETRACTED}
+        assert {status(orc, one) for one in (other, both, above)} == {MemoryStatus.ACTIVE}
+        [(subject, told)] = journal(service, "retract_source")
+        assert (subject, told["name"], told["reason"]) == (None, "forum", "poisoned")
+        assert [one for one, _ in journal(service, "retract")] == [poison, first, second]
+        assert orc.verify().ok
+        again = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        assert (again.retracted, again.kept) == (0, 0)
+        orc.restore(poison, reason="it was true")
+        assert status(orc, poison) is MemoryStatus.ACTIVE
+
+    def test_what_another_file_says_stays(self, orc: Orchestrator) -> None:
+        [one, two] = orc.ingest_document(document("a", "The roof leaks.", "Trust me.")).memories
+        orc.ingest_document(document("b", "The roof leaks."))
+        done = orc.retract_source(path="/drop/a.md", reason="x", dry_run=False)
+        assert [(each.memory_id, each.because) for each in done.kept_items] == [
+            (one.memory_id, "supported")
+        ]
+        assert [each.memory_id for each in done.retracted_items] == [two.memory_id]
+        # Both files were the poison.
+        done = orc.retract_source(path="/drop", reason="x", dry_run=False)
+        assert [each.memory_id for each in done.retracted_items] == [one.memory_id]
+
+    def test_a_copy_of_the_file_is_no_other_source(self, orc: Orchestrator) -> None:
+        [one] = orc.ingest_document(document("a", "The roof leaks.")).memories
+        copy = document("a", "The roof leaks.").memories[0]
+        copied = copy.source.model_copy(update={"source_path": "/drop/copy.md"})
+        again = copy.model_copy(update={"source": copied})
+        orc.ingest_document(Document(sha256="c" * 64, path="/drop/copy.md", memories=(again,)))
+        done = orc.retract_source(path="/drop/a.md", reason="x", dry_run=False)
+        assert [each.memory_id for each in done.retracted_items] == [one.memory_id]
+
+    def test_a_folder_takes_no_neighbour(self, orc: Orchestrator) -> None:
+        for mark, path in (("a", "/drop/in/x.md"), ("b", "/drop/inner.md"), ("c", "/drop/in")):
+            source = Source(source_path=path, content_sha256=mark * 64)
+            given = MemoryInput(content=f"{mark} says so.", source=source)
+            orc.ingest_document(Document(sha256=mark * 64, path=path, memories=(given,)))
+        done = orc.retract_source(path="/drop/in", reason="x")
+        assert sorted(each.summary for each in done.retracted_items) == [
+            "a says so.",
+            "c says so.",
+        ]
+
+    def test_turns_and_facts_of_a_conversation_go_together(self, orc: Orchestrator) -> None:
+        turn = orc.save_episode("I keep bees.", session_id="c1", source_role="user")
+        fact = said(orc, "The user keeps bees.", {"conversation_id": "c1"}, derived_from=[turn])
+        done = orc.retract_source(conversation_id="c1", reason="x", dry_run=False)
+        assert {each.memory_id for each in done.retracted_items} == {turn, fact}
+
+    def test_what_it_had_replaced_is_told(self, orc: Orchestrator) -> None:
+        old = said(orc, "The gate opens at 9.", MANUAL)
+        lost = said(orc, "The gate is blue.", MANUAL)
+        new, won = said(orc, "It opens at 8.", FORUM), said(orc, "The gate is red.", FORUM)
+        orc.relate(new, "Updates", old)
+        case = orc.relate(won, "Contradicts", lost)
+        orc.resolve(case, winner=won, reason="x")
+        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        assert {each.memory_id: each.by for each in done.unseated_items} == {
+            old: (new,),
+            lost: (won,),
+        }
+
+    def test_what_something_else_replaced_as_well_is_not(self, orc: Orchestrator) -> None:
+        old = said(orc, "The gate opens at 9.", MANUAL)
+        for source in (FORUM, {"conversation_id": "desk"}):
+            orc.relate(said(orc, f"At 8, by {source}.", source), "Updates", old)
+        assert orc.retract_source(conversation_id="forum", reason="x").unseated == 0
+
+    def test_superseded_ones_go_as_well(self, orc: Orchestrator) -> None:
+        old, new = said(orc, "At 9.", FORUM), said(orc, "At 8.", FORUM)
+        orc.relate(new, "Updates", old)
+        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        assert done.retracted == 2
+        assert status(orc, old) is MemoryStatus.RETRACTED
+
+    def test_what_is_hidden_is_neither_told_nor_taken(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        seen = said(orc, "The gate opens at 9.", FORUM)
+        closed = {"sensitivity": Sensitivity.RESTRICTED}
+        owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+        hidden = said(owner, "The code is 1234.", FORUM, **closed)
+        above = said(owner, "Codes are short.", MANUAL, derived_from=[hidden], **closed)
+        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        assert [each.memory_id for each in done.retracted_items] == [seen]
+        assert {status(owner, one) for one in (hidden, above)} == {MemoryStatus.ACTIVE}
+        said(owner, "Alone.", {"workflow_run_id": "secret"}, **closed)
+        with pytest.raises(NotFound):
+            orc.retract_source(workflow_run_id="secret", reason="x")
+        with pytest.raises(NotFound):
+            orc.source("run", "secret")
+        assert [each.name for each in orc.sources().items] == ["forum"]
+
+    def test_exactly_one_source_is_named(self, orc: Orchestrator) -> None:
+        given: tuple[dict[str, Any], ...] = ({}, {"path": "a", "conversation_id": "b"})
+        for fields in given:
+            with pytest.raises(InvalidInput):
+                orc.retract_source(reason="x", **fields)
+        with pytest.raises(InvalidInput):
+            orc.retract_source(content_sha256="ABC", reason="x")
+
+
+class TestListing:
+    def test_sources_are_counted_by_kind_and_name(self, orc: Orchestrator) -> None:
+        orc.save_episode("Hello.", session_id="c1", source_role="user")
+        first = said(orc, "One.", FORUM)
+        said(orc, "Two.", FORUM)
+        said(orc, "Three.", {"workflow_run_id": "r1"})
+        orc.retract(first, reason="x")
+        orc.trust("conversation", "forum", "low", max_memories=5, reason="x")
+        found = orc.sources().items
+        assert [(each.kind.value, each.name) for each in found] == [
+            ("conversation", "c1"),
+            ("conversation", "forum"),
+            ("run", "r1"),
+        ]
+        forum = found[1]
+        assert (forum.memories, forum.active, forum.retracted) == (2, 1, 1)
+        assert (forum.tier, forum.told, forum.limit) == (Tier.LOW, True, 5)
+        assert found[2].tier is Tier.STANDARD
+        assert not found[2].told
+        assert orc.source("conversation", "forum") == forum
+
+    @pytest.mark.parametrize("limit", [1, 2, 3, 7])
+    def test_pages_hold_each_once(self, orc: Orchestrator, limit: int) -> None:
+        for n in range(3):
+            said(orc, f"C {n}.", {"conversation_id": f"c{n}", "workflow_run_id": f"r{n}"})
+        names, after = list[str](), None
+        while True:
+            page = orc.sources(limit=limit, after=after)
+            names += [each.name for each in page.items]
+            after = page.next_after
+            if after is None:
+                break
+        assert names == ["c0", "c1", "c2", "r0", "r1", "r2"]
+
+    @pytest.mark.parametrize("after", ["", "x", "run", "run:", "host:x"])
+    def test_a_cursor_of_nothing_is_refused(self, orc: Orchestrator, after: str) -> None:
+        with pytest.raises(InvalidInput):
+            orc.sources(after=after)
+
+
+Grounds = list[tuple[bool, list[int]]]
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.lists(st.integers(0, 100), max_size=3)), min_size=1, max_size=9
+    )
+)
+@settings(max_examples=25)
+def test_what_goes_is_the_least_that_stands_on_the_source_alone(
+    tmp_path_factory: pytest.TempPathFactory, drawn: Grounds
+) -> None:
+    """Against a plain reckoning over the whole, for any graph of grounds."""
+    root = tmp_path_factory.mktemp("sources")
+    with MemoryService(root, ids=CountingIds(), environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        ids: list[str] = []
+        grounds: dict[str, set[str]] = {}
+        gone: set[str] = set()
+        for n, (poisoned, picks) in enumerate(drawn):
+            on = {ids[one % len(ids)] for one in picks} if ids else set()
+            source = FORUM if poisoned else {"workflow_run_id": f"r{n}"}
+            ids.append(said(orc, f"Text {n}.", source, derived_from=sorted(on)))
+            grounds[ids[-1]] = on
+            if poisoned or (on and on <= gone):
+                gone.add(ids[-1])
+        if not any(poisoned for poisoned, _ in drawn):
+            with pytest.raises(NotFound):
+                orc.retract_source(conversation_id="forum", reason="x")
+            return
+        done: SourceRetraction = orc.retract_source(
+            conversation_id="forum", reason="x", dry_run=False
+        )
+        assert {each.memory_id for each in done.retracted_items} == gone
+        touched = {one for one in ids if grounds[one] & gone and one not in gone}
+        assert {each.memory_id for each in done.kept_items} == touched
+        assert {one for one in ids if status(orc, one) is MemoryStatus.RETRACTED} == gone
+
+
+def test_the_code_of_a_case_is_told(orc: Orchestrator) -> None:
+    orc.trust("conversation", "forum", "low", reason="x")
+    source = MANUAL | {"captured_by": "extractor"}
+    old = said(orc, "At 9.", source, confidence=0.5)
+    new = said(orc, "At 8.", FORUM)
+    outcome = orc.propose_relation(new, "Updates", old)
+    assert (outcome.outcome, outcome.code) == ("stored", LESS_TRUSTED)
