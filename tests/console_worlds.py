@@ -1,89 +1,126 @@
-"""A browser without a screen for tests of the console: signs in, follows forms, keeps cookies."""
+"""Stores that are looked at in a browser: a print shop with an open question, and a hostile one."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import httpx
-from serving_worlds import Served, serving
+from ingest.pipeline import IngestPipeline
+from memgraph import MemoryService, Orchestrator
+from memgraph.model.access import ANY, Permission
+from memgraph.model.enums import EdgeType, MemoryType, Sensitivity
+from memgraph.model.values import MemoryInput, Source
+from memgraph.service.access.keys import KeyStore
 
-from memgraph.service.access.gate import Gate
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
-TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]{64})"')
-HOME = "/console/orc-1/"
-
-
-def whole_app(gate: Gate) -> ASGIApp:
-    """All surfaces of a server, as ``memgraph serve`` has them."""
-    from memgraph.surfaces.serving import application
-
-    return application(gate, gate.service.settings().memory.server)
-
-
-@contextmanager
-def console_served(root: Path, **options: Any) -> Iterator[Served]:
-    """``serving`` with the console, over a root with the orchestrator orc-1."""
-    with serving(root, app_of=whole_app, **options) as served:
-        served.orchestrator()
-        yield served
+NAME = "print-shop"
+OLD_LINE, NEW_LINE = "The shop closes at 20:00 on weekdays.", "The shop closes at 22:00 on weekdays."
+FILES = {
+    "opening-hours.md": f"# Opening hours\n\n{OLD_LINE}\n\nThe counter is staffed from 9:00.\n",
+    "notice.md": f"# Notice of May\n\nFrom May on much is new.\n\n{NEW_LINE}\n",
+}
+HOSTILE = (
+    '<img src=x onerror="window.broken=1"><script>window.broken=1</script>'
+    "\"'><svg onload=window.broken=1></bdi></style>javascript:window.broken=1{{7*7}}"
+)
 
 
-class Browser:
-    """What a person does with a browser: opens pages, and sends their forms.
+@dataclass(frozen=True)
+class World:
+    """A root with one orchestrator.
 
-    Args:
-        secret: of the key to sign in with; None: nobody signs in.
+    Attributes:
+        secret: of a key that may do everything in it.
+        case: the open contradiction between ``OLD_LINE`` and ``NEW_LINE``; empty in a hostile one.
     """
 
-    def __init__(self, served: Served, secret: str | None = None) -> None:
-        self.client = served.client(headers={"sec-fetch-site": "same-origin"})
-        self.origin = served.url
-        if secret is not None:
-            answer = self.sign_in(secret)
-            assert answer.status_code == 303, answer.text
-
-    def __enter__(self) -> Browser:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.client.close()
-
-    def sign_in(self, secret: str, **fields: str) -> httpx.Response:
-        """Send the form for signing in, from the page that has it."""
-        token = token_of(self.open("/console/login").text)
-        return self.post("/console/login", token=token, key=secret, **fields)
-
-    def open(self, address: str) -> httpx.Response:
-        """A page; redirects are not followed."""
-        return self.client.get(address)
-
-    def page(self, address: str = HOME) -> str:
-        """The text of a page that is there."""
-        answer = self.open(address)
-        assert answer.status_code == 200, (answer.status_code, answer.text)
-        return answer.text
-
-    def post(
-        self, address: str, *, token: str, origin: str | None = None, **fields: str
-    ) -> httpx.Response:
-        """Send a form as a browser does."""
-        headers = {"origin": origin or self.origin}
-        return self.client.post(address, data={"csrf_token": token, **fields}, headers=headers)
-
-    def send(self, address: str, *, page: str = HOME, **fields: str) -> httpx.Response:
-        """Send a form of a page, with the token that the page has."""
-        return self.post(address, token=token_of(self.page(page)), **fields)
+    root: Path
+    secret: str
+    case: str = ""
 
 
-def token_of(page: str) -> str:
-    """The token of the forms of a page."""
-    found = TOKEN.search(page)
-    assert found is not None, "the page has no form"
-    return found[1]
+def shop(root: Path) -> World:
+    """Two files that contradict each other, what stands on one of them, and some work."""
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator(NAME, create=True, actor="anna")
+        orc.paths.ingest.mkdir(parents=True, exist_ok=True)
+        for name, text in FILES.items():
+            (orc.paths.ingest / name).write_text(text, encoding="utf-8")
+            IngestPipeline(orc).run()
+        (found,) = orc.contradictions().items
+        _work(orc)
+        return World(root, _key(service), found.edge.edge_id)
+
+
+def _work(orc: Orchestrator) -> None:
+    """A decision that stands on a plan, which was replaced, and a goal."""
+    plan = orc.remember("The festival wants 400 posters on recycled paper.", type="Goal")
+    decision = orc.remember(
+        "We order four reams of recycled paper.", type="Decision", derived_from=(plan,)
+    )
+    orc.remember("The reams are delivered on 12 June.", type="Event", derived_from=(decision,))
+    later = orc.remember("The festival wants 600 posters on coated paper.", type="Goal")
+    orc.relate(later, EdgeType.UPDATES, plan, reason="a later mail")
+    orc.remember("Damp paper jams in the risograph.", type="Observation")
+    orc.recall("When does the shop close?")
+    orc.bulletin()
+
+
+def hostile(root: Path) -> World:
+    """Markup in every field that a text can be put into."""
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator(NAME, create=True, actor=HOSTILE[:200])
+        source = Source(
+            source_path=str(orc.paths.ingest / "processed" / HOSTILE.replace("/", "-")[:180]),
+            conversation_id=HOSTILE,
+            workflow_run_id=HOSTILE,
+            step_id=HOSTILE,
+            locator=HOSTILE,
+        )
+        ids = [
+            orc.remember(
+                f"{each}: {HOSTILE}",
+                type=MemoryType.FACT,
+                summary=f"{each} {HOSTILE}",
+                tags=(HOSTILE,),
+                attributes={HOSTILE: HOSTILE},
+                item_id=f"{each}{HOSTILE}",
+                source=source,
+            )
+            for each in ("one", "two", "three", "four")
+        ]
+        case = orc.relate(ids[1], EdgeType.CONTRADICTS, ids[0], reason=HOSTILE)
+        orc.relate(ids[2], EdgeType.UPDATES, ids[3], reason=HOSTILE)
+        orc.remember(f"on it: {HOSTILE}", derived_from=(ids[3],))
+        orc.recall(HOSTILE)
+        orc.bulletin()
+        return World(root, _key(service, name=HOSTILE[:60]), case)
+
+
+def crowd(orc: Orchestrator, count: int) -> list[str]:
+    """So many memories, each joined to some before it; the same ones every time."""
+    types = list(MemoryType)
+    stored = orc.remember_many(
+        MemoryInput(
+            content=f"Machine {number} of hall {number % 17} runs at setting {number * 7 % 101}.",
+            type=types[number % len(types)],
+            importance=number * 13 % 101,
+        )
+        for number in range(count)
+    )
+    ids = [each.memory_id for each in stored if each.memory_id is not None]
+    kinds = (EdgeType.RELATED_TO, EdgeType.PART_OF, EdgeType.RELATED_TO, EdgeType.CAUSED_BY)
+    for number in range(1, len(ids)):
+        orc.relate(ids[number], kinds[number % 4], ids[number - 1 - number * 5 % min(number, 9)])
+    return ids
+
+
+def _key(service: MemoryService, name: str = "Anna, auditor") -> str:
+    granted = {
+        "name": name,
+        "orchestrators": (ANY,),
+        "permissions": frozenset(Permission),
+        "clearance": Sensitivity.RESTRICTED,
+        "project_ids": (ANY,),
+        "session_ids": (ANY,),
+    }
+    return KeyStore(service.root, service.clock).create(granted).secret

@@ -25,12 +25,12 @@ from memgraph.service.outward import outward
 from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED
 from memgraph.surfaces.web import cookies
 from memgraph.surfaces.web.headers import SecurityHeaders
-from memgraph.surfaces.web.pages import PAGES, signing
+from memgraph.surfaces.web.pages import ARRIVALS, PAGES, signing
 from memgraph.surfaces.web.problems import failure_page, status_of
 from memgraph.surfaces.web.rendering import Assets, environment
 from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
 from memgraph.surfaces.web.tokens import FIELD, HEADER, Tokens
-from memgraph.surfaces.web.visiting import PLACE, Page, Visit
+from memgraph.surfaces.web.visiting import PLACE, Arrival, Page, Visit
 
 MAX_FIELDS: Final = 100
 SAFE: Final = ("GET", "HEAD")
@@ -55,7 +55,8 @@ class Console:
                 "place": PLACE,
                 "version": __version__,
                 "csrf_field": FIELD,
-            }
+            },
+            gate.service.root,
         )
 
     def now_ms(self) -> int:
@@ -121,7 +122,11 @@ def console_app(gate: Gate, settings: ConsoleSettings) -> Starlette:
     """The application; it is mounted at ``PLACE`` behind the guards of the HTTP API."""
     console = Console(gate, settings)
     app = Starlette(
-        routes=[*signing.routes(console), *(_route(console, each) for each in PAGES)],
+        routes=[
+            *signing.routes(console),
+            *(_route(console, each) for each in PAGES),
+            *(_arrival(console, each) for each in ARRIVALS),
+        ],
         middleware=[Middleware(SecurityHeaders)],
         exception_handlers={
             MemgraphError: _on_error,
@@ -161,6 +166,16 @@ def _route(console: Console, page: Page) -> Route:
         return await run_sync(answer)
 
     return Route(page.path, endpoint, methods=[page.method])
+
+
+def _arrival(console: Console, arrival: Arrival) -> Route:
+    told = _Told(PLACE + arrival.path)
+
+    async def endpoint(request: Request) -> Response:
+        request.scope["route"] = told
+        return await arrival.take(await run_sync(console.visit, request))
+
+    return Route(arrival.path, endpoint, methods=["PUT"])
 
 
 async def read_form(request: Request) -> FormData | None:

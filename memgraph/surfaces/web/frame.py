@@ -27,7 +27,12 @@ SECTIONS: Final = (
     Section("", "Overview"),
     Section("contradictions", "Contradictions"),
     Section("memories", "Memories"),
+    Section("graph", "Graph"),
+    Section("recall", "Recall"),
+    Section("bulletin", "Bulletin"),
     Section("diff", "Changes"),
     Section("stale", "Stale", Permission.AUDIT),
     Section("receipts", "Receipts", Permission.AUDIT),
+    Section("ingest", "Files"),
+    Section("jobs", "Jobs"),
 )
