@@ -13,7 +13,8 @@ from memgraph.model.values import MemoryInput, Source
 from memgraph.service.access.keys import KeyStore
 
 NAME = "print-shop"
-OLD_LINE, NEW_LINE = "The shop closes at 20:00 on weekdays.", "The shop closes at 22:00 on weekdays."
+OLD_LINE = "The shop closes at 20:00 on weekdays."
+NEW_LINE = "The shop closes at 22:00 on weekdays."
 FILES = {
     "opening-hours.md": f"# Opening hours\n\n{OLD_LINE}\n\nThe counter is staffed from 9:00.\n",
     "notice.md": f"# Notice of May\n\nFrom May on much is new.\n\n{NEW_LINE}\n",
