@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.errors import InvalidInput
+from memgraph.graph.stale import Fallen, find_stale
+from memgraph.model.enums import MemoryKind
 from memgraph.model.health import HealthExample, HealthMeasure, Measure, StoreHealth
 from memgraph.policy.echo import line_hashes
 from memgraph.policy.health import fails, limits_of, rate_of
@@ -21,7 +23,10 @@ from memgraph.storage.visibility import View
 MAX_SAMPLE: Final = 20_000
 """So many texts are compared with one another, or with what was handed out."""
 MAX_EXAMPLES: Final = 100
+STALE_AT_ONCE: Final = 500
+MAX_PAGES: Final = 40
 _HASHES_AT_ONCE = 500
+_TURN = MemoryKind.EPISODE.id_prefix
 
 Told = Callable[[str, int, int], None]
 
@@ -84,6 +89,7 @@ class _Measuring:
             Measure.DUPLICATE: lambda: self._of_known(health_queries.doubled),
             Measure.NEAR_DUPLICATE: self._near_duplicates,
             Measure.CONTRADICTION: lambda: self._of_known(health_queries.contradicted),
+            Measure.STALE: self._stale,
             Measure.UNSOURCED: lambda: self._of_known(health_queries.unsourced),
             Measure.ORPHAN: lambda: self._of_known(health_queries.orphans),
             Measure.UNEMBEDDED: self._unembedded,
@@ -95,6 +101,25 @@ class _Measuring:
     ) -> _Rate:
         count, found = ask(self._connection, self._view, self._examples)
         return _Rate(count, self.known, found)
+
+    def _stale(self) -> _Rate:
+        """Of all, unless more stands on fallen ground than is looked at."""
+        fallen: list[Fallen] = []
+        place, cut = None, False
+        for _ in range(MAX_PAGES):
+            page = find_stale(self._connection, self._view, limit=STALE_AT_ONCE, after=place)
+            fallen += (one for one in page.items if not one.memory_id.startswith(_TURN))
+            place, cut = page.place, cut or page.cut
+            if place is None:
+                break
+        texts = health_queries.beginnings(
+            self._connection, [each.memory_id for each in fallen[: self._examples]]
+        )
+        found = [
+            Found(each.memory_id, each.ground_id, texts[each.memory_id])
+            for each in fallen[: self._examples]
+        ]
+        return _Rate(len(fallen), self.known, found, sampled=cut or place is not None)
 
     def _unembedded(self) -> _Rate:
         active = health_queries.active_count(self._connection, self._view)

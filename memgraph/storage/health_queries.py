@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -106,6 +108,15 @@ def sample(connection: sa.Connection, view: View, most: int) -> list[Known]:
     )
     found = driver(connection).execute(statement, view.params | {"most": most})
     return [Known._make(row) for row in found]
+
+
+def beginnings(connection: sa.Connection, memory_ids: Sequence[str]) -> dict[str, str]:
+    """How the texts of these memories begin, by id."""
+    statement = (
+        f"SELECT memory_id, substr(content, 1, {EXCERPT_CHARS}) FROM memories"
+        " WHERE memory_id IN (SELECT value FROM json_each(?))"
+    )
+    return dict(driver(connection).execute(statement, (json.dumps(list(memory_ids)),)).fetchall())
 
 
 def _with_others(

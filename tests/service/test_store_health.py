@@ -23,6 +23,7 @@ def examples(found: StoreHealth, measure: Measure) -> set[tuple[str, ...]]:
 def test_an_empty_store_is_healthy(orc: Orchestrator) -> None:
     found = orc.audit(fail_on=["all"])
     assert (found.memories, found.ok, found.orchestrator) == (0, True, "orc-1")
+    assert [each.measure for each in found.measures] == list(Measure)
     assert {each.rate for each in found.measures} == {0.0}
 
 
@@ -48,6 +49,21 @@ def test_open_contradictions_count_both_sides_until_they_are_decided(orc: Orches
     assert (found.count, found.of) == (2, 3)
     orc.resolve(edge, winner=one, reason="asked")
     assert measured(orc.audit(), Measure.CONTRADICTION).count == 0
+
+
+def test_what_stands_on_a_ground_that_fell_is_stale_until_it_is_back(orc: Orchestrator) -> None:
+    ground = orc.remember("The road was wet at noon.")
+    above = orc.remember("The bus was late for that.", derived_from=[ground])
+    top = orc.remember("The meeting began at three.")
+    orc.relate(top, "CausedBy", above)
+    orc.remember("The cellar is dry.")
+    assert measured(orc.audit(), Measure.STALE).count == 0
+    orc.retract(ground, reason="it was dry")
+    found = orc.audit(fail_on=["stale=60%"])
+    assert examples(found, Measure.STALE) == {(above, ground), (top, ground)}
+    assert (measured(found, Measure.STALE).of, found.ok) == (3, False)
+    orc.restore(ground, reason="it was wet")
+    assert measured(orc.audit(), Measure.STALE).count == 0
 
 
 def test_who_names_a_file_a_talk_or_a_ground_is_sourced(orc: Orchestrator) -> None:
