@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ FREE_TEXT: Final = frozenset(
 """Fields of the journal that somebody wrote in their own words."""
 DIGESTS: Final = frozenset({"content_hash", "seal"})
 """Fields that are made of the text alone: of a short text they can be guessed."""
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z_]+")
 compact_json = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")
 ).encode
@@ -32,19 +34,34 @@ Scrub = Callable[[str], str]
 """Gives a text without the erased strings; the same object where it has none."""
 
 
-def strings_of(texts: Iterable[str]) -> list[str]:
+def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
     """The strings that betray some texts: each whole, each of its lines, each of their sentences.
 
+    Args:
+        words: of attributes, tags and files: those of them that are phrases count. A lone word, a
+            time, a digest or an id stands elsewhere for reasons of its own.
+
     Returns:
-        Each once, the longest first; none that is shorter than ``SHORTEST`` characters.
+        Each once, the longest first; none that is shorter than ``SHORTEST`` characters, and no
+        plain word.
     """
     found: dict[str, None] = {}
     for text in texts:
-        for line in (text, *text.splitlines()):
-            for part in (line, *split_sentences(line)):
-                found[part.strip()] = None
-    chosen = [each for each in found if len(each) >= SHORTEST]
+        found[text.strip()] = None
+        for line in text.splitlines():
+            found.update(dict.fromkeys(each for each in _parts(line) if _is_phrase(each)))
+    for word in words:
+        found.update(dict.fromkeys(each for each in _parts(word) if _is_phrase(each)))
+    chosen = [each for each in found if len(each) >= SHORTEST and not _PLAIN_WORD.fullmatch(each)]
     return sorted(chosen, key=lambda each: (-len(each), each))
+
+
+def _parts(line: str) -> list[str]:
+    return [line.strip(), *split_sentences(line)]
+
+
+def _is_phrase(text: str) -> bool:
+    return not text.isascii() or " " in text or "@" in text
 
 
 def names_of(names: Iterable[str]) -> list[str]:

@@ -56,7 +56,10 @@ def make_plan(
     rows = queries.doomed(connection, plan.pks)
     plan.memory_ids = [row.memory_id for row in rows]
     lines = sources.find_lines(opened.paths, connection, plan, rows)
-    _look_for(connection, plan, [*_texts(rows), *lines], [*alone.names, *own.names])
+    texts = [text for row in rows for text in (row.content, row.summary)]
+    words = [*lines, *(word for row in rows for word in _said_beside(row))]
+    names = [*alone.names, *own.names]
+    _look_for(connection, plan, strings_of(texts, words), names)
     plan.vectors = [each.hex() for each in _windows(queries.vectors_of(connection, plan.pks))]
     if plan.scrub(reason) != reason:
         raise InvalidInput("the reason repeats what is to be erased; say it in other words")
@@ -118,13 +121,9 @@ def _derived(connection: sa.Connection, chosen: set[int]) -> tuple[dict[str, str
     return kept, fresh
 
 
-def _texts(rows: Iterable[Doomed]) -> list[str]:
-    found = []
-    for row in rows:
-        found += [row.content, row.summary, row.item_id or ""]
-        found += _words(json.loads(row.tags))
-        found += _words(json.loads(row.attributes))
-    return found
+def _said_beside(row: Doomed) -> list[str]:
+    beside = [row.item_id or "", json.loads(row.tags), json.loads(row.attributes)]
+    return _words(beside)
 
 
 def _words(value: Any) -> list[str]:
@@ -136,10 +135,10 @@ def _words(value: Any) -> list[str]:
 
 
 def _look_for(
-    connection: sa.Connection, plan: Plan, texts: Sequence[str], names: Sequence[str]
+    connection: sa.Connection, plan: Plan, spoken: Sequence[str], names: Sequence[str]
 ) -> None:
     """The strings that betray the erased texts, without those that stand elsewhere by right."""
-    spoken, called = strings_of(texts), names_of(names)
+    called = names_of(names)
     plan.too_short = len({each for each in names if each not in called})
     strings = list(dict.fromkeys([*called, *spoken]))
     least = {number: len(each) for number, each in enumerate(strings) if each in set(called)}

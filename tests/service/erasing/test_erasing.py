@@ -1,0 +1,183 @@
+"""Erasure: nothing of a text is left anywhere, the journal still verifies, the report is signed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from erasing_worlds import (
+    LINE,
+    NAME,
+    OTHER,
+    SECRET,
+    copied,
+    dropped,
+    filled,
+    left,
+)
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.enums import MemoryStatus
+from memgraph.service.erasing.signing import check_signature, read_report
+
+WHY = "asked for by the person"
+
+
+def test_nothing_is_left_of_what_was_said_everywhere(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    world = filled(orc)
+    copied(orc)
+    assert left_now(orc), "the world says nothing"
+    report = orc.erase(memory_id=world.secret, reason=WHY)
+    assert report.unfinished == ()
+    assert set(report.memory_ids) == {world.secret, world.alone}
+    assert report.derived == 1
+    assert [(each.memory_id, each.why) for each in report.kept] == [(world.shared, "other_grounds")]
+    assert report.files_removed == ("memory/backups/before-upgrade-1.db",)
+    assert report.residue.hits == 0
+    assert report.residue.strings > 4
+    assert {each.memory_id for each in report.tombstones} == set(report.memory_ids)
+    assert check_signature(report)
+    assert orc.verify().totals == {}
+    assert orc.get(world.other).content == OTHER
+    assert left(service, orc.paths.directory) == []
+
+
+def left_now(orc: Orchestrator) -> bool:
+    orc.stats()
+    return any(
+        b"zwieback" in each.read_bytes() for each in orc.paths.logs.iterdir() if each.is_file()
+    )
+
+
+def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> None:
+    world = filled(orc)
+    report = orc.erase(memory_id=world.secret, reason=WHY)
+    erased = orc.get(world.secret)
+    assert (erased.content, erased.summary, erased.tags, erased.attributes) == ("", "", (), {})
+    assert erased.status is MemoryStatus.RETRACTED
+    assert erased.item_id is None
+    with pytest.raises(Conflict, match="erased"):
+        orc.restore(world.secret, reason="again")
+    found = [each.memory.memory_id for each in orc.recall("zwieback tin").items]
+    assert found == [world.shared]
+    with pytest.raises(Conflict, match="erased already"):
+        orc.erase(memory_id=world.secret, reason=WHY)
+    kept = (orc.paths.memory / "erasures" / f"{report.erasure_id}.json").read_text()
+    assert read_report(kept) == report
+
+
+def test_the_same_text_may_be_stored_again(orc: Orchestrator) -> None:
+    secret = orc.remember(SECRET)
+    orc.erase(memory_id=secret, reason=WHY)
+    again = orc.remember(SECRET)
+    assert again != secret
+    assert orc.get(again).content == SECRET
+    assert orc.verify().totals == {}
+
+
+def test_an_entity_goes_with_all_that_names_it(service: MemoryService, orc: Orchestrator) -> None:
+    world = filled(orc)
+    found = [each for each in orc.entities() if "Xaverskyan" in each.canonical_name]
+    assert found
+    with pytest.raises(InvalidInput, match="repeats"):
+        orc.erase(entity=found[0].entity_id, reason=f"about {NAME}")
+    report = orc.erase(entity=found[0].entity_id, reason=WHY)
+    assert {world.secret, world.alone} <= set(report.memory_ids)
+    assert report.unfinished == ()
+    assert report.target == found[0].entity_id
+    assert not [each for each in orc.entities() if "Xaverskyan" in each.canonical_name]
+    assert orc.verify().totals == {}
+    assert NAME not in report.model_dump_json()
+    assert left(service, orc.paths.directory, ("Xaverskyan", "xaverskyan")) == []
+
+
+def test_a_session_goes_with_what_was_drawn_from_it(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    turn = orc.save_episode(SECRET, session_id="s-1", source_role="user")
+    fact = orc.remember(f"{NAME} owns a vault", derived_from=[turn])
+    other = orc.save_episode(OTHER, session_id="s-2", source_role="user")
+    report = orc.erase(session_id="s-1", reason=WHY)
+    assert set(report.memory_ids) == {turn, fact}
+    assert report.unfinished == ()
+    assert orc.get(other).content == OTHER
+    assert left(service, orc.paths.directory) == []
+
+
+def test_lines_of_a_file_go_and_the_others_stay_where_they_were(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- Fact: {OTHER}\n")
+    [mine] = [each for each in orc.list_memories() if "zwieback" in each.content]
+    [kept] = [each for each in orc.list_memories() if "deployment" in each.content]
+    report = orc.erase(memory_id=mine.memory_id, reason=WHY)
+    assert report.unfinished == ()
+    assert "memory/ingest/processed/notes.md" in report.files_redacted
+    lines = (orc.paths.processed / "notes.md").read_text(encoding="utf-8").split("\n")
+    assert len(lines) == 5
+    assert OTHER in lines[3]
+    told = orc.source_lines(kept.memory_id)
+    assert (told.state, [each.text for each in told.lines]) == ("kept", [lines[3]])
+    assert orc.source_lines(mine.memory_id).state == "erased"
+    assert orc.verify().totals == {}
+    assert left(service, orc.paths.directory) == []
+
+
+def test_a_whole_file_goes_by_its_path(service: MemoryService, orc: Orchestrator) -> None:
+    dropped(orc, "secret.md", f"# On {NAME}\n\nIntroduction of zwieback lore.\n\n- {LINE}\n")
+    path = orc.paths.processed / "secret.md"
+    report = orc.erase(path=str(path), reason=WHY)
+    assert report.unfinished == ()
+    assert "memory/ingest/processed/secret.md" in report.files_removed
+    assert not path.exists()
+    assert orc.verify().totals == {}
+    assert left(service, orc.paths.directory) == []
+
+
+def test_what_another_source_says_stays(orc: Orchestrator) -> None:
+    mine = orc.remember(SECRET)
+    same = orc.remember(f"He said: {SECRET}")
+    report = orc.erase(memory_id=mine, reason=WHY)
+    assert [(each.memory_id, each.why) for each in report.kept] == [(same, "says_it")]
+    assert report.residue.shared > 0
+    assert report.unfinished == ()
+    assert orc.get(same).content == f"He said: {SECRET}"
+
+
+def test_a_dry_run_writes_nothing(orc: Orchestrator) -> None:
+    world = filled(orc)
+    before = orc.verify().checked["journal_entries"]
+    report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=True)
+    assert report.dry_run
+    assert not report.complete
+    assert report.signature is None
+    assert set(report.memory_ids) == {world.secret, world.alone}
+    assert orc.get(world.secret).content == SECRET
+    assert orc.verify().checked["journal_entries"] == before
+    assert not (orc.paths.memory / "erasing").exists()
+
+
+def test_a_report_that_was_touched_is_told(orc: Orchestrator) -> None:
+    report = orc.erase(memory_id=orc.remember(SECRET), reason=WHY)
+    text = report.model_dump_json()
+    assert check_signature(read_report(text))
+    forged = json.loads(text) | {"memory_ids": []}
+    assert not check_signature(read_report(json.dumps(forged)))
+    with pytest.raises(InvalidInput):
+        read_report("[]")
+
+
+def test_what_is_not_there_cannot_be_erased(orc: Orchestrator) -> None:
+    with pytest.raises(NotFound):
+        orc.erase(memory_id="fact_x", reason=WHY)
+    with pytest.raises(NotFound):
+        orc.erase(entity="Nobody", reason=WHY)
+    with pytest.raises(NotFound):
+        orc.erase(session_id="none", reason=WHY)
+    with pytest.raises(InvalidInput):
+        orc.erase(reason=WHY)
+    with pytest.raises(InvalidInput):
+        orc.erase(memory_id="a", session_id="b", reason=WHY)
