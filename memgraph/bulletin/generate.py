@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from memgraph.bulletin.document import composed, view_key
 from memgraph.clock import MS_PER_DAY
 from memgraph.config.schema import BulletinSettings
+from memgraph.graph.stale import Fallen, find_stale
 from memgraph.model.bulletin import Bulletin
 from memgraph.policy.bulletin import Line, Section
 from memgraph.policy.scope import Viewer
@@ -28,6 +29,9 @@ _CHARS_PER_OFFERED_LINE = 300
 _FEWEST_LINES = 10
 _EPOCH = date(1970, 1, 1).toordinal()
 _MAX_STATUS_CHARS = 40
+# The newest endings, and so many that stand on them: in a store with more it takes no longer.
+_ENDINGS_LOOKED_AT = 200
+_STANDING_READ = 200
 # Room for the words between the two sides of a conflict.
 _CONFLICT_WORDS = 40
 
@@ -49,7 +53,11 @@ def generate_in(connection: sa.Connection, viewer: Viewer, settings: BulletinSet
     most = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
     # A conflict takes two lines' room.
     conflicts = queries.open_conflicts(connection, view, most // 2)
-    doubts = queries.uncertain(connection, view, at, most - len(conflicts))
+    fallen = find_stale(
+        connection, view, limit=most // 4, max_looks=_ENDINGS_LOOKED_AT, max_rows=_STANDING_READ
+    ).items
+    texts = queries.excerpts(connection, view, [each.memory_id for each in fallen], at)
+    doubts = queries.uncertain(connection, view, at, most - len(conflicts) - len(texts))
     offered = {
         Section.KNOWLEDGE_SUMMARY: [
             Line(f"{one.type}: {one.text}", (one.memory_id,))
@@ -63,6 +71,7 @@ def generate_in(connection: sa.Connection, viewer: Viewer, settings: BulletinSet
         Section.PREFERENCE_PROFILE: _lines(queries.preferences(connection, view, at, most)),
         Section.CONFLICTS_AND_UNCERTAINTIES: [
             *(_conflict(one, settings.max_line_chars) for one in conflicts),
+            *(_stale(one, texts[one.memory_id]) for one in fallen if one.memory_id in texts),
             *(_doubt(one) for one in doubts),
         ],
     }
@@ -90,6 +99,11 @@ def _conflict(one: ConflictExcerpt, max_line_chars: int) -> Line:
     first, second = _cut(one.first_text, room), _cut(one.second_text, room)
     text = f'Open since {_day(one.created_at)}: "{first}" against "{second}"'
     return Line(text, (one.first_id, one.second_id))
+
+
+def _stale(one: Fallen, excerpt: Excerpt) -> Line:
+    # What fell is not said again: it may have been poison.
+    return Line(f"On fallen ground since {_day(one.since)}: {excerpt.text}", (one.memory_id,))
 
 
 def _doubt(one: Excerpt) -> Line:

@@ -109,8 +109,14 @@ def find_stale(
     limit: int,
     after: Place | None = None,
     max_looks: int = MAX_LOOKS,
+    max_rows: int = premise_queries.MAX_ROWS,
 ) -> Found:
-    """As ``list_stale``, on a snapshot that the caller holds, and by ids alone."""
+    """As ``list_stale``, on a snapshot that the caller holds, and by ids alone.
+
+    Args:
+        max_looks: endings that are looked at.
+        max_rows: of what stands on some of them, that are read of one step.
+    """
     items: list[Fallen] = []
     cut = False
     place = None if after is None else Ended(after.since, after.ground_id)
@@ -120,7 +126,7 @@ def find_stale(
         met, following = premise_queries.newest_endings(
             connection, view, after=place, looks=min(_AT_ONCE, max_looks - looked)
         )
-        fallen, more = _standing_on(connection, [*again, *met], view)
+        fallen, more = _standing_on(connection, [*again, *met], view, max_rows)
         items += (each for each in fallen if after is None or each.place < after)
         cut = cut or more
         if len(items) > limit:
@@ -133,15 +139,14 @@ def find_stale(
 
 
 def _standing_on(
-    connection: sa.Connection, grounds: Sequence[Ended], view: View
+    connection: sa.Connection, grounds: Sequence[Ended], view: View, max_rows: int
 ) -> tuple[list[Fallen], bool]:
     """What stands on some grounds and on none that ended later, the newest ground first."""
     ids = [each.memory_id for each in grounds]
     gone = premise_queries.refuted_among(connection, ids, view)
-    walk = premise_queries.walked(connection, list(gone), view, Direction.IN)
-    active = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
-    above = sorted({each.dependent_id for each in walk.bases})
-    standing = graph_queries.visible_memories(connection, above, active)
+    walk = premise_queries.walked(connection, list(gone), view, Direction.IN, max_rows=max_rows)
+    above = {each.dependent_id for each in walk.bases}
+    standing = premise_queries.active_among(connection, above, view)
     # From above, as everybody looks: of all its grounds the one that ended last counts.
     paths = premise_queries.broken(connection, standing, view)
     found = [

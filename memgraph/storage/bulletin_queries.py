@@ -7,6 +7,8 @@ journal entry, so that the same journal gives the same rows.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -128,6 +130,20 @@ def uncertain(connection: sa.Connection, view: View, at: int, limit: int) -> lis
     )
 
 
+def excerpts(
+    connection: sa.Connection, view: View, memory_ids: Sequence[str], at: int
+) -> dict[str, Excerpt]:
+    """Those of some memories that are visible and active and have not expired, by id."""
+    statement = (
+        f"SELECT {_excerpt('m')} FROM json_each(:ids) f"
+        " CROSS JOIN memories m ON m.memory_id = f.value"
+        f" WHERE {view.status('m')} = 'active' AND {view.where('m')}"
+        f" AND coalesce({view.value('valid_until', 'm')} > :at, 1)"
+    )
+    values = view.params | {"ids": json.dumps(list(memory_ids)), "at": at}
+    return {row[0]: Excerpt._make(row) for row in _rows(connection, statement, values)}
+
+
 def open_conflicts(connection: sa.Connection, view: View, limit: int) -> list[ConflictExcerpt]:
     """Contradictions without a resolution between two visible, active memories, newest first."""
     statement = (
@@ -161,14 +177,20 @@ def _memories(
     index: str,
 ) -> list[Excerpt]:
     statement = (
-        f"SELECT m.memory_id, m.type, {_text('m')}, m.confidence, m.event_time, m.created_at,"
-        " m.valid_until, json_extract(m.attributes, '$.decision_status')"
-        f" FROM memories m INDEXED BY {index}"
+        f"SELECT {_excerpt('m')} FROM memories m INDEXED BY {index}"
         f" WHERE {where} AND {view.where('m')} AND (m.valid_until IS NULL OR m.valid_until > :at)"
         f" ORDER BY {order} LIMIT :limit"
     )
     found = _rows(connection, statement, view.params | {"at": at, "limit": limit})
     return [Excerpt._make(row) for row in found]
+
+
+def _excerpt(alias: str) -> str:
+    return (
+        f"{alias}.memory_id, {alias}.type, {_text(alias)}, {alias}.confidence, {alias}.event_time,"
+        f" {alias}.created_at, {alias}.valid_until,"
+        f" json_extract({alias}.attributes, '$.decision_status')"
+    )
 
 
 def _text(alias: str) -> str:

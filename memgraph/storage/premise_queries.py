@@ -210,6 +210,18 @@ def newest_endings(
     return met, last
 
 
+def active_among(connection: sa.Connection, memory_ids: Collection[str], view: View) -> list[str]:
+    """Those of some memories that are visible and active, sorted."""
+    active = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
+    found = plain_rows(
+        connection,
+        "SELECT m.memory_id FROM json_each(:ids) f CROSS JOIN memories m"
+        f" ON m.memory_id = f.value WHERE {active.where('m')} ORDER BY 1",
+        active.params | {"ids": json.dumps(sorted(memory_ids))},
+    )
+    return [str(one) for (one,) in found]
+
+
 class ToldEnding(NamedTuple):
     """By whom and why a memory came to its status; ``lost``: a contradiction, and with it that."""
 

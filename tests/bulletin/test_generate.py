@@ -115,6 +115,31 @@ def test_an_odd_decision_status_is_no_harm(database: Database, status: Any) -> N
     assert cited(made(database), Section.RECENT_DECISIONS) == [memory_id]
 
 
+def test_what_stands_on_fallen_ground_is_named_between_conflicts_and_doubts(
+    database: Database,
+) -> None:
+    filling = Filling(database)
+    history = [("active", NOW, NOW + DAY), ("retracted", NOW + DAY, None)]
+    ground = filling.memory(status="retracted", history=history, summary="Poison.")
+    middle = filling.memory(kind="episode")
+    above = filling.memory(summary="It follows.")
+    secret = filling.memory(sensitivity="Restricted")
+    over = filling.memory(valid_until=NOW)
+    unsure = filling.memory(confidence=0.2)
+    one, other = filling.memory(), filling.memory()
+    for each in (middle, secret, over):
+        filling.derived(each, ground)
+    filling.derived(above, middle)
+    filling.edge(one, other, "Contradicts")
+    filling.flush()
+    filling.journal("retract", ground)
+    bulletin = made(database)
+    lines = bulletin.sections["conflicts_and_uncertainties"]
+    assert [set(line.memory_ids) for line in lines] == [{one, other}, {above}, {middle}, {unsure}]
+    assert "On fallen ground since 2026-01-02: It follows." in [line.text for line in lines]
+    assert "Poison" not in bulletin.text
+
+
 def test_conflicts_cite_both_sides_and_doubts_follow(database: Database) -> None:
     filling = Filling(database)
     one, other, gone = (
