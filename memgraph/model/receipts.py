@@ -197,10 +197,10 @@ class Replay(Value):
         differences: memories that came, went or stand elsewhere, in the order of the receipt and
             then of the replay.
         because: codes of what else differs: ``settings`` (they changed), ``model`` (vectors come
-            from another model), ``degraded`` (either answer had to do without something),
-            ``access`` (it was read since, which counts for its score), ``index`` (what was stored
-            or erased since changes how words weigh).
-        changes: how many entries the journal gained since; ``cut``: not all of them were looked at.
+            from another model), ``degraded`` (the replay had to do without something), ``index``
+            (neither these nor an entry tell of a difference: what was stored or erased since
+            changes how words weigh).
+        cut: not all entries of the journal were looked at.
     """
 
     receipt_id: str
@@ -210,5 +210,4 @@ class Replay(Value):
     same_digest: bool | None
     differences: tuple[Difference, ...]
     because: tuple[str, ...]
-    changes: Count
     cut: bool = False

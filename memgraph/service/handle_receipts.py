@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memgraph.errors import AccessDenied
 from memgraph.service import reading_receipts as reading
 from memgraph.service.handle import Handle
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
         BulletinHistory,
         Receipt,
         ReceiptList,
+        Replay,
         StoredBulletin,
     )
 
@@ -63,6 +65,28 @@ class ReceiptsHandle(Handle):
         }
         with self._service.opened(self.name) as opened:
             return reading.receipt_list(opened, self._view, asked, limit=limit, before=before)
+
+    def replay(self, receipt_id: str, *, query: str | None = None) -> Replay:
+        """Ask once more what a receipt is of, as of its moment: whether it gives the same.
+
+        Args:
+            query: what was asked, where the receipt keeps its digest alone.
+
+        Raises:
+            NotFound: as ``receipt``.
+            AccessDenied: the asker saw more than this handle does; it is logged and journalled.
+            InvalidInput: the query is missing or another one; a receipt of a turn or a diagnosis,
+                or one that does not say enough, cannot be asked again.
+        """
+        from memgraph.service.replaying import asker_of, query_of, replayed
+
+        with self._service.opened(self.name) as opened:
+            found = reading.stored(opened, self._view, receipt_id).receipt
+            try:
+                asker = asker_of(found, self.viewer)
+            except AccessDenied as error:
+                raise self._denied(opened, error, field="viewer", asked=receipt_id) from None
+            return replayed(opened, found, asker, query_of(found, query))
 
     def bulletins(self, *, limit: int = 20, before: str | None = None) -> BulletinHistory:
         """Bulletins that were handed out, newest first: those that cite only what this handle sees.

@@ -35,7 +35,8 @@ def latest(connection: sa.Connection, view: View) -> Memory | None:
     """The reflection that was stored last, holds, and may be seen; None: there is none."""
     statement = (
         f"SELECT {view.memory_columns('m')} FROM memories m"
-        f" WHERE {_WEEKLY} AND m.status = 'active' AND {view.where('m')} ORDER BY m.pk DESC LIMIT 1"
+        f" WHERE {_WEEKLY} AND {view.status('m')} = 'active' AND {view.where('m')}"
+        " ORDER BY m.pk DESC LIMIT 1"
     )
     for row in driver(connection).execute(statement, view.params):
         return memory_from_row(row)

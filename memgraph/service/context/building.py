@@ -61,6 +61,20 @@ def plan_of(
     )
 
 
+def plan_from(asked: Mapping[str, Any], query: str) -> Plan:
+    """The plan of a context, as its receipt keeps it."""
+    kept = asked["plan"]
+    return Plan(
+        budget_tokens=asked["budget_tokens"],
+        shares=Shares(**kept["shares"]),
+        head_tail=kept["head_tail"],
+        format=BlockFormat(asked["format"]),
+        max_items=kept["max_items"],
+        mark=kept["mark"],
+        query=query,
+    )
+
+
 def built(
     opened: Opened,
     viewer: Viewer,
@@ -69,14 +83,17 @@ def built(
     plan: Plan,
     counter: TokenCounter,
     told: Sequence[Degraded] = (),
+    *,
+    at: int | None = None,
 ) -> tuple[ContextPackage, Receipt, Behind]:
     """The context, its receipt and what stands behind that.
 
     Args:
         viewer: sees nothing but what the context may hold.
         told: what the counting had to do without.
+        at: as it was handed out at that moment, milliseconds; None: now.
     """
-    now = opened.clock.now_ms()
+    now = opened.clock.now_ms() if at is None else at
     most = _candidates_of(plan)
     wanted = Wanted(
         task_id=None if task is None else task.task_id,
@@ -85,7 +102,7 @@ def built(
         most=most,
         exponent=opened.settings.memory.decay.exponent,
     )
-    with reading(opened, viewer, _recall_request(asked, most), now) as found:
+    with reading(opened, viewer, _recall_request(asked, most, at), now) as found:
         candidates = gathered(found.connection, found.narrowing, wanted, found.items)
     context = assembled(candidates, plan, counter)
     # Built without validation, being made of our own.
@@ -110,7 +127,7 @@ def built(
     receipt = _receipt(package, asked, wanted, context, recalled)
     receipt = replace(
         receipt,
-        asked={**receipt.asked, "mark": plan.mark},
+        asked={**receipt.asked, "plan": _laid_out(plan, asked)},
         change_seq=found.account.change_seq,
         left_out=_left_out(found.account, context),
     )
@@ -122,7 +139,7 @@ def _candidates_of(plan: Plan) -> int:
     return min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
 
 
-def _recall_request(asked: ContextRequest, most: int) -> RecallRequest:
+def _recall_request(asked: ContextRequest, most: int, as_of: int | None) -> RecallRequest:
     # All of it was validated in the request for the context.
     return RecallRequest.model_construct(
         query=asked.query,
@@ -131,6 +148,7 @@ def _recall_request(asked: ContextRequest, most: int) -> RecallRequest:
         types=asked.types,
         tags=asked.tags,
         exclude_session_id=asked.exclude_session_id,
+        as_of=as_of,
     )
 
 
@@ -162,6 +180,17 @@ def _receipt(
         asked=request | {name: value for name, value in for_whom.items() if value is not None},
         items=tuple(_receipt_item(each, recalled) for each in context.items),
     )
+
+
+def _laid_out(plan: Plan, asked: ContextRequest) -> dict[str, Any]:
+    """What a receipt keeps of a plan beside what it says of it anyway."""
+    return {
+        "shares": plan.shares.model_dump(),
+        "head_tail": plan.head_tail,
+        "max_items": plan.max_items,
+        "mark": plan.mark,
+        "model": asked.model,
+    }
 
 
 def _left_out(account: Account, context: Assembled) -> dict[str, int]:

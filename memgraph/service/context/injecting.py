@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from memgraph.context.blocks import render
 from memgraph.ids import IdSource
@@ -30,6 +30,13 @@ PURPOSE = "get_context"
 SURPLUS = 25
 
 
+class Then(NamedTuple):
+    """A moment at which a block was handed out, milliseconds, and the mark of its fence."""
+
+    at: int
+    mark: str
+
+
 def new_mark(ids: IdSource) -> str:
     """16 hexadecimal digits that nobody knows before: for the fence of one block."""
     return hashlib.sha256(ids.new("mark_").encode()).hexdigest()[:MARK_DIGITS]
@@ -42,9 +49,13 @@ def context_for(
     *,
     format: BlockFormat,  # noqa: A002  the word that requests and settings have for it
     include_insight: bool,
+    then: Then | None = None,
 ) -> tuple[ContextBlock, Receipt, Behind]:
     """The block of what a request recalls, the one receipt of all that stands in it, and what
     stands behind that.
+
+    Args:
+        then: the block as it was handed out at that moment.
 
     Raises:
         AccessDenied: the request reaches further than the viewer.
@@ -54,9 +65,12 @@ def context_for(
     most = min(limit + SURPLUS, MAX_TOP_N)
     wide = request.model_copy(update={"top_n": most})
     bundle = answer(opened, viewer, wide)
-    reflection = opened.reflections.latest(viewer) if include_insight else None
+    if then is not None:
+        bundle = bundle.model_copy(update={"at": then.at})
+    at = None if then is None else then.at
+    reflection = opened.reflections.latest(viewer, at) if include_insight else None
     items = _telling(bundle, reflection, limit)
-    mark = new_mark(opened.ids)
+    mark = new_mark(opened.ids) if then is None else then.mark
     text = render(
         [_line(item) for item in items],
         format,

@@ -32,9 +32,15 @@ class LatestReflections:
         self._kept: OrderedDict[Viewer, _Kept] = OrderedDict()
         self._told: OrderedDict[str, int] = OrderedDict()
 
-    def latest(self, viewer: Viewer) -> Memory | None:
-        """The reflection that was stored last, holds, and may be seen. Raises StorageError."""
+    def latest(self, viewer: Viewer, as_of: int | None = None) -> Memory | None:
+        """The reflection that was stored last, holds, and may be seen. Raises StorageError.
+
+        Args:
+            as_of: as it was at that time, milliseconds.
+        """
         with self._database.read() as connection:
+            if as_of is not None:
+                return queries.latest(connection, View(viewer, as_of))
             head = journal.head(connection)
             with self._lock:
                 kept = self._kept.get(viewer)

@@ -1,0 +1,176 @@
+"""A request that is asked once more, as of its receipt, gives the same, or it is told why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import ContextAssembler, MemoryKind, MemoryService, Orchestrator, Scope, Viewer
+from memgraph.clock import FixedClock
+from memgraph.errors import AccessDenied, InvalidInput, NotFound
+from memgraph.model.receipts import Replay, bundle_bytes
+
+HOUR = 3_600_000
+QUERY = "When does the harbour close?"
+ATLAS = Viewer(project_ids=frozenset({"atlas"}))
+
+
+@pytest.fixture
+def told(orc: Orchestrator, clock: FixedClock) -> list[str]:
+    texts = ("The harbour closes at nine.", "The harbour opens at six.", "The mole is of granite.")
+    ids = [orc.remember(text) for text in texts]
+    clock.advance(ms=HOUR)
+    return ids
+
+
+def recalled(orc: Orchestrator, clock: FixedClock, **fields: Any) -> str:
+    found = orc.recall(QUERY, **fields).receipt_id
+    clock.advance(ms=HOUR)
+    return found
+
+
+def test_the_same_is_found_whatever_came_of_it_since(
+    orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    receipt_id = recalled(orc, clock, top_n=2)
+    orc.correct(told[0], "The harbour closes at ten.", reason="it was told")
+    clock.advance(ms=HOUR)
+    orc.retract(told[1], reason="nobody knows")
+    orc.confirm(told[2])
+    clock.advance(ms=HOUR)
+    for _ in range(3):
+        orc.recall(QUERY)
+    found = orc.replay(receipt_id, query=QUERY)
+    assert (found.same, found.differences, found.because) == (True, (), ())
+    assert found.at == orc.receipt(receipt_id).at
+
+
+def test_nothing_changed_and_the_bytes_are_the_same(
+    orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    bundle = orc.recall(QUERY)
+    clock.advance(ms=HOUR)
+    orc.recall(QUERY)
+    receipt = orc.receipt(bundle.receipt_id)
+    assert receipt.sha256 == sha256(bundle_bytes(bundle)).hexdigest()
+    found = orc.replay(bundle.receipt_id, query=QUERY)
+    assert (found.same, found.same_digest) == (True, True)
+
+
+def test_the_entry_that_makes_the_difference_is_named(
+    orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    receipt = orc.recall(QUERY)
+    # Within the same millisecond: no time tells it from what was there before.
+    later = orc.remember("The harbour closes when the harbour master goes home.")
+    clock.advance(ms=HOUR)
+    found = orc.replay(receipt.receipt_id, query=QUERY)
+    assert not found.same
+    [came] = [each for each in found.differences if each.rank is None]
+    assert came.memory_id == later
+    assert [(note.action, note.subject) for note in came.because] == [("remember", later)]
+    assert came.because[0].seq > (found.change_seq or 0)
+
+
+def test_what_was_asked_has_to_be_named_where_its_digest_is_kept(
+    orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    receipt_id = recalled(orc, clock)
+    with pytest.raises(InvalidInput, match="name it"):
+        orc.replay(receipt_id)
+    with pytest.raises(InvalidInput, match="not what was asked"):
+        orc.replay(receipt_id, query="When does it open?")
+    with pytest.raises(NotFound):
+        orc.replay("rcl_none", query=QUERY)
+
+
+def test_what_is_kept_need_not_be_named(tmp_path: Path, clock: FixedClock) -> None:
+    environ = {"MEMGRAPH_MEMORY__RECEIPTS__QUERY_TEXT": "true"}
+    with MemoryService(tmp_path, clock=clock, environ=environ, background=False) as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember("The harbour closes at nine.")
+        clock.advance(ms=HOUR)
+        receipt_id = recalled(orc, clock)
+        assert orc.receipt(receipt_id).query == QUERY
+        assert orc.replay(receipt_id).same
+
+
+def test_who_sees_less_than_the_asker_may_not_ask_again(
+    service: MemoryService, clock: FixedClock
+) -> None:
+    owner = service.orchestrator("o", create=True, viewer=ATLAS)
+    owner.remember("The harbour closes at nine.")
+    clock.advance(ms=HOUR)
+    receipt_id = recalled(owner, clock)
+    assert owner.replay(receipt_id, query=QUERY).same
+    anyone = service.orchestrator("o")
+    assert anyone.receipt(receipt_id).viewer == {
+        "clearance": "Internal",
+        "project_ids": [],
+        "session_ids": [],
+        "scopes": ["global", "project", "session"],
+        "agent_id": None,
+        "shared": True,
+    }
+    with pytest.raises(AccessDenied):
+        anyone.replay(receipt_id, query=QUERY)
+
+
+@pytest.mark.parametrize("form", ["fenced", "list", "sections"])
+def test_a_block_is_made_again_byte_for_byte(
+    orc: Orchestrator, clock: FixedClock, told: list[str], form: str
+) -> None:
+    week = orc.remember("A week of boats.", kind=MemoryKind.REFLECTION, tags=("weekly",))
+    clock.advance(ms=HOUR)
+    block = orc.get_context(QUERY, format=form, exclude_session_id="monday")
+    clock.advance(ms=HOUR)
+    orc.correct(told[0], "The harbour closes at ten.", reason="it was told")
+    orc.retract(week, reason="it was another week")
+    found = orc.replay(block.receipt_id, query=QUERY)
+    assert (found.same, found.same_digest) == (True, True)
+    assert orc.receipt(block.receipt_id).conversation_id == "monday"
+
+
+def test_a_context_is_laid_out_again_byte_for_byte(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    orc.remember("Ask the harbour master.", scope=Scope.SESSION, scope_id="t1")
+    clock.advance(ms=HOUR)
+    assembler = ContextAssembler(service, "orc-1")
+    package = assembler.build_context("t1", query=QUERY, budget_tokens=300, workflow_run_id="r1")
+    clock.advance(ms=HOUR)
+    orc.retract(told[0], reason="nobody knows")
+    owner = service.orchestrator("orc-1", viewer=Viewer(session_ids=frozenset({"t1"})))
+    found = owner.replay(package.receipt_id, query=QUERY)
+    assert (found.same, found.same_digest, found.differences) == (True, True, ())
+
+
+def test_changed_settings_are_told(tmp_path: Path, clock: FixedClock) -> None:
+    with MemoryService(tmp_path, clock=clock, environ={}, background=False) as service:
+        orc = service.orchestrator("o", create=True)
+        for number in range(4):
+            orc.remember(f"The harbour closes at {number}.")
+        orc.embed_pending()
+        clock.advance(ms=HOUR)
+        receipt_id = recalled(orc, clock)
+    environ = {"MEMGRAPH_MEMORY__RETRIEVAL__TOP_N": "1"}
+    with MemoryService(tmp_path, clock=clock, environ=environ, background=False) as service:
+        found: Replay = service.orchestrator("o").replay(receipt_id, query=QUERY)
+    assert not found.same
+    assert found.because == ("settings",)
+
+
+def test_a_turn_cannot_be_asked_again_but_its_parts_can(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    part = recalled(orc, clock)
+    with service.opened("orc-1") as opened:
+        one = orc.receipt(part)
+        asked = {"purpose": "on_step", "context": part, "bulletin": {"receipt_id": "rcl_9"}}
+        opened.receipts.add(replace(one, receipt_id="rcl_0", asked=asked, purpose="on_step"))
+    with pytest.raises(InvalidInput, match=f"{part}, rcl_9"):
+        orc.replay("rcl_0", query=QUERY)
