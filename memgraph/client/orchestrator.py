@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from memgraph.client.asking import AskingWords
 from memgraph.client.auditing import AuditingWords
+from memgraph.client.erasing import ErasingWords
 from memgraph.client.feeding import FeedingWords
+from memgraph.client.following import FollowingWords
 from memgraph.client.operating import OperatingWords
 from memgraph.client.preparing import PreparingWords
 from memgraph.client.remembering import RememberingWords
+from memgraph.client.sourcing import SourcingWords
 from memgraph.client.talking import TalkingWords
 from memgraph.client.words import AsyncSender, Awaiting, Blocking, Sender
 from memgraph.model.access import Narrowing
@@ -21,6 +24,9 @@ class OrchestratorWords(
     FeedingWords,
     OperatingWords,
     AuditingWords,
+    ErasingWords,
+    FollowingWords,
+    SourcingWords,
 ):
     """All that can be done with the memory of an orchestrator from elsewhere."""
 

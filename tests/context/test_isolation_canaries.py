@@ -29,7 +29,7 @@ from memgraph import (
 )
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.context import BlockFormat, Task
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, SourceName
 
 READERS = {
     "default": Viewer(),
@@ -113,6 +113,23 @@ def traces(orc: Orchestrator, world: World) -> Iterator[Any]:
             orc.trace(each.memory_id)
 
 
+def impacts(orc: Orchestrator, world: World) -> Iterator[Any]:
+    yield from _of_each(orc.impact, orc, world)
+
+
+def grounds(orc: Orchestrator, world: World) -> Iterator[Any]:
+    yield from _of_each(lambda one: orc.grounds(one, lines=1000), orc, world)
+    yield orc.grounds(workflow_run_id="run-1", lines=1000)
+
+
+def _of_each(ask: Callable[[str], Any], orc: Orchestrator, world: World) -> Iterator[Any]:
+    for each in world.seen(orc.viewer):
+        yield ask(each.memory_id)
+    for each in world.hidden(orc.viewer):
+        with pytest.raises(NotFound):
+            ask(each.memory_id)
+
+
 def lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield orc.list_memories(statuses=(), limit=1000)
     yield orc.list_memories(statuses=tuple(MemoryStatus), tags=["launch"], limit=1000)
@@ -173,6 +190,32 @@ def receipt_lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     assert is_listed != bool(world.hidden(orc.viewer))
     # Query and filters are the words of who asked: other walks ask for what they may not see.
     yield [replace(each, query="", asked={}) for each in listed]
+
+
+def source_lists(orc: Orchestrator, world: World) -> Iterator[Any]:
+    for kind in (None, *SourceName):
+        yield orc.sources(kind=kind, limit=500)
+    names = [(kind, each.name) for kind in SourceName for each in orc.sources(kind=kind).items]
+    for kind, name in names:
+        yield orc.source(kind, name)
+
+
+def source_retractions(orc: Orchestrator, world: World) -> Iterator[Any]:
+    owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
+    fields = {
+        SourceName.PATH: "path",
+        SourceName.CONVERSATION: "conversation_id",
+        SourceName.RUN: "workflow_run_id",
+        SourceName.CONTENT: "content_sha256",
+    }
+    for kind, field in fields.items():
+        for each in owner.sources(kind=kind, limit=500).items:
+            try:
+                found = orc.retract_source(reason="x", **{field: each.name})  # type: ignore[arg-type]
+            except NotFound:
+                continue
+            # It says again what was asked for.
+            yield found.model_copy(update={"name": ""})
 
 
 def items(store: Any) -> Iterator[Any]:
@@ -255,6 +298,8 @@ READS: dict[str, Walk] = {
     "get": gets,
     "get_context": contexts,
     "get_entity_info": entity_infos,
+    "grounds": grounds,
+    "impact": impacts,
     "jobs": jobs,
     "latest_reflection": lambda orc, world: iter([orc.latest_reflection()]),
     "list_memories": lists,
@@ -265,10 +310,14 @@ READS: dict[str, Walk] = {
     ),
     "receipt": receipts,
     "receipts": receipt_lists,
+    "retract_source": source_retractions,
+    "source": source_lists,
+    "sources": source_lists,
     "relevant": lambda orc, world: iter(
         [orc.relevant(QUERY, limit=200), orc.relevant("", limit=200)]
     ),
     "sessions": lambda orc, world: iter([orc.sessions(limit=1000)]),
+    "source_lines": lambda orc, world: _of_each(orc.source_lines, orc, world),
     "subgraph": subgraphs,
     "task": tasks,
     "tier": tiers,
@@ -319,6 +368,9 @@ ELSEWHERE = {
     "backup": OPERATOR,
     "consolidate": OPERATOR + "; its reports: tests/service/life/test_consolidation_guards.py",
     "deliver_events": HOST,
+    "distrust": OPERATOR + "; over HTTP see tests/isolation",
+    "trust": OPERATOR + "; it names sources that the caller names",
+    "trusted": OPERATOR + "; a confined one: tests/service/test_sources.py",
     "embed_pending": OPERATOR,
     "end_session": WRITES,
     "export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",

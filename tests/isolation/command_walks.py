@@ -69,6 +69,12 @@ def _remember(view: View) -> Iterator[Line]:
     yield ["remember", ONE, f"{view.words[0]} {TELLS}"]
 
 
+def _sources(view: View, command: str, *more: str) -> Iterator[Line]:
+    for talk in view.talks[:4]:
+        yield ["source", command, ONE, f"conversation:{talk}", *more]
+    yield ["source", command, ONE, "/", *more]
+
+
 def _say(view: View) -> Iterator[Line]:
     yield ["say", ONE, "Hello.", "--session-id", "mine"]
 
@@ -188,6 +194,8 @@ COMMAND_WALKS: dict[str, Lines] = {
     "contradictions": _contradictions,
     "resolve": _resolve,
     "trace": lambda view: _each("trace", *view.own[:3], *view.hidden),
+    "impact": lambda view: _each("impact", *view.own[:3], *view.hidden),
+    "grounds": lambda view: _each("grounds", *view.own[:3], *view.hidden),
     "correct": lambda view: _each(
         "correct", view.own[3], *view.hidden[:2], more=("Something else.", *WHY)
     ),
@@ -208,6 +216,15 @@ COMMAND_WALKS: dict[str, Lines] = {
     "entity": _entity,
     "stats": lambda view: iter([["stats", ONE]]),
     "verify": lambda view: iter([["verify", ONE]]),
+    "source list": lambda view: iter(
+        [["source", "list", ONE, "--limit", "500"], ["source", "list", ONE, "--kind", "run"]]
+    ),
+    "source show": lambda view: _sources(view, "show"),
+    "source trust": lambda view: iter(
+        [["source", "trust", ONE, "run:mine", "--tier", "low", *WHY]]
+    ),
+    "source distrust": lambda view: _sources(view, "distrust", *WHY),
+    "source trusted": lambda view: iter([["source", "trusted", ONE]]),
     "audit": lambda view: iter([["audit", ONE, "--examples", "100"]]),
     "jobs": lambda view: iter([["jobs", ONE]]),
     "run": _run,

@@ -162,6 +162,25 @@ def trace(view: View) -> Iterator[Ask]:
         yield _get(f"/memories/{one}/trace")
 
 
+@walks("GET", HERE + "/memories/{memory_id}/impact")
+def impact(view: View) -> Iterator[Ask]:
+    for one in [*view.own[:8], *view.hidden]:
+        yield _get(f"/memories/{one}/impact")
+
+
+@walks("GET", HERE + "/memories/{memory_id}/lines")
+def source_lines(view: View) -> Iterator[Ask]:
+    for one in [*view.own[:8], *view.hidden]:
+        yield _get(f"/memories/{one}/lines")
+
+
+@walks("GET", HERE + "/grounds")
+def grounds(view: View) -> Iterator[Ask]:
+    for one in [*view.own[:8], *view.hidden]:
+        yield _get(f"/grounds?memory_id={one}&lines=100")
+    yield _get("/grounds?workflow_run_id=run-1&lines=100")
+
+
 def _changes(view: View, change: str, body: Any, own: int) -> Iterator[Ask]:
     for one in [*view.own[own : own + 1], *view.hidden]:
         yield _post(f"/memories/{one}/{change}", body)

@@ -69,6 +69,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "contradictions": ["contradictions", "orc-1"],
         "resolve": ["resolve", "orc-1", edge, "--winner", one, "--reason", "asked"],
         "trace": ["trace", "orc-1", one],
+        "impact": ["impact", "orc-1", one],
+        "grounds": ["grounds", "orc-1", one],
         "correct": ["correct", "orc-1", one, "The shop closes at 21:00.", "--reason", "asked"],
         "confirm": ["confirm", "orc-1", third],
         "retract": ["retract", "orc-1", third, "--reason", "wrong"],

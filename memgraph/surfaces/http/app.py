@@ -29,8 +29,10 @@ from memgraph.surfaces.http.routes import (
     conversations,
     copying,
     entities,
+    erasing,
     forgetting,
     graph,
+    influence,
     ingesting,
     memories,
     operating,
@@ -38,6 +40,7 @@ from memgraph.surfaces.http.routes import (
     recalling,
     receipts,
     running,
+    sources,
     watching,
 )
 
@@ -50,6 +53,7 @@ ROUTERS = (
     entities.router,
     contexts.router,
     forgetting.router,
+    erasing.router,
     operating.router,
     copying.router,
     ingesting.router,
@@ -58,6 +62,8 @@ ROUTERS = (
     running.router,
     watching.router,
     auditing.router,
+    influence.router,
+    sources.router,
 )
 
 

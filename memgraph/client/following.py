@@ -1,0 +1,63 @@
+"""Following memories to what they reached and to where they are from, remotely."""
+
+from __future__ import annotations
+
+from memgraph.client.calls import Call, segment, value_of
+from memgraph.client.places import Place
+from memgraph.client.words import word
+from memgraph.model.influence import Grounds, Impact, SourceLines
+
+
+class FollowingWords(Place):
+    """The words that follow a memory; they take the permission audit."""
+
+    @word
+    def impact(self, memory_id: str, *, max_nodes: int = 1_000) -> Call[Impact]:
+        """Every recall, context, bulletin, run and derived memory that a memory reached.
+
+        Args:
+            max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` tells of more.
+
+        Raises:
+            NotFound: there is no such memory that the key may see.
+        """
+        path = f"/memories/{segment(memory_id)}/impact"
+        return self._get(path, value_of(Impact), max_nodes=max_nodes)
+
+    @word
+    def grounds(
+        self,
+        memory_id: str | None = None,
+        *,
+        workflow_run_id: str | None = None,
+        max_nodes: int = 1_000,
+        lines: int = 0,
+    ) -> Call[Grounds]:
+        """Everything that stood behind a memory, or behind a run of a workflow.
+
+        Args:
+            memory_id, workflow_run_id: one of them.
+            max_nodes: 1..10,000 memories, and as many receipts; ``cut`` tells of more.
+            lines: 0..1,000 memories of which the lines of their sources are read as well.
+
+        Raises:
+            NotFound: there is no such memory that the key may see.
+            InvalidInput: both or none are named, or a bound is out of range.
+        """
+        return self._get(
+            "/grounds",
+            value_of(Grounds),
+            memory_id=memory_id,
+            workflow_run_id=workflow_run_id,
+            max_nodes=max_nodes,
+            lines=lines,
+        )
+
+    @word
+    def source_lines(self, memory_id: str) -> Call[SourceLines]:
+        """What a memory was read from: its own lines of the file that is kept, or turns.
+
+        Raises:
+            NotFound: there is no such memory that the key may see.
+        """
+        return self._get(f"/memories/{segment(memory_id)}/lines", value_of(SourceLines))
