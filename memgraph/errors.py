@@ -49,6 +49,7 @@
     │   ├── RemoteUnavailable        remote.unavailable
     │   └── RemoteAnswerInvalid      remote.answer_invalid
     ├── AuditFailed                  audit.failed
+    ├── ErasureUnproven              erasure.unproven
     └── BenchFailed                  bench.failed
 """
 
@@ -316,6 +317,12 @@ class RemoteAnswerInvalid(RemoteError):
     """What answered is not memgraph, or another version of it."""
 
     code = "remote.answer_invalid"
+
+
+class ErasureUnproven(MemgraphError):
+    """An erasure is not finished, or a report is no proof of one."""
+
+    code = "erasure.unproven"
 
 
 class AuditFailed(MemgraphError):

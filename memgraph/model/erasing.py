@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from memgraph.model.values import Millis, Name, Reason, Value
+from memgraph.errors import InvalidInput
+from memgraph.model.values import Millis, Name, Reason, Value, validated
 
 REPORT_VERSION = 1
 
@@ -33,6 +35,15 @@ class ErasureTarget(Value):
 
     kind: Erasable
     value: Name
+
+
+def erasure_target(given: Mapping[Erasable, str | None]) -> ErasureTarget:
+    """The one thing that is named. Raises InvalidInput: none is, or more than one."""
+    named = [(kind, value) for kind, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise InvalidInput("an erasure names one thing: a memory, an entity, a session, a source")
+    [(kind, value)] = named
+    return validated(ErasureTarget, {"kind": kind, "value": value})
 
 
 class ErasureRequest(Value):

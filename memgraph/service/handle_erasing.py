@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memgraph.errors import InvalidInput
-from memgraph.model.erasing import Erasable, ErasureTarget
+from memgraph.model.erasing import Erasable, ErasureTarget, erasure_target
 from memgraph.model.values import Change, validated
 from memgraph.service.handle import Handle
 
@@ -56,8 +55,6 @@ class ErasingHandle(Handle):
             Conflict: it is erased already, or a name may mean several entities.
             StorageError: the database failed; running it again goes on.
         """
-        from memgraph.service.erasing.erase import erase
-
         given = {
             Erasable.MEMORY: memory_id,
             Erasable.ENTITY: entity,
@@ -67,13 +64,20 @@ class ErasingHandle(Handle):
             Erasable.RUN: workflow_run_id,
             Erasable.CONTENT: content_sha256,
         }
-        named = [(kind, value) for kind, value in given.items() if value is not None]
-        if len(named) != 1:
-            raise InvalidInput(
-                "an erasure names one thing: a memory, an entity, a session, a source"
-            )
-        [(kind, value)] = named
-        target = validated(ErasureTarget, {"kind": kind, "value": value})
+        target = erasure_target(given)
+        return self.erase_target(target, reason=reason, dry_run=dry_run, progress=progress)
+
+    def erase_target(
+        self,
+        target: ErasureTarget,
+        *,
+        reason: str,
+        dry_run: bool = False,
+        progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
+    ) -> ErasureReport:
+        """``erase`` of what is named as a value."""
+        from memgraph.service.erasing.erase import erase
+
         because = validated(Change, {"actor": self.actor, "reason": reason}).reason
         with self._service.opened(self.name) as opened:
             return erase(

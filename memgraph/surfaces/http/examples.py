@@ -68,6 +68,14 @@ SPLIT: Final = _one(
     "A name that is another person's",
     {"entity": "Anna Berg", "names": ["A. Berg"], "reason": "Axel signs so, too"},
 )
+ERASURE: Final = _one(
+    "What a session said, shown first",
+    {
+        "target": {"kind": "session", "value": "session-7"},
+        "reason": "asked for by the person",
+        "dry_run": True,
+    },
+)
 AUDIT: Final = _one("Limits for two rates", {"fail_on": ["stale=0.05", "echo"], "examples": 3})
 CONTEXT: Final = _one(
     "What everybody may know of a question",

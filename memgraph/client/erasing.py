@@ -1,0 +1,61 @@
+"""Erasure, remotely."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memgraph.client.calls import Call, value_of
+from memgraph.client.places import Place
+from memgraph.client.words import word
+from memgraph.model.erasing import Erasable, ErasureReport, ErasureTarget, erasure_target
+
+
+class ErasingWords(Place):
+    """The words of who erases; they take the permission admin and a key that sees everything."""
+
+    @word
+    def erase(
+        self,
+        *,
+        memory_id: str | None = None,
+        entity: str | None = None,
+        session_id: str | None = None,
+        path: str | None = None,
+        conversation_id: str | None = None,
+        workflow_run_id: str | None = None,
+        content_sha256: str | None = None,
+        reason: str,
+        dry_run: bool = False,
+    ) -> Call[ErasureReport]:
+        """Erase texts for ever, with a report that the server signs; ``Orchestrator.erase``.
+
+        It names one thing. Where the report tells what is unfinished, the same call goes on.
+
+        Raises:
+            InvalidInput: not exactly one target, no reason, or one that repeats what is erased.
+            NotFound: nothing is named so.
+            Conflict: it is erased already, or a name may mean several entities.
+            AccessDenied: something is hidden from the key.
+        """
+        given = {
+            Erasable.MEMORY: memory_id,
+            Erasable.ENTITY: entity,
+            Erasable.SESSION: session_id,
+            Erasable.PATH: path,
+            Erasable.CONVERSATION: conversation_id,
+            Erasable.RUN: workflow_run_id,
+            Erasable.CONTENT: content_sha256,
+        }
+        return self._erase(erasure_target(given), reason=reason, dry_run=dry_run)
+
+    @word
+    def erase_target(
+        self, target: ErasureTarget, *, reason: str, dry_run: bool = False
+    ) -> Call[ErasureReport]:
+        """``erase`` of what is named as a value. Raises as ``erase``."""
+        return self._erase(target, reason=reason, dry_run=dry_run)
+
+    def _erase(self, target: ErasureTarget, *, reason: str, dry_run: bool) -> Call[ErasureReport]:
+        fields = {"target": target.model_dump(mode="json"), "reason": reason, "dry_run": dry_run}
+        # A repeated one that was done tells that it was: it is asked for under a key.
+        return replace(self._write("/erase", fields, value_of(ErasureReport)), slow=True)

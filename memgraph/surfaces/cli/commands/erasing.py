@@ -1,0 +1,126 @@
+"""Erasing texts for ever, and checking the reports of it: erase, erasure verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memgraph.errors import Conflict, ErasureUnproven, MemgraphError
+from memgraph.model.erasing import Erasable, erasure_target
+from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
+from memgraph.surfaces.cli.commands.shaping import as_json
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen, stages
+
+if TYPE_CHECKING:
+    from memgraph.model.erasing import ErasureReport
+
+
+def erase(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    memory: Annotated[str | None, typer.Argument(metavar="MEMORY", help="Its id.")] = None,
+    entity: Annotated[str | None, value("NAME", "All that names it; an id or a name.")] = None,
+    session: Annotated[str | None, value("ID", "All that was said in it.")] = None,
+    source: Annotated[str | None, value("PATH", "All that came from a file or folder.")] = None,
+    conversation: Annotated[str | None, value("ID", "All that came from a conversation.")] = None,
+    run: Annotated[str | None, value("ID", "All that came from a run of a workflow.")] = None,
+    content: Annotated[
+        str | None, value("SHA256", "All that came from a file of these bytes.")
+    ] = None,
+    reason: Annotated[str, value("TEXT", "Why; journalled. It repeats nothing of the text.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without, only show it.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the report to a file, too.")
+    ] = None,
+) -> Report:
+    """Erase texts for ever: rows, indexes, vectors, receipts, files, logs, copies beside them.
+
+    What was derived from the erased alone goes, too; what stays for other reasons is told. Ids,
+    times and edges stay, and the journal still verifies. Without --yes nothing is written. The
+    report is signed; `memgraph erasure verify` checks it. Run it again where it is unfinished.
+    """
+    given = {
+        Erasable.MEMORY: memory,
+        Erasable.ENTITY: entity,
+        Erasable.SESSION: session,
+        Erasable.PATH: source,
+        Erasable.CONVERSATION: conversation,
+        Erasable.RUN: run,
+        Erasable.CONTENT: content,
+    }
+    target = erasure_target(given)
+    if output is not None and output.exists():
+        raise Conflict(f"there is a file already: {output}", path=str(output))
+    with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as told:
+        found = handle.erase_target(target, reason=reason, dry_run=not yes, progress=told)
+    if output is not None:
+        output.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    return Report(as_json(found), lambda screen: _show(screen, found), _unfinished(found))
+
+
+def verify(
+    context: typer.Context,
+    report: Annotated[Path, typer.Argument(metavar="REPORT", help="The file of a report.")],
+    key: Annotated[
+        str | None, value("HEX", "The public key that must have signed it.", "--key")
+    ] = None,
+) -> Report:
+    """Check a report of an erasure: its signature, whose it is, and what the journal says of it.
+
+    Without --key it is compared with the key of this root. Where the orchestrator lies under this
+    root, its journal must hold the tombstones that the report names.
+    """
+    from memgraph.service.erasing.checking import check_report
+    from memgraph.service.erasing.signing import read_report
+
+    given = invocation(context)
+    found = read_report(report.read_text(encoding="utf-8"))
+    with given.service() as service:
+        told = check_report(service, found, key=key)
+    data: dict[str, Any] = {"erasure_id": found.erasure_id, **told.as_dict()}
+
+    def show(screen: Screen) -> None:
+        screen.fields([(name.replace("_", " "), str(each)) for name, each in data.items()])
+
+    return Report(data, show, None if told.ok else ErasureUnproven(told.problem))
+
+
+def _show(screen: Screen, found: ErasureReport) -> None:
+    verb = "would be erased" if found.dry_run else "erased"
+    screen.line(f"{len(found.memory_ids)} memories {verb}, {found.derived} of them derived")
+    rows = [
+        ("erasure", found.erasure_id),
+        ("entities", str(found.entities)),
+        ("journal entries redacted", str(found.journal_redacted)),
+        ("files redacted", " ".join(found.files_redacted) or "none"),
+        ("files removed", " ".join(found.files_removed) or "none"),
+        ("strings looked for", str(found.residue.strings)),
+        ("residue", f"{found.residue.hits} in {found.residue.files} files"),
+    ]
+    screen.fields(rows[:2] + rows[5:6] if found.dry_run else rows)
+    if found.kept:
+        screen.heading("stays")
+        screen.table(("memory", "why"), [(one.memory_id, one.why) for one in found.kept])
+    if found.outside:
+        screen.heading("sources that lie elsewhere are not touched")
+        for path in found.outside:
+            screen.line(path)
+    if found.dry_run:
+        screen.line("nothing was written: --yes does it")
+
+
+def _unfinished(found: ErasureReport) -> MemgraphError | None:
+    if found.dry_run or found.complete:
+        return None
+    told = ", ".join(found.unfinished)
+    where = f" in {', '.join(found.residue.places)}" if found.residue.places else ""
+    return ErasureUnproven(f"not finished ({told}){where}; run the same again")
+
+
+COMMANDS = {
+    "erase": make_command(erase, "erase"),
+    "erasure": make_group("erasure", "Check reports of erasures.", {"verify": verify}),
+}

@@ -1,0 +1,40 @@
+"""Erasure: texts gone for ever, and the report that proves it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Request, Response
+
+from memgraph.errors import AccessDenied
+from memgraph.model.erasing import ErasureReport, ErasureRequest
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.http import examples
+from memgraph.surfaces.http.answering import answered
+from memgraph.surfaces.http.entering import Admin, Asking, sees_whole, untimed
+from memgraph.surfaces.http.lengthy import lengthy_of
+
+router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["erasure"])
+
+
+def whole(orc: Admin, asking: Asking) -> Orchestrator:
+    """The handle of an admin from whom nothing is hidden, and who asked for no less."""
+    if not sees_whole(orc, asking):
+        raise AccessDenied("an erasure takes a key from which nothing is hidden", field="erase")
+    return orc
+
+
+@router.post(
+    "/erase", operation_id="erase", response_model=ErasureReport, dependencies=[Depends(untimed)]
+)
+def erase(
+    request: Request,
+    orc: Annotated[Orchestrator, Depends(whole)],
+    body: Annotated[ErasureRequest, Body(openapi_examples=examples.ERASURE)],
+) -> Response:
+    """Erase texts for ever, with a signed report; for whoever nothing is hidden from.
+
+    What `unfinished` names was in the way: ask the same again, and it goes on.
+    """
+    with lengthy_of(request).one():
+        return answered(orc.erase_target(body.target, reason=body.reason, dry_run=body.dry_run))
