@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from memgraph.model.receipts import ASKED_FOR, RECALL, said_of
 from memgraph.model.tables import metadata
 from memgraph.model.values import MAX_CONTENT_CHARS, MAX_SUMMARY_CHARS
 from memgraph.service.exchange_checks import (
@@ -50,6 +51,17 @@ _MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {("memories", "summary"): MAX
 _MEMORY_PK: Final = "coalesce((SELECT pk FROM memories WHERE memory_id = :memory_id), -1)"
 _ENTITY_PK: Final = "coalesce((SELECT pk FROM entities WHERE entity_id = :entity_id), -1)"
 
+# What a receipt did not tell before schema 0005, beside what its request says.
+OF_RECEIPT: Final = (
+    "actor",
+    "conversation_id",
+    "change_seq",
+    "viewer",
+    "settings_sha256",
+    "left_out",
+    "same_as",
+    "bulletin_id",
+)
 
 # What a later schema added, and what it is in an export of an earlier one.
 _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
@@ -58,7 +70,10 @@ _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "session": {"completed_at": None, "consolidated_through": None},
     },
     "0003": {"memory": {"item_id": None}},
-    "0005": {"derivation": {"added_at": None}},
+    "0005": {
+        "derivation": {"added_at": None},
+        "recall": dict.fromkeys((*ASKED_FOR, *OF_RECEIPT)),
+    },
 }
 
 _CHECKS: dict[tuple[str, str], Check] = {}
@@ -112,6 +127,8 @@ class Record:
         if "completed_at" in added and values["consolidated_at"] is None:
             # As the migration says: what was talked about before waits for its consolidation.
             values["completed_at"] = values["last_seen_at"]
+        if "query_sha256" in added:
+            values |= _said_of(values["request"])
         return values
 
     def _added(self, schema: str) -> dict[str, Any]:
@@ -174,6 +191,15 @@ class Record:
         if field in _LONG:
             return type_check(field, str)
         return text_check(field, _MAX_CHARS.get((self.table.name, field), MAX_CONTENT_CHARS))
+
+
+def _said_of(request: str) -> dict[str, Any]:
+    """What a receipt of an earlier schema says in its request alone."""
+    try:
+        said = said_of(json.loads(request))
+    except (ValueError, TypeError, AttributeError):
+        raise refused("value", "request is no JSON object") from None
+    return {"purpose": RECALL, **said}
 
 
 def _record(

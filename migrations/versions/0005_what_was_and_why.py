@@ -25,6 +25,19 @@ RECEIPT_COLUMNS = (
     ("same_as", sa.Text),
     ("bulletin_id", sa.Text),
 )
+# What older receipts say in their requests alone. The conversation that a plain recall names is a
+# filter, not who asks.
+SAID = """
+    UPDATE recalls SET
+        purpose = coalesce(json_extract(request, '$.purpose'), 'recall'),
+        workflow_run_id = json_extract(request, '$.workflow_run_id'),
+        step_id = json_extract(request, '$.step_id'),
+        query_sha256 = json_extract(request, '$.query_sha256'),
+        sha256 = json_extract(request, '$.sha256'),
+        conversation_id = CASE WHEN json_extract(request, '$.purpose') IS NOT NULL THEN coalesce(
+            json_extract(request, '$.conversation_id'),
+            json_extract(request, '$.exclude_session_id')) END
+"""
 # Indexes over rows that have the column at all.
 PARTIAL = (
     ("ix_recalls_conversation_id", "recalls", ["conversation_id", "created_at"]),
@@ -99,6 +112,7 @@ def _receipts() -> None:
     for name, table, columns in PARTIAL:
         where = sa.text(f"{columns[0]} IS NOT NULL")
         op.create_index(name, table, columns, sqlite_where=where)
+    op.execute(SAID)
     # Nothing was ever written to it.
     op.drop_table("bulletins")
     op.create_table(

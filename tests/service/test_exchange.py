@@ -63,9 +63,19 @@ def fill_the_rest(opened: Opened) -> None:
             " VALUES (?, 'ADR-2', 'Updates', 1, 0.5)",
             (memory_id,),
         ),
-        ("INSERT INTO recalls VALUES ('rcl_1', 7, 'where?', '{}')", ()),
+        (
+            "INSERT INTO recalls VALUES ('rcl_1', 7, 'where?', '{}', 'bulletin', 'ada', 'c', 'r',"
+            " 's', 'ab', 3, '{}', 'cd', '{\"top_n\": 1}', 'ef', NULL, 'bul_1')",
+            (),
+        ),
         ("INSERT INTO recall_items VALUES ('rcl_1', 1, ?, 0.25, '{}')", (memory_id,)),
-        ("INSERT INTO bulletins VALUES ('bul_1', 8, 3, 'body')", ()),
+        ("INSERT INTO bulletins VALUES ('bul_1', 8, 3, 'k', '{}', '{}', 'ef', '[]', 'body')", ()),
+        (
+            "INSERT INTO memory_revisions (memory_id, until, importance, confidence, decay_rate,"
+            " valid_until, tags, attributes) VALUES (?, 9, 50, 0.5, 0.1, NULL, '[]', '{}')",
+            (memory_id,),
+        ),
+        ("INSERT INTO source_trust VALUES ('path', 'a', 'low', 3, 9, 'ada', 'why')", ()),
         ("INSERT INTO echo_lines VALUES (-5, 6, 7)", ()),
         (
             "INSERT INTO memory_supports SELECT memory_id, source_id, 5 FROM memories"
@@ -126,6 +136,8 @@ def test_every_column_of_every_table_is_exported_or_made_anew() -> None:
     made_anew = {
         "memories": {"pk", "orchestrator_id", "search_terms"},
         "memory_status": {"status_id"},
+        "memory_revisions": {"revision_id"},
+        "memory_edge_revisions": {"revision_id"},
         "entities": {"pk"},
         "ingest_pending_links": {"link_id"},
         "memory_embeddings": {"state", "attempts", "next_attempt_at", "error_code"},
@@ -196,6 +208,23 @@ def test_what_an_old_export_lacks_is_what_the_migrations_add() -> None:
     for record in exchange_records.RECORDS:
         if record.name in first:
             assert set(record.fields) - first[record.name] == set(record._added("0001"))
+
+
+def test_a_receipt_of_an_earlier_schema_says_for_whom_it_was() -> None:
+    [record] = [each for each in exchange_records.RECORDS if each.name == "recall"]
+    asked = {"purpose": "on_step", "workflow_run_id": "r", "conversation_id": "c", "sha256": "ab"}
+    line = {"record": "recall", "recall_id": "rcl_1", "created_at": 7, "query": "where?"}
+    values = record.read({**line, "request": json.dumps(asked)}, "0004")
+    told = {name: values[name] for name in ("purpose", "workflow_run_id", "conversation_id")}
+    assert told == {"purpose": "on_step", "workflow_run_id": "r", "conversation_id": "c"}
+    assert (values["sha256"], values["viewer"]) == ("ab", None)
+    # The conversation that a recall names is whose memories it wants.
+    values = record.read({**line, "request": '{"conversation_id": "c"}'}, "0004")
+    assert (values["purpose"], values["conversation_id"]) == ("recall", None)
+    with pytest.raises(ImportRejected):
+        record.read({**line, "request": "[]"}, "0004")
+    with pytest.raises(ImportRejected):
+        record.read({**line, "request": "{}", "purpose": None}, "0004")
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30)
