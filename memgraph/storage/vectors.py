@@ -34,6 +34,12 @@ _insert = Insert(
 _INDEXED = (
     "SELECT r.rowid FROM json_each(?) f CROSS JOIN memory_vectors_rowids r ON r.rowid = f.value"
 )
+_PLACES = (
+    "SELECT r.chunk_id, r.chunk_offset FROM json_each(?) f"
+    " CROSS JOIN memory_vectors_rowids r ON r.rowid = f.value"
+)
+_CHUNK = "SELECT vectors FROM memory_vectors_vector_chunks00 WHERE rowid = ?"
+_PUT_CHUNK = "UPDATE memory_vectors_vector_chunks00 SET vectors = ? WHERE rowid = ?"
 _FACTS = (
     "SELECT pk, scope, scope_id, status, sensitivity FROM memories"
     " WHERE pk IN (SELECT value FROM json_each(?))"
@@ -99,14 +105,19 @@ def wipe(connection: sa.Connection, pks: Sequence[int]) -> None:
     """Take memories out of the index, and their bits with them: vec0 leaves those of a removed
     row where they are.
     """
-    known = _indexed(connection, pks)
-    if known:
-        zeros = bytes(_FLOAT_BYTES * index_bits(indexed_dimensions(connection)))
-        driver(connection).executemany(
-            "UPDATE memory_vectors SET embedding = vec_quantize_binary(?) WHERE memory_pk = ?",
-            [(zeros, pk) for pk in known],
-        )
-        remove(connection, known)
+    execute = driver(connection).execute
+    places: dict[int, list[int]] = {}
+    for chunk, offset in execute(_PLACES, (json.dumps(list(pks)),)).fetchall():
+        places.setdefault(chunk, []).append(offset)
+    remove(connection, _indexed(connection, pks))
+    width = index_bits(indexed_dimensions(connection)) // 8
+    for chunk, offsets in places.items():
+        # One without any row may be gone.
+        for (packed,) in execute(_CHUNK, (chunk,)).fetchall():
+            left = bytearray(packed)
+            for offset in offsets:
+                left[offset * width : (offset + 1) * width] = bytes(width)
+            execute(_PUT_CHUNK, (bytes(left), chunk))
 
 
 def refresh(connection: sa.Connection, memory_ids: Sequence[str]) -> None:
