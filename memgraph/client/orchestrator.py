@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from memgraph.client.asking import AskingWords
 from memgraph.client.auditing import AuditingWords
+from memgraph.client.deciding import DecidingWords
 from memgraph.client.erasing import ErasingWords
 from memgraph.client.feeding import FeedingWords
 from memgraph.client.following import FollowingWords
 from memgraph.client.operating import OperatingWords
 from memgraph.client.preparing import PreparingWords
+from memgraph.client.receipting import ReceiptWords
 from memgraph.client.remembering import RememberingWords
 from memgraph.client.sourcing import SourcingWords
 from memgraph.client.talking import TalkingWords
@@ -26,6 +28,8 @@ class OrchestratorWords(
     AuditingWords,
     ErasingWords,
     FollowingWords,
+    ReceiptWords,
+    DecidingWords,
     SourcingWords,
 ):
     """All that can be done with the memory of an orchestrator from elsewhere."""

@@ -147,6 +147,18 @@ def contradictions(orc: Orchestrator, world: World) -> Iterator[Any]:
         yield orc.contradictions(resolved=resolved, limit=500, as_of=world.at)
 
 
+def cases(orc: Orchestrator, world: World) -> Iterator[Any]:
+    for resolved in (False, True):
+        for each in orc.contradictions(resolved=resolved, limit=500).items:
+            yield orc.case(each.edge.edge_id)
+            yield orc.case(each.edge.edge_id, as_of=world.at)
+
+
+def stale(orc: Orchestrator, world: World) -> Iterator[Any]:
+    yield orc.stale(limit=500)
+    yield orc.stale(limit=500, as_of=world.at)
+
+
 def entities(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield orc.entities(limit=1000)
     yield orc.entities(prefix="kx", limit=1000)
@@ -291,6 +303,7 @@ READS: dict[str, Walk] = {
     "audit": lambda orc, world: iter([orc.audit(examples=100)]),
     "build_context": built_contexts,
     "bulletin": lambda orc, world: iter([orc.bulletin()]),
+    "case": cases,
     "contradictions": contradictions,
     "entities": entities,
     "everywhere": everywhere,
@@ -318,6 +331,7 @@ READS: dict[str, Walk] = {
     ),
     "sessions": lambda orc, world: iter([orc.sessions(limit=1000)]),
     "source_lines": lambda orc, world: _of_each(orc.source_lines, orc, world),
+    "stale": stale,
     "subgraph": subgraphs,
     "task": tasks,
     "tier": tiers,
@@ -371,8 +385,11 @@ ELSEWHERE = {
     "distrust": OPERATOR + "; over HTTP see tests/isolation",
     "trust": OPERATOR + "; it names sources that the caller names",
     "trusted": OPERATOR + "; a confined one: tests/service/test_sources.py",
+    "dismiss": "an edge with a hidden side: see test_an_edge_with_a_hidden_side_is_not_there",
     "embed_pending": OPERATOR,
     "end_session": WRITES,
+    "erase": OPERATOR + ": see tests/service/erasing",
+    "erase_target": OPERATOR + ": see tests/service/erasing",
     "export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "ingest_document": PIPELINE,
@@ -507,7 +524,9 @@ def test_an_edge_with_a_hidden_side_is_not_there(
     for edge, one, other in [each for each in world.edges if {*each[1:]} & hidden][::9]:
         for change in (
             lambda edge=edge, one=one: orc.resolve(edge, winner=one, reason="x"),
+            lambda edge=edge: orc.dismiss(edge, reason="x"),
             lambda edge=edge: orc.reopen(edge, reason="x"),
+            lambda edge=edge: orc.case(edge),
         ):
             with pytest.raises(NotFound) as raised:
                 change()

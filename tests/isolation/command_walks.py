@@ -16,6 +16,7 @@ WHY = ("--reason", "asked")
 
 OPERATORS = {
     "ingest": "reads the drop zone: who writes there writes the database",
+    "erasure verify": "checks a file with a report",
     "rebuild": "makes indexes of everything anew",
     "db upgrade": "changes the schema of whole databases",
     "db status": "tells versions alone",
@@ -52,6 +53,7 @@ BY_THEMSELVES = {"context", "tier", "promote", "run"}
 
 OPERATORS_HERE = {
     "verify": "audits everything",
+    "erase": "erases whatever it is told to",
     "export": "writes everything",
     "backup": "copies everything",
     "run": "a job works on everything, and its report tells the operator of all of it",
@@ -127,6 +129,16 @@ def _resolve(view: View) -> Iterator[Line]:
         yield ["resolve", ONE, edge, "--winner", one, *WHY]
 
 
+def _edges(verb: str, view: View, *more: str) -> Iterator[Line]:
+    for edge, _, _ in view.hidden_edges[:2]:
+        yield ["case", verb, ONE, edge, *more]
+
+
+def _stale(view: View) -> Iterator[Line]:
+    yield ["stale", ONE, "--limit", "500"]
+    yield ["stale", ONE, "--after", f"{view.world.at + 1}.{view.hidden[0]}.{view.hidden[0]}"]
+
+
 def _promote(view: View) -> Iterator[Line]:
     tasks = [("--task", each) for each in sorted(view.viewer.session_ids)]
     for one, task in product(_promoted(view), tasks or [()]):
@@ -193,6 +205,10 @@ COMMAND_WALKS: dict[str, Lines] = {
     "bulletin": lambda view: iter([["bulletin", ONE]]),
     "contradictions": _contradictions,
     "resolve": _resolve,
+    "case show": lambda view: _edges("show", view),
+    "case dismiss": lambda view: _edges("dismiss", view, *WHY),
+    "case export": lambda view: _edges("export", view, "-o", "case.html"),
+    "stale": _stale,
     "trace": lambda view: _each("trace", *view.own[:3], *view.hidden),
     "impact": lambda view: _each("impact", *view.own[:3], *view.hidden),
     "grounds": lambda view: _each("grounds", *view.own[:3], *view.hidden),
@@ -230,6 +246,7 @@ COMMAND_WALKS: dict[str, Lines] = {
     "run": _run,
     "tools": lambda view: iter([["tools", ONE]]),
     "call": _call,
+    "erase": lambda view: iter([["erase", ONE, view.hidden[0], "--reason", "x"]]),
     "export": lambda view: iter([["export", ONE, "-o", "copied.jsonl"]]),
     "backup": lambda view: iter([["backup", ONE, "copied.db"]]),
     "health": lambda view: iter([["health"], ["health", ONE], ["health", TWO]]),

@@ -242,6 +242,27 @@ def contradictions(view: View) -> Iterator[Ask]:
         yield _get("/contradictions", cursor=f"{view.world.at + 1}.{edge}")
 
 
+@walks("GET", HERE + "/contradictions/{edge_id}")
+def case(view: View) -> Iterator[Ask]:
+    for edge, *_ in [*view.world.edges[::12], *view.hidden_edges]:
+        yield _get(f"/contradictions/{edge}")
+        yield _get(f"/contradictions/{edge}", as_of=iso(view.world.at))
+
+
+@walks("POST", HERE + "/contradictions/{edge_id}/dismiss")
+def dismiss(view: View) -> Iterator[Ask]:
+    for edge, _, _ in view.hidden_edges:
+        yield _post(f"/contradictions/{edge}/dismiss", WHY)
+
+
+@walks("GET", HERE + "/stale")
+def stale(view: View) -> Iterator[Ask]:
+    yield _get("/stale", limit=500)
+    yield _get("/stale", limit=500, as_of=iso(view.world.at))
+    for one in view.hidden[:2]:
+        yield _get("/stale", cursor=f"{view.world.at + 1}.{one}.{one}")
+
+
 @walks("POST", HERE + "/contradictions/{edge_id}/resolve")
 def resolve(view: View) -> Iterator[Ask]:
     for edge, one, _ in view.hidden_edges:

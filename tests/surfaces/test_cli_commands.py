@@ -41,9 +41,12 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     """Arguments with which each command succeeds."""
     one, other, edge = make()
     third = cli.remember("The shop sells bread.")
+    no_case = cli.json("relate", "orc-1", third, "Contradicts", one)["edge_id"]
     noted = cli.remember("The oven is slow.", "--scope", "session", "--scope-id", "t1")
     cli.remember("Ada Okafor bakes with Nora Quill.")
     receipt = cli.json("recall", "orc-1", "bread")["receipt_id"]
+    cli("say", "orc-1", "We open at nine.", "--session-id", "tuesday")
+    cli("source", "trust", "orc-1", "run:r1", "--tier", "low", *WHY)
     backup = str(folder / "orc-1.backup")
     labels = folder / "labels"
     labels.mkdir()
@@ -68,12 +71,21 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "bulletin": ["bulletin", "orc-1"],
         "contradictions": ["contradictions", "orc-1"],
         "resolve": ["resolve", "orc-1", edge, "--winner", one, "--reason", "asked"],
+        "case show": ["case", "show", "orc-1", edge],
+        "case export": ["case", "export", "orc-1", edge, "-o", str(folder / "case.html")],
+        "case dismiss": ["case", "dismiss", "orc-1", no_case, *WHY],
+        "stale": ["stale", "orc-1"],
         "trace": ["trace", "orc-1", one],
         "impact": ["impact", "orc-1", one],
         "grounds": ["grounds", "orc-1", one],
         "correct": ["correct", "orc-1", one, "The shop closes at 21:00.", "--reason", "asked"],
         "confirm": ["confirm", "orc-1", third],
         "retract": ["retract", "orc-1", third, "--reason", "wrong"],
+        "source list": ["source", "list", "orc-1"],
+        "source show": ["source", "show", "orc-1", "conversation:tuesday"],
+        "source trust": ["source", "trust", "orc-1", "mail/offers", "--tier", "low", *WHY],
+        "source distrust": ["source", "distrust", "orc-1", "run:r1", *WHY],
+        "source trusted": ["source", "trusted", "orc-1"],
         "promote": [
             *("promote", "orc-1", noted, "--task", "t1"),
             *("--to", "project", "--project", "web"),
@@ -95,6 +107,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "stats": ["stats", "orc-1"],
         "verify": ["verify", "orc-1"],
         "audit": ["audit", "orc-1", "--fail-on", "contradiction=50%"],
+        "erase": ["erase", "orc-1", third, "--reason", "asked"],
+        "erasure verify": ["erasure", "verify", erased(cli, folder)],
         "rebuild": ["rebuild", "orc-1"],
         "db upgrade": ["db", "upgrade", "--all"],
         "db status": ["db", "status", "orc-1"],
@@ -134,6 +148,14 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
             *("--rounds", "1", "--pause-ms", "10"),
         ],
     }
+
+
+def erased(cli: CommandLine, folder: Path) -> str:
+    """The report of an erasure, in a file."""
+    report = str(folder / "erasure.json")
+    gone = cli.remember("The baker sleeps above the shop.")
+    cli.json("erase", "orc-1", gone, "--yes", "-o", report, *WHY)
+    return report
 
 
 def ended(cli: CommandLine) -> str:

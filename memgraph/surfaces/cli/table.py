@@ -27,6 +27,8 @@ COMMANDS: dict[str, Listed] = {
     "bulletin": Listed(f"{_HERE}.recall", "Print what to know before the next message."),
     "contradictions": Listed(f"{_HERE}.graph", "List contradictions with both sides."),
     "resolve": Listed(f"{_HERE}.writing", "Decide a contradiction, or reopen it."),
+    "case": Listed(f"{_HERE}.cases", "Show, dismiss and export a contradiction as a case."),
+    "stale": Listed(f"{_HERE}.cases", "List what stands on a ground that fell."),
     "trace": Listed(f"{_HERE}.graph", "Show where a memory comes from and what became of it."),
     "impact": Listed(f"{_HERE}.influence", "Show what a memory reached."),
     "grounds": Listed(f"{_HERE}.influence", "Show what stood behind a memory or a run."),

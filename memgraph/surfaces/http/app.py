@@ -25,6 +25,7 @@ from memgraph.surfaces.http.once import Once, Replay, on_replay, on_taken
 from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
 from memgraph.surfaces.http.routes import (
     auditing,
+    cases,
     contexts,
     conversations,
     copying,
@@ -58,6 +59,7 @@ ROUTERS = (
     copying.router,
     ingesting.router,
     graph.router,
+    cases.router,
     receipts.router,
     running.router,
     watching.router,

@@ -1,0 +1,206 @@
+"""What has to be decided: a contradiction as a case, and what stands on a ground that fell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from memgraph.errors import AccessDenied, ExtraMissing
+from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
+from memgraph.surfaces.cli.commands.shaping import as_json, citation, day, moment, short, summary_of
+from memgraph.surfaces.cli.files import write_whole
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Branch, Screen
+from memgraph.surfaces.cli.text import counted
+
+if TYPE_CHECKING:
+    from memgraph.model.cases import Case, CaseSide, Premise, Stale, Suggestion
+    from memgraph.model.influence import SourceLines
+    from memgraph.model.values import Memory
+
+EdgeId = Annotated[str, typer.Argument(metavar="EDGE", help="The Contradicts edge's id.")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.", show_default=False)]
+AsOf = Annotated[str | None, value("TIME", "As it was then, ISO 8601.")]
+REASONS: Final = {
+    "confirmed": "a person confirmed it",
+    "other_ended": "the other side was replaced or retracted",
+    "other_stale": "the other side stands on a ground that fell",
+    "more_sources": "more independent sources say it",
+    "higher_trust": "its sources are trusted more",
+    "higher_confidence": "its confidence is higher",
+    "newer": "it is newer",
+}
+
+
+def show_case(
+    context: typer.Context, orchestrator: OrchestratorName, edge_id: EdgeId, as_of: AsOf = None
+) -> Report:
+    """Show a contradiction: both sides, what speaks for each, and how it might be decided.
+
+    `memgraph resolve` decides it for a side, and reopens it.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.case(edge_id, as_of=as_of)
+    return Report(as_json(found), lambda screen: screen.tree(_case_tree(found)))
+
+
+def dismiss_case(
+    context: typer.Context, orchestrator: OrchestratorName, edge_id: EdgeId, reason: Why
+) -> Report:
+    """Say that a contradiction is none: both sides hold, and it is not raised again.
+
+    `memgraph resolve --reopen` takes that back.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        handle.dismiss(edge_id, reason=reason)
+    return Report(
+        {"edge_id": edge_id, "state": "dismissed"},
+        lambda screen: screen.line(f"dismissed {edge_id}"),
+    )
+
+
+def export_case(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    edge_id: EdgeId,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
+    ],
+    as_of: AsOf = None,
+) -> Report:
+    """Write a contradiction as one HTML file that loads nothing, to be kept or printed."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.case(edge_id, as_of=as_of)
+        lines = _lines(handle, found)
+        text = _document(found, handle.name, lines)
+    write_whole(output, text)
+    data = {"edge_id": edge_id, "state": found.state, "path": str(output)}
+    return Report(data, lambda screen: screen.line(f"wrote the case of {edge_id} to {output}"))
+
+
+def stale(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
+    after: Annotated[str | None, value("PLACE", "Go on after the page before.")] = None,
+    as_of: AsOf = None,
+) -> Report:
+    """List active memories that stand on a ground that was replaced or taken back, with the way.
+
+    By when the ground ended, the newest first.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        page = handle.stale(limit=limit, after=after, as_of=as_of)
+
+    def show(screen: Screen) -> None:
+        if not page.items:
+            screen.line("nothing stands on a ground that fell")
+        for each in page.items:
+            screen.tree(_stale_tree(each))
+        if page.cut:
+            screen.line(f"cut: {', '.join(page.cut_reasons)}", style="yellow")
+        if page.next_after is not None:
+            screen.line(f"more: --after {page.next_after}")
+
+    return Report(as_json(page), show)
+
+
+def _lines(handle: Any, case: Case) -> dict[str, SourceLines]:
+    """What the sides were read from; nothing for a key that may not audit."""
+    try:
+        return {
+            side.memory.memory_id: handle.source_lines(side.memory.memory_id) for side in case.sides
+        }
+    except AccessDenied:
+        return {}
+
+
+def _document(case: Case, orchestrator: str, lines: dict[str, SourceLines]) -> str:
+    try:
+        from memgraph.surfaces.web.exporting import case_document
+    except ModuleNotFoundError as error:
+        raise ExtraMissing(
+            "case export needs the extra server: pip install 'memgraph[server]'", extra="server"
+        ) from error
+    return case_document(case, orchestrator=orchestrator, lines=lines)
+
+
+def _case_tree(found: Case) -> Branch:
+    state = "moot" if found.moot else found.state
+    root = Branch(
+        f"{found.edge.edge_id}  {state}, since {day(found.edge.created_at)}", style="bold"
+    )
+    if found.edge.reason:
+        root.add(f"raised because: {found.edge.reason}")
+    for side in found.sides:
+        _add_side(root, side)
+    if found.suggestion is not None:
+        _add_suggestion(root, found.suggestion)
+    journal = root.add("journal")
+    for entry in found.journal:
+        why = entry.details.get("reason")
+        told = f": {why}" if why else ""
+        journal.add(short(f"{moment(entry.at)} {entry.action} by {entry.actor}{told}", 160))
+    if found.cut:
+        root.add("there is more than is counted here", style="yellow")
+    return root
+
+
+def _add_side(root: Branch, side: CaseSide) -> None:
+    branch = root.add(_memory_line(side.memory))
+    branch.add(f"from {citation(side.source)}, {side.trust.value} trust", style="dim")
+    for each in side.supports:
+        branch.add(f"said again in {citation(each.source)}, {moment(each.added_at)}", style="dim")
+    confirmed = ", confirmed" if side.confirmed else ""
+    sources = counted(side.independent_sources, "independent source")
+    sure = f"confidence {side.effective_confidence:.2f}"
+    branch.add(f"{sources}, {sure}{confirmed}, of {day(side.said_at)}")
+    reach = side.influence
+    told = [counted(reach.recalls, "time") + " handed out"]
+    told += [counted(len(reach.runs), "run")] if reach.runs else []
+    told += [counted(len(reach.conversations), "conversation")] if reach.conversations else []
+    told += [f"{counted(reach.derived, 'memory', 'memories')} on it"] if reach.derived else []
+    branch.add(", ".join(told))
+    if side.premise is not None:
+        _add_premise(branch, side.premise)
+
+
+def _add_suggestion(root: Branch, found: Suggestion) -> None:
+    told = f"{found.winner_id} may hold" if found.winner_id else "the evidence does not tell"
+    branch = root.add(f"suggestion: {told} ({found.confidence:.0%})", style="green")
+    for each in found.reasons:
+        branch.add(f"{each.favours}: {REASONS.get(each.code, each.code)} (+{each.weight:.2f})")
+
+
+def _stale_tree(found: Stale) -> Branch:
+    root = Branch(_memory_line(found.memory), style="bold")
+    _add_premise(root, found.premise)
+    return root
+
+
+def _add_premise(branch: Branch, premise: Premise) -> None:
+    """The way down, each step below the one before."""
+    for step in premise.path:
+        how = "derived from" if step.edge_type is None else f"{step.edge_type.value}"
+        branch = branch.add(f"{how} {step.ground_id}")
+    why = f": {premise.reason}" if premise.reason else ""
+    ended = "lost a contradiction" if premise.ended == "lost" else premise.ended
+    branch.add(f"{ended} on {day(premise.ended_at)} by {premise.actor}{why}", style="yellow")
+    branch.add(short(summary_of(premise.ground)), style="dim")
+
+
+def _memory_line(memory: Memory) -> str:
+    status = "" if memory.status.value == "active" else f", {memory.status.value}"
+    return f"{memory.memory_id}  {memory.type.value}{status}: {short(summary_of(memory))}"
+
+
+COMMANDS = {
+    "case": make_group(
+        "case",
+        "Show, dismiss and export a contradiction as a case.",
+        {"show": show_case, "dismiss": dismiss_case, "export": export_case},
+    ),
+    "stale": make_command(stale, "stale"),
+}

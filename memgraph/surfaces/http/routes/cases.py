@@ -1,0 +1,49 @@
+"""What has to be decided: contradictions as cases, and what stands on a ground that fell."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query, Response
+
+from memgraph.model.cases import Case, StalePage
+from memgraph.model.values import Millis, Name
+from memgraph.surfaces.http import examples
+from memgraph.surfaces.http.answering import answered, done
+from memgraph.surfaces.http.entering import Auditor, Reader, Writer
+from memgraph.surfaces.http.routes.graph import EdgeIdPath
+from memgraph.surfaces.http.routes.memories import Because
+
+router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["cases"])
+
+AsOf = Annotated[Millis | None, Query(description="As it was at that time.")]
+
+
+@router.get("/contradictions/{edge_id}", operation_id="case", response_model=Case)
+def case(orc: Reader, edge_id: EdgeIdPath, as_of: AsOf = None) -> Response:
+    """A contradiction with both sides, what speaks for each, and how it might be decided."""
+    return answered(orc.case(edge_id, as_of=as_of))
+
+
+@router.post(
+    "/contradictions/{edge_id}/dismiss", operation_id="dismiss_contradiction", status_code=204
+)
+def dismiss(
+    orc: Writer,
+    edge_id: EdgeIdPath,
+    body: Annotated[Because, Body(openapi_examples=examples.REASON)],
+) -> Response:
+    """Say that an open contradiction is none; it is not raised again."""
+    orc.dismiss(edge_id, reason=body.reason)
+    return done()
+
+
+@router.get("/stale", operation_id="stale", response_model=StalePage)
+def stale(
+    orc: Auditor,
+    limit: Annotated[int, Query(ge=1, le=500, description="Of a page.")] = 50,
+    cursor: Annotated[Name | None, Query(description="`next_after` of the page before.")] = None,
+    as_of: AsOf = None,
+) -> Response:
+    """Active memories that stand on a ground that was replaced or taken back, with the way."""
+    return answered(orc.stale(limit=limit, after=cursor, as_of=as_of))
