@@ -46,10 +46,19 @@ def generate(database: Database, viewer: Viewer, settings: BulletinSettings) -> 
         return generate_in(connection, viewer, settings)
 
 
-def generate_in(connection: sa.Connection, viewer: Viewer, settings: BulletinSettings) -> Bulletin:
-    """``generate`` on the snapshot of a reader."""
-    seq, at, _ = queries.journal_head(connection)
-    view = View(viewer)
+def generate_in(
+    connection: sa.Connection,
+    viewer: Viewer,
+    settings: BulletinSettings,
+    as_of: int | None = None,
+) -> Bulletin:
+    """``generate`` on the snapshot of a reader.
+
+    Args:
+        as_of: milliseconds; the bulletin of that time, byte for byte. None: that of now.
+    """
+    seq, at, _ = queries.journal_head(connection, as_of)
+    view = View(viewer, as_of)
     most = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
     # A conflict takes two lines' room.
     conflicts = queries.open_conflicts(connection, view, most // 2)

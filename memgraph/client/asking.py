@@ -34,9 +34,14 @@ class AskingWords(Place):
     """The words that look."""
 
     @word
-    def get(self, memory_id: str) -> Call[Memory]:
-        """One memory. Raises NotFound: there is none that the key may see."""
-        return self._get(f"/memories/{segment(memory_id)}", value_of(Memory))
+    def get(self, memory_id: str, *, as_of: Time | None = None) -> Call[Memory]:
+        """One memory; with ``as_of`` as it was at that time: its status and all that may change.
+
+        Raises:
+            NotFound: there is none that the key may see, or there was none then.
+        """
+        path = f"/memories/{segment(memory_id)}"
+        return self._get(path, value_of(Memory), as_of=moment(as_of))
 
     @word
     def list_memories(
@@ -49,10 +54,12 @@ class AskingWords(Place):
         session_id: str | None = None,
         before: str | None = None,
         limit: int = 50,
+        as_of: Time | None = None,
     ) -> Call[Sequence[Memory]]:
         """Memories, newest first, a page at a time: ``before`` is the last id of the page before.
 
-        An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000.
+        An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000;
+        ``as_of``: what was stored by then, with the statuses and values of then.
         """
         return self._get(
             "/memories",
@@ -65,6 +72,7 @@ class AskingWords(Place):
             session_id=session_id,
             cursor=before,
             limit=limit,
+            as_of=moment(as_of),
         )
 
     @word
@@ -127,9 +135,13 @@ class AskingWords(Place):
         return self._look("/subgraph", fields, value_of(Subgraph))
 
     @word
-    def trace(self, memory_id: str) -> Call[Trace]:
-        """Where a memory comes from, what became of it, and what stands on it. Raises NotFound."""
-        return self._get(f"/memories/{segment(memory_id)}/trace", value_of(Trace))
+    def trace(self, memory_id: str, *, as_of: Time | None = None) -> Call[Trace]:
+        """Where a memory comes from, what became of it, and what stands on it.
+
+        With ``as_of`` what was known of it then. Raises NotFound.
+        """
+        path = f"/memories/{segment(memory_id)}/trace"
+        return self._get(path, value_of(Trace), as_of=moment(as_of))
 
     @word
     def contradictions(
@@ -154,9 +166,12 @@ class AskingWords(Place):
         )
 
     @word
-    def bulletin(self) -> Call[Issued]:
-        """The bulletin for the next message; ``warning`` tells when it is not of the present."""
-        return self._get("/bulletin", _ISSUED)
+    def bulletin(self, *, as_of: Time | None = None) -> Call[Issued]:
+        """The bulletin for the next message; ``warning`` tells when it is not of the present.
+
+        With ``as_of`` the one of that time, made again of what was known then.
+        """
+        return self._get("/bulletin", _ISSUED, as_of=moment(as_of))
 
     @word
     def receipt(self, receipt_id: str) -> Call[Receipt]:

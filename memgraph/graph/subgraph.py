@@ -47,7 +47,7 @@ def subgraph(
         max_nodes: 1 to 2,000. Where a hop offers more than there is room for, the strongest
             edges win, then the newest, then the higher edge id.
         edge_types: followed and shown; None: all.
-        as_of: milliseconds; the graph as it was then. Stored confidence is that of today.
+        as_of: milliseconds; the graph as it was then, with the values of then.
         max_degree: 1 to 1,000: edges of one node that are followed, chosen the same way.
         statuses: of shown memories; active and superseded by default, None: retracted ones too.
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 import sqlalchemy as sa
 
+from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
 from memgraph.graph.hidden import journal_notes, without_hidden
 from memgraph.model.enums import EdgeType, MemoryStatus
@@ -30,18 +31,27 @@ _CONTRADICTS = frozenset({EdgeType.CONTRADICTS})
 _ROWS_PER_STEP = 4 * MAX_LINKS
 
 
-def trace(database: Database, memory_id: str, *, viewer: Viewer = DEFAULT_VIEWER) -> Trace:
+def trace(
+    database: Database,
+    memory_id: str,
+    *,
+    viewer: Viewer = DEFAULT_VIEWER,
+    as_of: int | None = None,
+) -> Trace:
     """Everything that is known about a memory, whatever its status, as far as the reader may see.
 
     Each list holds at most 200 entries and each chain goes at most 12 steps; ``cut_reasons`` tells
     where there would be more.
+
+    Args:
+        as_of: milliseconds; what was known then. None: now.
 
     Raises:
         NotFound: no such memory, or not visible to the reader; the two are not told apart.
         StorageError: the database cannot be read.
     """
     with database.read() as connection:
-        return _Tracing(connection, View(viewer)).of(memory_id)
+        return _Tracing(connection, View(viewer, as_of)).of(memory_id)
 
 
 class _Tracing:
@@ -50,6 +60,7 @@ class _Tracing:
     def __init__(self, connection: sa.Connection, view: View) -> None:
         self._connection = connection
         self._view = view
+        self._until = MAX_MS if view.as_of is None else view.as_of
         self._cut: set[str] = set()
 
     def of(self, memory_id: str) -> Trace:
@@ -77,9 +88,11 @@ class _Tracing:
             source=next(one for one in sources if one.source_id == memory.source_id),
             supports=tuple(
                 Support(source=source, added_at=at)
-                for at, source in supports.further(connection, memory_id)
+                for at, source in supports.further(connection, memory_id, until=self._until)
             ),
-            independent_sources=independent_sources(*supports.origins(connection, memory_id)),
+            independent_sources=independent_sources(
+                *supports.origins(connection, memory_id, until=self._until)
+            ),
             status_history=self._history(memory_id),
             edges_out=edges_out,
             edges_in=edges_in,
@@ -176,7 +189,7 @@ class _Tracing:
         return tuple(sorted(found, key=lambda edge: (edge.created_at, edge.edge_id)))
 
     def _history(self, memory_id: str) -> tuple[StatusPeriod, ...]:
-        periods = graph_queries.status_history(self._connection, memory_id)
+        periods = graph_queries.status_history(self._connection, memory_id, until=self._until)
         reasons = without_hidden(self._connection, self._view, [each.reason for each in periods])
         return tuple(
             each.model_copy(update={"reason": reason})
@@ -184,14 +197,18 @@ class _Tracing:
         )
 
     def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:
-        rows = graph_queries.journal_about(self._connection, memory_id, MAX_JOURNAL + 1)
+        rows = graph_queries.journal_about(
+            self._connection, memory_id, MAX_JOURNAL + 1, until=self._until
+        )
         if len(rows) > MAX_JOURNAL:
             self._cut.add("max_journal")
             rows = rows[1:]
         return journal_notes(self._connection, self._view, rows)
 
     def _handed_out(self, memory_id: str) -> HandedOut:
-        count, last_at, last_id = graph_queries.handed_out(self._connection, memory_id)
+        count, last_at, last_id = graph_queries.handed_out(
+            self._connection, memory_id, until=self._until
+        )
         return HandedOut(count=count, last_at=last_at, last_recall_id=last_id)
 
 

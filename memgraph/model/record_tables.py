@@ -148,7 +148,11 @@ class BulletinRow(SQLModel, table=True):
 
 class AuditRow(SQLModel, table=True):
     __tablename__ = "audit_log"
-    __table_args__ = (sa.Index("ix_audit_log_subject", "subject"),)
+    __table_args__ = (
+        sa.Index("ix_audit_log_subject", "subject"),
+        # The journal as it was at a time, and what was done between two.
+        sa.Index("ix_audit_log_at", "at", "action"),
+    )
 
     seq: int = column(sa.Integer, primary_key=True)
     at: int = column(sa.Integer, nullable=False)

@@ -39,10 +39,14 @@ Time = str | int | datetime
 class ReadingHandle(Handle):
     """The part of ``Orchestrator`` that looks."""
 
-    def get(self, memory_id: str) -> Memory:
-        """One memory. Raises NotFound: there is none that this handle may see."""
+    def get(self, memory_id: str, *, as_of: Time | None = None) -> Memory:
+        """One memory; with ``as_of`` as it was at that time: its status and all that may change.
+
+        Raises:
+            NotFound: there is none that this handle may see, or there was none then.
+        """
         with self._service.opened(self.name) as opened:
-            return reading.get(opened, self.viewer, memory_id)
+            return reading.get(opened, self.viewer, memory_id, as_of=_moment(as_of))
 
     def list_memories(
         self,
@@ -54,10 +58,12 @@ class ReadingHandle(Handle):
         session_id: str | None = None,
         before: str | None = None,
         limit: int = 50,
+        as_of: Time | None = None,
     ) -> Sequence[Memory]:
         """Memories, newest first, a page at a time: ``before`` is the last id of the page before.
 
-        An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000.
+        An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000;
+        ``as_of``: what was stored by then, with the statuses and values of then.
         """
         with self._service.opened(self.name) as opened:
             return reading.listing(
@@ -70,6 +76,7 @@ class ReadingHandle(Handle):
                 session_id=session_id,
                 before=before,
                 limit=limit,
+                as_of=_moment(as_of),
             )
 
     def stats(self) -> dict[str, Any]:
@@ -131,12 +138,16 @@ class ReadingHandle(Handle):
                 as_of=_moment(as_of),
             )
 
-    def trace(self, memory_id: str) -> Trace:
-        """Where a memory comes from, what became of it, and what stands on it. Raises NotFound."""
+    def trace(self, memory_id: str, *, as_of: Time | None = None) -> Trace:
+        """Where a memory comes from, what became of it, and what stands on it.
+
+        With ``as_of`` what was known of it then. Raises NotFound.
+        """
         from memgraph.graph.trace import trace
 
+        moment = _moment(as_of)
         with self._service.opened(self.name) as opened:
-            return trace(opened.database, memory_id, viewer=self.viewer)
+            return trace(opened.database, memory_id, viewer=self.viewer, as_of=moment)
 
     def contradictions(
         self,
@@ -163,12 +174,20 @@ class ReadingHandle(Handle):
                 as_of=_moment(as_of),
             )
 
-    def bulletin(self) -> Issued:
+    def bulletin(self, *, as_of: Time | None = None) -> Issued:
         """The bulletin for the next message; never fails for a broken database.
 
         ``warning`` tells when it is the last good one or an empty one.
+
+        Args:
+            as_of: the one that was handed out at that time, made again of what was known then and
+                of today's size limits. It is to be looked at: it leaves no receipt, and a database
+                that cannot be read is an error.
         """
         from memgraph.bulletin.board import without_database
+
+        if as_of is not None:
+            return self._bulletin_of(parse_time(as_of))
 
         try:
             with self._service.opened(self.name) as opened:
@@ -184,6 +203,15 @@ class ReadingHandle(Handle):
             paths = self._service.paths(self.name)
             settings = self._service.settings(self.name).memory.bulletin
             return without_database(paths.bulletins, settings, self.viewer, error)
+
+    def _bulletin_of(self, as_of: int) -> Issued:
+        from memgraph.bulletin.generate import generate_in
+        from memgraph.model.bulletin import Issued
+
+        with self._service.opened(self.name) as opened:
+            settings = opened.settings.memory.bulletin
+            with opened.database.read() as connection:
+                return Issued(generate_in(connection, self.viewer, settings, as_of))
 
     def _noted(self, opened: Opened, issued: Issued, at: int, *, enough: bool) -> Issued:
         """The bulletin with its receipt; what stands in that is found out when it is written."""

@@ -29,10 +29,15 @@ MAX_PAGE = 1_000
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
-def get(opened: Opened, viewer: Viewer, memory_id: str) -> Memory:
-    """Raises NotFound: there is none, or the viewer may not see it; both sound the same."""
+def get(opened: Opened, viewer: Viewer, memory_id: str, *, as_of: int | None = None) -> Memory:
+    """Raises NotFound: there is none, or the viewer may not see it; both sound the same.
+
+    Args:
+        as_of: milliseconds; as it was then. None: as it is.
+    """
+    view, chosen = View(viewer, as_of), Filter(memory_ids=(memory_id,))
     with opened.database.read() as connection:
-        found = memories.select(connection, View(viewer), Filter(memory_ids=(memory_id,)), limit=1)
+        found = memories.select(connection, view, chosen, limit=1)
     if not found:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
     return found[0]
@@ -49,8 +54,9 @@ def listing(
     session_id: str | None,
     before: str | None,
     limit: int,
+    as_of: int | None = None,
 ) -> list[Memory]:
-    """Newest first; ``before`` is the last id of the page before.
+    """Newest first; ``before`` is the last id of the page before. ``as_of``: as of `get`.
 
     Raises:
         InvalidInput: a limit outside 1..1000, an unknown type, kind or status.
@@ -64,7 +70,7 @@ def listing(
         session_id=session_id,
         before=before,
     )
-    view = View(viewer, statuses=frozenset(members(MemoryStatus, statuses)) or None)
+    view = View(viewer, as_of, frozenset(members(MemoryStatus, statuses)) or None)
     with opened.database.read() as connection:
         return memories.select(connection, view, chosen, limit=limit)
 

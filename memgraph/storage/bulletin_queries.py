@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.storage import bulletin_past
 from memgraph.storage.visibility import View
 
 # More of a text than any bulletin shows; keeps a long one from being read and copied whole.
@@ -29,6 +30,7 @@ _OPEN_TODOS = (
 )
 _DECISIONS = "m.status = 'active' AND m.type = 'Decision'"
 _UNCERTAIN = "m.status = 'active' AND m.kind <> 'episode' AND m.confidence < 0.5"
+_OPEN_INDEX = "INDEXED BY ix_memory_edges_contradictions"
 _BY_IMPORTANCE = "m.importance DESC, m.created_at DESC, m.pk DESC"
 
 
@@ -55,9 +57,18 @@ class ConflictExcerpt(NamedTuple):
     second_text: str
 
 
-def journal_head(connection: sa.Connection) -> tuple[int, int, str]:
-    """(seq, time in milliseconds, seal) of the last entry; (0, 0, "") of an empty journal."""
-    found = _rows(connection, "SELECT seq, at, hash FROM audit_log ORDER BY seq DESC LIMIT 1", {})
+def journal_head(connection: sa.Connection, as_of: int | None = None) -> tuple[int, int, str]:
+    """(seq, time in milliseconds, seal) of the last entry, now or at a time; (0, 0, "") of an empty
+    journal.
+    """
+    last = "SELECT seq, at, hash FROM audit_log ORDER BY seq DESC LIMIT 1"
+    if as_of is not None:
+        # By the index of times: of the entries of one millisecond the last one.
+        last = (
+            "SELECT seq, at, hash FROM audit_log WHERE at ="
+            " (SELECT max(at) FROM audit_log WHERE at <= :as_of) ORDER BY seq DESC LIMIT 1"
+        )
+    found = _rows(connection, last, {"as_of": as_of})
     return tuple(found[0]) if found else (0, 0, "")
 
 
@@ -148,12 +159,12 @@ def open_conflicts(connection: sa.Connection, view: View, limit: int) -> list[Co
     """Contradictions without a resolution between two visible, active memories, newest first."""
     statement = (
         f"SELECT e.created_at, a.memory_id, {_text('a')}, b.memory_id, {_text('b')}"
-        " FROM memory_edges e INDEXED BY ix_memory_edges_contradictions"
+        f" FROM memory_edges e {_OPEN_INDEX if view.as_of is None else ''}"
         " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
         " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
-        " WHERE e.edge_type = 'Contradicts' AND e.resolved_at IS NULL"
-        f" AND a.status = 'active' AND b.status = 'active'"
-        f" AND {view.where('a')} AND {view.where('b')}"
+        f" WHERE e.edge_type = 'Contradicts' AND {view.resolved_at('e')} IS NULL"
+        f" AND {view.status('a')} = 'active' AND {view.status('b')} = 'active'"
+        f" AND {view.edge_where('e')} AND {view.where('a')} AND {view.where('b')}"
         " ORDER BY e.created_at DESC, e.edge_id DESC LIMIT :limit"
     )
     found = _rows(connection, statement, view.params | {"limit": limit})
@@ -176,6 +187,17 @@ def _memories(
     limit: int,
     index: str,
 ) -> list[Excerpt]:
+    if view.as_of is not None:
+        found = bulletin_past.rows(
+            connection,
+            view,
+            {"at": at, "limit": limit},
+            shown=_excerpt("m"),
+            where=where,
+            order=order,
+            index=index,
+        )
+        return [Excerpt._make(row) for row in found]
     statement = (
         f"SELECT {_excerpt('m')} FROM memories m INDEXED BY {index}"
         f" WHERE {where} AND {view.where('m')} AND (m.valid_until IS NULL OR m.valid_until > :at)"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.clock import MAX_MS
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.storage.rows import (
@@ -245,39 +246,51 @@ def contradiction_times(
     return (found[0][0], found[0][1]) if found else None
 
 
-def status_history(connection: sa.Connection, memory_id: str) -> tuple[StatusPeriod, ...]:
-    """Every status of a memory, the first one first."""
+def status_history(
+    connection: sa.Connection, memory_id: str, *, until: int = MAX_MS
+) -> tuple[StatusPeriod, ...]:
+    """Every status of a memory, the first one first, as it was known at a time."""
+    end = "CASE WHEN h.until <= :until THEN h.until END"
+    fields = ", ".join(end if name == "until" else f"h.{name}" for name in STATUS_FIELDS)
     found = _rows(
         connection,
-        f"SELECT {columns(STATUS_FIELDS, 'h')} FROM memory_status h WHERE h.memory_id = ?"
-        " ORDER BY h.since, h.status_id",
-        (memory_id,),
+        f"SELECT {fields} FROM memory_status h"
+        " WHERE h.memory_id = :memory_id AND h.since <= :until ORDER BY h.since, h.status_id",
+        {"memory_id": memory_id, "until": until},
     )
     return tuple(status_from_row(row) for row in found)
 
 
-def handed_out(connection: sa.Connection, memory_id: str) -> tuple[int, int | None, str | None]:
-    """In how many recalls a memory was handed out; the time and id of the last of them."""
-    [(count,)] = _rows(
-        connection, "SELECT count(*) FROM recall_items WHERE memory_id = ?", (memory_id,)
+def handed_out(
+    connection: sa.Connection, memory_id: str, *, until: int = MAX_MS
+) -> tuple[int, int | None, str | None]:
+    """In how many recalls until a time a memory was handed out; time and id of the last of them."""
+    values = {"memory_id": memory_id, "until": until}
+    these = (
+        "FROM recall_items i CROSS JOIN recalls r ON r.recall_id = i.recall_id"
+        " WHERE i.memory_id = :memory_id AND r.created_at <= :until"
     )
+    [(count,)] = _rows(connection, f"SELECT count(*) {these}", values)
     last = _rows(
         connection,
-        "SELECT r.created_at, r.recall_id FROM recall_items i"
-        " CROSS JOIN recalls r ON r.recall_id = i.recall_id WHERE i.memory_id = ?"
+        f"SELECT r.created_at, r.recall_id {these}"
         " ORDER BY r.created_at DESC, r.recall_id DESC LIMIT 1",
-        (memory_id,),
+        values,
     )
     return (count, *last[0]) if last else (count, None, None)
 
 
-def journal_about(connection: sa.Connection, memory_id: str, limit: int) -> list[Any]:
-    """(seq, at, actor, action, details as JSON) about a memory: the last ``limit``, in order."""
+def journal_about(
+    connection: sa.Connection, memory_id: str, limit: int, *, until: int = MAX_MS
+) -> list[Any]:
+    """(seq, at, actor, action, details as JSON) about a memory: the last ``limit`` until a time,
+    in order.
+    """
     found = _rows(
         connection,
         "SELECT seq, at, actor, action, details FROM audit_log WHERE subject = ?"
-        " ORDER BY seq DESC LIMIT ?",
-        (memory_id, limit),
+        " AND at <= ? ORDER BY seq DESC LIMIT ?",
+        (memory_id, until, limit),
     )
     return found[::-1]
 

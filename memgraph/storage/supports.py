@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.clock import MS_PER_DAY
+from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.model.speaking import PERSONS, Voice, voice_of
 from memgraph.model.values import StoredSource
 from memgraph.policy.support import Origin
@@ -22,18 +22,18 @@ _OWN = (
 )
 _FURTHER = (
     f"SELECT {_ORIGIN} FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
-    " WHERE p.memory_id = ? ORDER BY p.added_at, p.source_id"
+    " WHERE p.memory_id = ? AND p.added_at <= ? ORDER BY p.added_at, p.source_id"
 )
 _TURNS = (
     "SELECT m.session_id, m.source_role, json_extract(m.attributes, '$.told_as'),"
     " coalesce(m.event_time, m.created_at), m.content_hash"
     " FROM memory_derivations d JOIN memories m ON m.memory_id = d.derived_from_id"
-    " WHERE d.memory_id = ? AND m.kind = 'episode'"
+    " WHERE d.memory_id = ? AND coalesce(d.added_at, 0) <= ? AND m.kind = 'episode'"
 )
 _TOLD = (
     f"SELECT p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
     " FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
-    " WHERE p.memory_id = ? ORDER BY p.added_at, p.source_id"
+    " WHERE p.memory_id = ? AND p.added_at <= ? ORDER BY p.added_at, p.source_id"
 )
 _TOLD_OF = (
     f"SELECT p.memory_id, p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
@@ -56,23 +56,30 @@ class _Said(NamedTuple):
     person: bool
 
 
-def origins(connection: sa.Connection, memory_id: str) -> tuple[list[Origin], list[Origin]]:
+def origins(
+    connection: sa.Connection, memory_id: str, *, until: int = MAX_MS
+) -> tuple[list[Origin], list[Origin]]:
     """Where a memory came from, and where else it was said, in the order in which that came.
 
     Each with who said it there: the persons among those whose turns the memory rests on, else all.
+
+    Args:
+        until: milliseconds; what was noted later counts for nothing.
     """
-    said = _said(connection, memory_id)
+    said = _said(connection, memory_id, until)
     own = []
     for *row, session_id in driver(connection).execute(_OWN, (memory_id,)):
         own = [_origin(row, said), _origin((session_id, None, None, None), said)]
-    further = driver(connection).execute(_FURTHER, (memory_id,))
+    further = driver(connection).execute(_FURTHER, (memory_id, until))
     return own, [_origin(row, said) for row in further]
 
 
-def _said(connection: sa.Connection, memory_id: str) -> dict[str, list[_Said]]:
+def _said(connection: sa.Connection, memory_id: str, until: int) -> dict[str, list[_Said]]:
     """The turns that a memory rests on, by conversation."""
     found: dict[str, list[_Said]] = {}
-    for session_id, role, told_as, at, words in driver(connection).execute(_TURNS, (memory_id,)):
+    for session_id, role, told_as, at, words in driver(connection).execute(
+        _TURNS, (memory_id, until)
+    ):
         voice = voice_of(role, told_as)
         name = (role or "").casefold()
         # "user" and "human" name nobody: they may be one.
@@ -97,9 +104,11 @@ def _origin(row: Sequence[str | None], said: dict[str, list[_Said]]) -> Origin:
     )
 
 
-def further(connection: sa.Connection, memory_id: str) -> list[tuple[int, StoredSource]]:
+def further(
+    connection: sa.Connection, memory_id: str, *, until: int = MAX_MS
+) -> list[tuple[int, StoredSource]]:
     """When each further source of a memory was noted, and what it is; the first one first."""
-    found = driver(connection).execute(_TOLD, (memory_id,))
+    found = driver(connection).execute(_TOLD, (memory_id, until))
     return [(at, source_from_row(row)) for at, *row in found]
 
 

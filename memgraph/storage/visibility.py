@@ -111,6 +111,20 @@ class View:
             " WHERE r.created_at < :view_as_of AND r.request ->> '$.as_of' IS NULL) END"
         )
 
+    def updated(self, alias: str) -> str:
+        """When a memory was changed last, or had been; a confirmation of what was left no trace."""
+        now = f"{alias}.updated_at"
+        if self.as_of is None:
+            return now
+        mine = f"x.memory_id = {alias}.memory_id AND x"
+        return (
+            f"CASE WHEN {now} <= :view_as_of THEN {now} ELSE max({alias}.created_at,"
+            f" coalesce((SELECT max(x.since) FROM memory_status x WHERE {mine}.since"
+            " <= :view_as_of), 0),"
+            f" coalesce((SELECT max(x.until) FROM memory_revisions x WHERE {mine}.until"
+            " <= :view_as_of), 0)) END"
+        )
+
     def attributes(self, alias: str) -> str:
         """The attributes of a memory; of those that it won against, the visible ones alone."""
         held = self._attributes_then(alias)
@@ -142,6 +156,7 @@ class View:
             "status": self.status(alias),
             "attributes": self.attributes(alias),
             "last_accessed_at": self.last_accessed(alias),
+            "updated_at": self.updated(alias),
             **{name: self.value(name, alias) for name in REVISED if name != "attributes"},
         }
         return ", ".join(as_it_was.get(name, f"{alias}.{name}") for name in MEMORY_FIELDS)

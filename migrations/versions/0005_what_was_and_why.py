@@ -176,6 +176,7 @@ def _revisions() -> None:
     _index("ix_memory_edge_revisions_until", "memory_edge_revisions", "until", "edge_id")
     # NULL: with the memory itself.
     op.add_column("memory_derivations", sa.Column("added_at", sa.Integer(), nullable=True))
+    _index("ix_audit_log_at", "audit_log", "at", "action")
     _index("ix_memory_status_since", "memory_status", "since", "status", "memory_id")
     op.create_index(
         "ix_memory_status_ended",
@@ -218,6 +219,7 @@ def downgrade() -> None:
     op.drop_table("source_trust")
     op.drop_index("ix_memory_status_ended", table_name="memory_status")
     op.drop_index("ix_memory_status_since", table_name="memory_status")
+    op.drop_index("ix_audit_log_at", table_name="audit_log")
     op.drop_column("memory_derivations", "added_at")
     op.drop_table("memory_edge_revisions")
     op.execute("DROP TRIGGER memory_revisions_keep")

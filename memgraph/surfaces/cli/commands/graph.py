@@ -114,10 +114,13 @@ def trace(
     context: typer.Context,
     orchestrator: OrchestratorName,
     memory_id: Annotated[str, typer.Argument(metavar="ID", help="A memory's id.")],
+    as_of: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As it was known then, ISO 8601.")
+    ] = None,
 ) -> Report:
     """Show where a memory comes from, what became of it, and what stands on it."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.trace(memory_id)
+        found = handle.trace(memory_id, as_of=as_of)
     return Report(as_json(found), lambda screen: screen.tree(_trace_tree(found)))
 
 

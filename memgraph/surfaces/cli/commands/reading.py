@@ -46,6 +46,7 @@ def list_memories(
         str | None, value("ID", "Go on after the last id of the page before.")
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
+    as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
 ) -> Report:
     """List memories, newest first, a page at a time."""
     wanted = [] if everything else statuses or [MemoryStatus.ACTIVE]
@@ -58,6 +59,7 @@ def list_memories(
             session_id=session_id,
             before=before,
             limit=limit,
+            as_of=as_of,
         )
     following = found[-1].memory_id if len(found) == limit else None
 
@@ -73,10 +75,11 @@ def show_memories(
     context: typer.Context,
     orchestrator: OrchestratorName,
     memory_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of memories.")],
+    as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
 ) -> Report:
     """Show memories with all their fields. `memgraph trace` shows where one comes from."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = [handle.get(each) for each in memory_ids]
+        found = [handle.get(each, as_of=as_of) for each in memory_ids]
 
     def show(screen: Screen) -> None:
         for index, each in enumerate(found):

@@ -108,10 +108,14 @@ def recall(
     return Report(as_json(bundle), show)
 
 
-def bulletin(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def bulletin(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    as_of: Annotated[str | None, value("TIME", "As it was then, ISO 8601.")] = None,
+) -> Report:
     """Print the bulletin as Markdown: what an orchestrator should know before each message."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        issued = handle.bulletin()
+        issued = handle.bulletin(as_of=as_of)
 
     def show(screen: Screen) -> None:
         screen.raw_lines(issued.bulletin.text)

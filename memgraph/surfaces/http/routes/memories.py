@@ -11,7 +11,7 @@ from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.graph import Trace
 from memgraph.model.remote import MAX_BATCH, Limit, MemoryId, MemoryPage, Outcomes, PromotedId
-from memgraph.model.values import Memory, MemoryInput, Name, Reason, Value
+from memgraph.model.values import Memory, MemoryInput, Millis, Name, Reason, Value
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered, done, tagged
 from memgraph.surfaces.http.bodies import ItemOf
@@ -63,6 +63,9 @@ class Promotion(Value):
     reason: Reason = ""
 
 
+AsOf = Annotated[Millis | None, Query(description="As it was at that time.")]
+
+
 @router.post("", operation_id="remember", status_code=201, response_model=MemoryId)
 def remember(
     orc: Writer, body: Annotated[MemoryInput, Body(openapi_examples=examples.MEMORY)]
@@ -94,6 +97,7 @@ def listed(
     session_id: Annotated[Name | None, Query(description="Said in this session.")] = None,
     limit: Annotated[Limit, Query(description="Of a page.")] = 50,
     cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
+    as_of: AsOf = None,
 ) -> Response:
     """Memories, the newest first, a page at a time; writes meanwhile shift no page."""
     found = orc.list_memories(
@@ -104,6 +108,7 @@ def listed(
         session_id=session_id,
         before=cursor,
         limit=limit,
+        as_of=as_of,
     )
     following = found[-1].memory_id if len(found) == limit else None
     return answered(MemoryPage.model_construct(items=tuple(found), next_cursor=following))
@@ -112,9 +117,9 @@ def listed(
 @router.get(
     "/{memory_id}", operation_id="get_memory", response_model=Memory, responses=NOT_MODIFIED
 )
-def get(request: Request, orc: Reader, memory_id: MemoryIdPath) -> Response:
+def get(request: Request, orc: Reader, memory_id: MemoryIdPath, as_of: AsOf = None) -> Response:
     """One memory, with an ETag."""
-    return tagged(answered(orc.get(memory_id)), request)
+    return tagged(answered(orc.get(memory_id, as_of=as_of)), request)
 
 
 @router.post("/{memory_id}/correct", operation_id="correct", response_model=MemoryId)
@@ -175,9 +180,9 @@ def promote(
 
 
 @router.get("/{memory_id}/trace", operation_id="trace", response_model=Trace)
-def trace(orc: Reader, memory_id: MemoryIdPath) -> Response:
+def trace(orc: Reader, memory_id: MemoryIdPath, as_of: AsOf = None) -> Response:
     """Where a memory comes from, what became of it, and what stands on it."""
-    return answered(orc.trace(memory_id))
+    return answered(orc.trace(memory_id, as_of=as_of))
 
 
 def _given(body: Value) -> dict[str, Any]:

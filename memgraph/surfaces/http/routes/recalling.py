@@ -13,7 +13,7 @@ from memgraph.model.fading import FadingReport
 from memgraph.model.recall import MAX_QUERY_CHARS, MAX_TOP_N, Bundle, RecallRequest
 from memgraph.model.reflection import Relevant
 from memgraph.model.remote import LatestReflection
-from memgraph.model.values import Name, Text, Value
+from memgraph.model.values import Millis, Name, Text, Value
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered, answered_as, tagged
 from memgraph.surfaces.http.document import NOT_MODIFIED
@@ -50,10 +50,16 @@ def relevant(
 
 
 @router.get("/bulletin", operation_id="get_bulletin", response_model=Issued, responses=NOT_MODIFIED)
-def bulletin(request: Request, orc: Reader) -> Response:
+def bulletin(
+    request: Request,
+    orc: Reader,
+    as_of: Annotated[Millis | None, Query(description="As it was at that time.")] = None,
+) -> Response:
     """The bulletin for the next message, with an ETag; `warning`: it is not of the present."""
     # Each hand-out has a receipt of its own: the same bulletin is to have the same tag.
-    return tagged(answered_as(_ISSUED, replace(orc.bulletin(), receipt_id=None)), request)
+    return tagged(
+        answered_as(_ISSUED, replace(orc.bulletin(as_of=as_of), receipt_id=None)), request
+    )
 
 
 @router.get("/reflection", operation_id="get_reflection", response_model=LatestReflection)

@@ -1,0 +1,143 @@
+"""The memory as it was: whatever happens later, an earlier time answers as it did then."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from working import working
+
+from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.errors import Conflict, NotFound
+from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.service.orchestrator import Orchestrator
+
+# How often something was asked for is counted, not kept.
+UNKEPT = {"access_count", "last_accessed_at", "updated_at"}
+TYPES = (
+    MemoryType.FACT,
+    MemoryType.PREFERENCE,
+    MemoryType.GOAL,
+    MemoryType.TODO,
+    MemoryType.DECISION,
+)
+
+
+class Seen(NamedTuple):
+    """What was handed out at one moment."""
+
+    at: int
+    bulletin: str
+    memories: dict[str, dict[str, Any]]
+    edges: list[dict[str, Any]]
+    contradictions: list[list[dict[str, Any]]]
+    grounds: dict[str, list[str]]
+
+
+def seen(orc: Orchestrator, at: int, *, as_of: int | None = None) -> Seen:
+    """All of it, now or as of a time."""
+    memories = orc.list_memories(statuses=(), limit=1_000, as_of=as_of)
+    ids = [each.memory_id for each in memories]
+    graph = orc.subgraph(ids, max_nodes=1_000, as_of=as_of) if ids else None
+    pages = [orc.contradictions(resolved=one, limit=500, as_of=as_of) for one in (False, True)]
+    return Seen(
+        at,
+        orc.bulletin(as_of=as_of).bulletin.text,
+        {each.memory_id: each.model_dump(exclude=UNKEPT) for each in memories},
+        [each.model_dump() for each in (graph.edges if graph else ())],
+        [[each.edge.model_dump() for each in page.items] for page in pages],
+        {one: [link.memory_id for link in orc.trace(one, as_of=as_of).grounds] for one in ids},
+    )
+
+
+class Living:
+    """An orchestrator to which things happen."""
+
+    def __init__(self, orc: Orchestrator, clock: FixedClock) -> None:
+        self._orc = orc
+        self._clock = clock
+        self._ids: list[str] = []
+
+    def happen(self, what: str, first: int, second: int) -> None:
+        """One thing; what the rules forbid does not happen."""
+        with suppress(Conflict, NotFound):
+            self._do(what, first, second)
+
+    def _do(self, what: str, first: int, second: int) -> None:
+        orc = self._orc
+        if what == "remember" or len(self._ids) < 2:
+            self._remember(first, second)
+            return
+        one, other = (self._ids[each % len(self._ids)] for each in (first, second))
+        if what == "correct":
+            self._ids.append(orc.correct(one, f"item {len(self._ids)} as corrected", reason="new"))
+        elif what == "confirm":
+            orc.confirm(one)
+        elif what == "retract":
+            orc.retract(one, reason="wrong")
+        elif what == "restore":
+            orc.restore(one, reason="right after all")
+        elif one == other:
+            return
+        elif what == "contradict":
+            orc.relate(one, "Contradicts", other, reason="both cannot be")
+        elif what == "update":
+            orc.relate(one, "Updates", other, partial=first % 2 == 0)
+        else:
+            self._decide(what, first)
+
+    def _remember(self, first: int, second: int) -> None:
+        ends = None if first % 3 else self._clock.now_ms() + (second % 5 + 1) * MS_PER_DAY
+        self._ids.append(
+            self._orc.remember(
+                f"item {len(self._ids)} says {second}",
+                kind=MemoryKind.FACT,
+                type=TYPES[first % len(TYPES)],
+                importance=second % 101,
+                confidence=(first % 10 + 1) / 10,
+                valid_until=ends,
+                derived_from=self._ids[-1:] if second % 2 else [],
+            )
+        )
+
+    def _decide(self, what: str, first: int) -> None:
+        page = self._orc.contradictions(resolved=what == "reopen", limit=500).items
+        if not page:
+            return
+        edge = page[first % len(page)].edge
+        if what == "resolve":
+            self._orc.resolve(edge.edge_id, winner=edge.from_id, reason="newer")
+        elif what == "dismiss":
+            self._orc.dismiss(edge.edge_id, reason="no contradiction")
+        else:
+            self._orc.reopen(edge.edge_id, reason="too early")
+
+
+WORDS = (
+    *("remember", "remember", "correct", "confirm", "retract", "restore"),
+    *("contradict", "contradict", "update", "resolve", "resolve", "dismiss", "reopen"),
+)
+EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30))
+
+
+@given(st.lists(EVENTS, min_size=4, max_size=14), st.integers(1, 3 * MS_PER_DAY))
+@settings(max_examples=6, deadline=None)
+def test_an_earlier_time_answers_as_it_did_then(
+    events: list[tuple[str, int, int]], pause: int
+) -> None:
+    clock = FixedClock()
+    with tempfile.TemporaryDirectory() as folder, working(Path(folder), clock=clock) as service:
+        orc = service.orchestrator("orc", create=True)
+        living = Living(orc, clock)
+        moments = [seen(orc, clock.now_ms())]
+        for each in events:
+            clock.advance(ms=pause)
+            living.happen(*each)
+            moments.append(seen(orc, clock.now_ms()))
+        clock.advance(days=30)
+        for moment in moments:
+            assert seen(orc, moment.at, as_of=moment.at) == moment
