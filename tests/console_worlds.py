@@ -43,13 +43,17 @@ def shop(root: Path) -> World:
     """Two files that contradict each other, what stands on one of them, and some work."""
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator(NAME, create=True, actor="anna")
-        orc.paths.ingest.mkdir(parents=True, exist_ok=True)
         for name, text in FILES.items():
-            (orc.paths.ingest / name).write_text(text, encoding="utf-8")
-            IngestPipeline(orc).run()
+            _drop(orc, name, text)
         (found,) = orc.contradictions().items
         _work(orc)
         return World(root, _key(service), found.edge.edge_id)
+
+
+def _drop(orc: Orchestrator, name: str, text: str) -> None:
+    orc.paths.ingest.mkdir(parents=True, exist_ok=True)
+    (orc.paths.ingest / name).write_text(text, encoding="utf-8")
+    IngestPipeline(orc).run()
 
 
 def _work(orc: Orchestrator) -> None:
@@ -92,6 +96,9 @@ def hostile(root: Path) -> World:
         case = orc.relate(ids[1], EdgeType.CONTRADICTS, ids[0], reason=HOSTILE)
         orc.relate(ids[2], EdgeType.UPDATES, ids[3], reason=HOSTILE)
         orc.remember(f"on it: {HOSTILE}", derived_from=(ids[3],))
+        _drop(
+            orc, f"{HOSTILE.replace('/', '-')[:150]}.md", f"# {HOSTILE}\n\n{HOSTILE} is closed.\n"
+        )
         orc.recall(HOSTILE)
         orc.bulletin()
         return World(root, _key(service, name=HOSTILE[:60]), case)

@@ -2,15 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsing import MISSING, chromium, find_chromium
+from browsing import MISSING, WIDE, chromium, find_chromium
+from console_worlds import NAME, World, hostile, shop
+from server_processes import server_process
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page, Request
+
+SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
+
+
+@dataclass
+class Tab:
+    """A page of the browser that looks at a console.
+
+    Attributes:
+        url: of the orchestrator's pages, without a slash at its end.
+        troubles: what the browser complained of: errors of scripts, what the policy forbade, and
+            requests to anywhere but the server.
+    """
+
+    page: Page
+    url: str
+    world: World
+    troubles: list[str] = field(default_factory=list)
+
+    def open(self, path: str = "") -> None:
+        """Load a page of the orchestrator, which must be one; sign in if it asks for that."""
+        answer = self.page.goto(f"{self.url}/{path}")
+        if "/console/login" in self.page.url:
+            self.sign_in()
+        else:
+            assert answer is not None
+            assert answer.status == 200, self.page.url
+
+    def sign_in(self) -> None:
+        """Show the key."""
+        self.page.get_by_label("Key").fill(self.world.secret)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.wait_for_load_state()
+
+    def drawn(self) -> None:
+        """Wait until the graph has been drawn."""
+        self.page.wait_for_selector("html[data-drawn]")
+
+    def keep(self, name: str) -> None:
+        """A screenshot among the test's artifacts."""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+Served = tuple[str, World]
+"""The address of a server, and what it serves."""
+Opening = Callable[..., AbstractContextManager[Tab]]
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +77,70 @@ def executable() -> Path:
 def browser(executable: Path) -> Iterator[Browser]:
     with chromium(executable) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def served(
+    tmp_path_factory: pytest.TempPathFactory, executable: Path
+) -> Iterator[tuple[str, World]]:
+    """A print shop behind `memgraph serve`, which asks for keys."""
+    world = shop(tmp_path_factory.mktemp("shop"))
+    with server_process(world.root, "--no-worker", keyless=False) as server:
+        yield server.url, world
+
+
+@pytest.fixture(scope="module")
+def served_hostile(tmp_path_factory: pytest.TempPathFactory, executable: Path) -> Iterator[Served]:
+    """Markup in every field, behind `memgraph serve`."""
+    world = hostile(tmp_path_factory.mktemp("hostile"))
+    with server_process(world.root, "--no-worker", keyless=False) as server:
+        yield server.url, world
+
+
+@pytest.fixture
+def look(browser: Browser) -> Opening:
+    """Opens a tab on a served world; when the block has ended, no page may have had any trouble."""
+
+    @contextmanager
+    def opened(
+        served: Served,
+        *,
+        size: tuple[int, int] = WIDE,
+        scheme: Any = "light",
+        allowed: tuple[str, ...] = (),
+    ) -> Iterator[Tab]:
+        base, world = served
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme=scheme,
+            accept_downloads=True,
+        )
+        context.set_default_timeout(20_000)
+        try:
+            tab = Tab(context.new_page(), f"{base}/console/{NAME}", world)
+            _listen(tab, base)
+            yield tab
+        finally:
+            context.close()
+        assert [one for one in tab.troubles if not one.startswith(allowed or ("\0",))] == []
+
+    return opened
+
+
+def _listen(tab: Tab, base: str) -> None:
+    def asked(request: Request) -> None:
+        if not request.url.startswith((base, "data:", "blob:")):
+            tab.troubles.append(f"asked elsewhere: {request.url}")
+
+    page = tab.page
+    page.on("request", asked)
+    page.on("pageerror", lambda error: tab.troubles.append(f"script: {error}"))
+    page.on("dialog", lambda dialog: tab.troubles.append(f"dialog: {dialog.message}"))
+    page.on(
+        "console",
+        lambda said: (
+            tab.troubles.append(f"console: {said.text}")
+            if said.type in ("error", "warning")
+            else None
+        ),
+    )

@@ -1,0 +1,156 @@
+"""Every page as it is seen: in light and dark, wide and narrow, and by those who do not see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from browsing import NARROW, WIDE
+from console_worlds import World
+
+if TYPE_CHECKING:
+    from conftest import Opening, Tab
+
+Served = tuple[str, World]
+AXE = Path(__file__).parent / "vendor" / "axe-core-4.14.1.min.js"
+SERIOUS = frozenset({"serious", "critical"})
+LISTS = (
+    "",
+    "contradictions",
+    "contradictions?state=resolved",
+    "memories",
+    "memories?q=shop",
+    "graph",
+    "recall",
+    "bulletin",
+    "stale",
+    "receipts",
+    "ingest",
+    "jobs",
+)
+DETAILS = ("contradictions", "memories", "receipts", "ingest", "bulletin")
+"""Pages whose first link into their own kind is looked at, too."""
+LOOKS = [
+    pytest.param(size, scheme, id=f"{scheme}-{size[0]}")
+    for size in (WIDE, NARROW)
+    for scheme in ("light", "dark")
+]
+
+
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
+def test_every_page_is_readable_and_fits(
+    look: Opening, served: Served, size: tuple[int, int], scheme: str
+) -> None:
+    found: dict[str, Any] = {}
+    with look(served, size=size, scheme=scheme) as tab:
+        tab.page.goto(f"{tab.url}/")
+        found["login"] = _faults(tab, f"login-{scheme}-{size[0]}")
+        tab.sign_in()
+        for path in (*LISTS, *_details(tab)):
+            tab.open(path)
+            if path.startswith("graph"):
+                tab.drawn()
+            found[path] = _faults(tab, f"{_plain(path)}-{scheme}-{size[0]}")
+        found["recalled"] = _recalled(tab, f"recalled-{scheme}-{size[0]}")
+    assert {path: each for path, each in found.items() if each} == {}
+
+
+def test_an_error_is_told_as_readably(look: Opening, served: Served) -> None:
+    with look(served, scheme="dark", size=NARROW, allowed=("console: Failed to load",)) as tab:
+        tab.open()
+        answer = tab.page.goto(f"{tab.url}/memories/fact_nowhere")
+        assert answer is not None
+        assert answer.status == 404
+        assert _faults(tab, "failure-dark-390") == []
+        assert tab.page.get_by_role("alert").count() == 1
+
+
+def test_pages_are_used_by_keyboard_alone(look: Opening, served: Served) -> None:
+    """The first stop of each skips the menu, and the next ones show where they are."""
+    with look(served) as tab:
+        tab.open()
+        for path in LISTS:
+            tab.open(path)
+            tab.page.keyboard.press("Tab")
+            assert tab.page.evaluate("document.activeElement.className") == "skip", path
+            tab.page.keyboard.press("Enter")
+            assert tab.page.evaluate("document.activeElement.id") == "content", path
+            tab.page.keyboard.press("Tab")
+            there, outline = tab.page.evaluate(
+                "[document.querySelector('main').contains(document.activeElement),"
+                " getComputedStyle(document.activeElement).outlineStyle]"
+            )
+            assert outline != "none" if there else path == "jobs", path
+
+
+def test_memory_content_is_text_on_every_page(look: Opening, served_hostile: Served) -> None:
+    with look(served_hostile) as tab:
+        tab.open()
+        paths = [*LISTS, *_details(tab), f"contradictions/{tab.world.case}"]
+        for path in paths:
+            tab.open(path)
+            if path == "graph":
+                tab.drawn()
+                _choose_each(tab)
+            _nothing_ran(tab)
+        _recalled(tab, "recalled-hostile")
+        _nothing_ran(tab)
+        assert "onerror" in tab.page.locator("main").inner_text()
+
+
+def _nothing_ran(tab: Tab) -> None:
+    assert tab.page.evaluate("window.broken") is None, tab.page.url
+    added = "main img, main script, main style, main svg[onload], main [onerror]"
+    assert tab.page.locator(added).count() == 0, tab.page.url
+
+
+def _choose_each(tab: Tab) -> None:
+    for entry in tab.page.locator("#graph-list button").all():
+        entry.click()
+        assert "window.broken" in tab.page.locator("#graph-chosen .content").inner_text()
+
+
+def _details(tab: Tab) -> Iterator[str]:
+    """The first page of each kind, as the lists lead to it."""
+    for name in DETAILS:
+        tab.open(name)
+        own = "bulletins" if name == "bulletin" else name
+        links = tab.page.locator(f'main a[href*="/{own}/"]')
+        assert links.count() > 0, name
+        address = links.first.get_attribute("href")
+        assert address is not None
+        yield f"{own}/{address.rpartition(f'/{own}/')[2]}"
+
+
+def _recalled(tab: Tab, name: str) -> list[str]:
+    tab.open("recall")
+    tab.page.get_by_label("Question").fill("When does the shop close?")
+    tab.page.get_by_role("button", name="Recall").click()
+    tab.page.wait_for_selector(".scored")
+    return _faults(tab, name)
+
+
+def _faults(tab: Tab, name: str) -> list[str]:
+    """What hinders somebody, by axe's rules, and whether the page is wider than its window."""
+    tab.keep(name)
+    tab.page.evaluate(AXE.read_text(encoding="utf-8"))
+    told = tab.page.evaluate("axe.run()")
+    faults = [
+        f"{each['id']} ({each['impact']}): {node['target']}: {node['html'][:200]}"
+        for each in told["violations"]
+        if each["impact"] in SERIOUS
+        for node in each["nodes"][:3]
+    ]
+    assert told["passes"], "axe looked at nothing"
+    wide = tab.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    if wide[0] > wide[1]:
+        faults.append(f"scrolls sideways: {wide}")
+    return faults
+
+
+def _plain(path: str) -> str:
+    """A name for a file: ids differ from run to run."""
+    return re.sub(r"[^a-z]+", "-", re.sub(r"/[^?]*", "-one", path.lower())).strip("-") or "overview"
