@@ -84,7 +84,7 @@ _DERIVED = (
 )
 _GROUNDS = (
     "SELECT g.pk FROM memory_derivations d JOIN memories g ON g.memory_id = d.derived_from_id"
-    " WHERE d.memory_id = ?"
+    " WHERE d.memory_id = ? AND g.content <> ''"
 )
 # What says a text or a name by right, because it stays.
 _STANDING: Final = (
@@ -184,7 +184,7 @@ def _with_merged(connection: sa.Connection, pk: int) -> Entity:
 
 
 def derived_from(connection: sa.Connection, pks: Sequence[int]) -> list[tuple[int, str, set[int]]]:
-    """Standing memories that were derived from any of these: key, id, keys of all its grounds."""
+    """Standing memories that were derived from any of these: key, id, keys of its standing grounds."""
     execute = driver(connection).execute
     found = execute(_DERIVED, (json.dumps(list(pks)),)).fetchall()
     return [

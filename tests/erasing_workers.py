@@ -1,0 +1,63 @@
+"""An erasure in a process of its own, killed where it is told to be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from memgraph import MemoryService
+from memgraph.service.erasing import erase, folder
+from memgraph.service.erasing.plan import PlanFile
+
+PATIENCE_S = 60.0
+START = (sys.executable, "-c", "import erasing_workers as w; w.main()")
+PLACES = ("planned", "rows", "files", "folded", "scanned", "signed", "reported", "journalled")
+
+
+def killed(root: Path, memory_id: str, place: str) -> int:
+    """Erase in another process that is killed at a place; gives its exit code."""
+    done = subprocess.run(
+        [*START, str(root), memory_id, place],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.returncode
+
+
+def main() -> None:
+    """The process: root, memory, place."""
+    root, memory_id, place = sys.argv[1:]
+    with (
+        MemoryService(root, environ={}, background=False) as service,
+        patch.object(*dying(place)),
+    ):
+        service.orchestrator("orc-1").erase(memory_id=memory_id, reason="asked for")
+
+
+def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
+    """What to replace so that the process dies there: an object, a name, what takes its place."""
+    before: dict[str, tuple[Any, str]] = {
+        "planned": (erase, "erase_rows"),
+        "files": (erase, "_note_files"),
+        "folded": (folder, "scan"),
+        "scanned": (erase, "signed"),
+        "signed": (erase, "_end"),
+        "journalled": (PlanFile, "wipe"),
+    }
+    if place in before:
+        return (*before[place], lambda *_args, **_fields: die())
+    # After the rows are durable; after the report is, and before the journal tells of it.
+    owner, name = {"rows": (folder, "erase_files"), "reported": (erase, "digest")}[place]
+    return owner, name, lambda *_args, **_fields: die()
+
+
+def die() -> None:
+    """As by kill -9."""
+    os.kill(os.getpid(), signal.SIGKILL)
