@@ -8,14 +8,15 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName, Tier
 from memgraph.model.values import validated
-from memgraph.policy.trust import Trust, Trusted
+from memgraph.policy.trust import Named, Trust, Trusted
 from memgraph.service.handle_writing import WritingHandle
 from memgraph.storage import trust_queries
 from memgraph.storage.trust_queries import TrustRow
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from memgraph.model.sources import SourceInfo, SourcePage, SourceRetraction, TrustedSource
-    from memgraph.policy.trust import Named
     from memgraph.service.opened import Opened
 
 
@@ -71,11 +72,16 @@ class SourcesHandle(WritingHandle):
         return found
 
     def trusted(self) -> list[TrustedSource]:
-        """What operators said of sources, by kind and name."""
+        """What operators said of sources, by kind and name.
+
+        A confined handle is told what it said itself, and what is said of sources of which it sees
+        something.
+        """
         from memgraph.service import sources
 
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return sources.trusted(connection)
+            told = sources.trusted(connection)
+            return [each for each in told if self._tells(connection, each)]
 
     def trust(
         self,
@@ -123,11 +129,18 @@ class SourcesHandle(WritingHandle):
             InvalidInput: it is no name of a source, or no reason.
             NotFound: nothing was said of it.
         """
+        from memgraph.service import sources
+
         named = self._named(kind, name)
         because = self._because(reason)
         with self._write() as (_, transaction):
-            if not trust_queries.untell(transaction.connection, named):
+            connection = transaction.connection
+            told_of = [
+                each for each in sources.trusted(connection) if (each.kind, each.name) == named
+            ]
+            if not told_of or not self._tells(connection, told_of[0]):
                 raise NotFound("nothing was said of this source", name=named.name[:80])
+            trust_queries.untell(connection, named)
             told = {"kind": named.kind.value, "name": named.name, "reason": because}
             transaction.tell([Entry("distrust", None, told)])
 
@@ -178,6 +191,14 @@ class SourcesHandle(WritingHandle):
             told = source_retracting.report(transaction.connection, named, found, dry_run=False)
             source_retracting.retract(transaction, named, found, reason=because)
         return told
+
+    def _tells(self, connection: sa.Connection, told: TrustedSource) -> bool:
+        """Whether this handle may know what was said of a source."""
+        from memgraph.storage.source_queries import totals
+
+        if not self.viewer.confined or told.actor == self.actor:
+            return True
+        return totals(connection, Named(told.kind, told.name), self._view) is not None
 
     def _named(self, kind: SourceName | str, name: str) -> Named:
         from memgraph.service import sources

@@ -12,9 +12,10 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, Outcome
+from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, MemoryInput, Outcome
 from memgraph.policy.lifecycle import MemoryState, plan_supersession
 from memgraph.policy.trust import LESS_TRUSTED, Trust
+from memgraph.service.quotas import captured
 from memgraph.storage import edges, memories, trust_queries
 from memgraph.storage.visibility import View
 
@@ -133,6 +134,13 @@ class Joiner:
         """Whether one memory is trusted far enough to replace another."""
         trust = trust_queries.with_told(connection, self.trust)
         return trust_queries.may_replace(connection, trust, new_id, old_id)
+
+    def replaceable(
+        self, connection: sa.Connection, given: MemoryInput, memory_ids: Sequence[str]
+    ) -> set[str]:
+        """Those of some memories that one yet to be stored may replace."""
+        trust = trust_queries.with_told(connection, self.trust)
+        return trust_queries.replaceable(connection, trust, captured(given), memory_ids)
 
     def _open_case(
         self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str

@@ -122,6 +122,17 @@ def may_replace(connection: sa.Connection, trust: Trust, new_id: str, old_id: st
     return newer.level >= protections(connection, trust, [old_id])[old_id].level
 
 
+def replaceable(
+    connection: sa.Connection, trust: Trust, source: Captured, memory_ids: Collection[str]
+) -> set[str]:
+    """Those of some memories that a new one of this source, without grounds, may replace."""
+    if trust.uniform:
+        return set(memory_ids)
+    newer = trust.tier(source)
+    found = protections(connection, trust, memory_ids)
+    return {one for one, tier in found.items() if newer.level >= tier.level}
+
+
 def standings(connection: sa.Connection, memory_ids: Iterable[str]) -> dict[str, Standing]:
     """What memories stand on, and what their grounds do, ``MAX_LOOKED_AT`` of them at most."""
     found: dict[str, Standing] = {}

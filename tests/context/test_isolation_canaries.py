@@ -204,6 +204,32 @@ def receipt_lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield [replace(each, query="", asked={}) for each in listed]
 
 
+def replays(orc: Orchestrator, world: World) -> Iterator[Any]:
+    owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
+    everything = owner.recall(QUERY, top_n=200).receipt_id
+    if world.hidden(orc.viewer):
+        with pytest.raises(NotFound):
+            orc.replay(everything, query=QUERY)
+    for asked in ({"top_n": 200}, {"top_n": 3}, {"include_superseded": True}):
+        yield orc.replay(orc.recall(QUERY, **asked).receipt_id, query=QUERY)
+    yield orc.replay(orc.get_context(QUERY, limit=200, kinds=()).receipt_id, query=QUERY)
+
+
+def bulletin_histories(orc: Orchestrator, world: World) -> Iterator[Any]:
+    owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
+    for handle in (owner, orc):
+        handle.bulletin()
+    listed = orc.bulletins(limit=500).bulletins
+    yield listed
+    for each in listed:
+        yield orc.bulletin_issued(each.bulletin_id)
+    hidden = {each.memory_id for each in world.hidden(orc.viewer)}
+    for each in owner.bulletins(limit=500).bulletins:
+        if hidden & {*owner.bulletin_issued(each.bulletin_id).memory_ids}:
+            with pytest.raises(NotFound):
+                orc.bulletin_issued(each.bulletin_id)
+
+
 def source_lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     for kind in (None, *SourceName):
         yield orc.sources(kind=kind, limit=500)
@@ -323,6 +349,9 @@ READS: dict[str, Walk] = {
     ),
     "receipt": receipts,
     "receipts": receipt_lists,
+    "replay": replays,
+    "bulletins": bulletin_histories,
+    "bulletin_issued": bulletin_histories,
     "retract_source": source_retractions,
     "source": source_lists,
     "sources": source_lists,

@@ -202,6 +202,10 @@ COMMAND_WALKS: dict[str, Lines] = {
     "recall": _recall,
     "context": _context,
     "subgraph": _subgraph,
+    "graph": lambda view: iter(
+        [["graph", ONE, each, "-o", "/dev/stdout"] for each in (*view.own[:1], view.hidden[0])]
+    ),
+    "timeline": lambda view: iter([["timeline", ONE, "-o", "/dev/stdout.svg"]]),
     "bulletin": lambda view: iter([["bulletin", ONE]]),
     "contradictions": _contradictions,
     "resolve": _resolve,
@@ -219,6 +223,14 @@ COMMAND_WALKS: dict[str, Lines] = {
     "retract": lambda view: _each("retract", view.own[5], *view.hidden[:2], more=WHY),
     "promote": _promote,
     "tier": lambda view: iter([["tier", ONE, "--global", "--limit", "500"]]),
+    "receipt replay": lambda view: iter(
+        ["receipt", "replay", ONE, view.made[each], "--query", QUERY]
+        for each in ("receipt", "far_receipt")
+    ),
+    "receipt bulletins": lambda view: iter([["receipt", "bulletins", ONE]]),
+    "receipt bulletin": lambda view: iter(
+        ["receipt", "bulletin", ONE, view.made[each]] for each in ("bulletin", "far_bulletin")
+    ),
     "receipt show": lambda view: iter(
         ["receipt", "show", ONE, view.made[each]] for each in ("receipt", "far_receipt")
     ),

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from canaries import PROJECTS, QUERY, TASKS
 from route_walks import HERE, TELLS, WHY, View, _get, _post, walks
@@ -211,6 +212,19 @@ def audit(view: View) -> Iterator[Ask]:
     yield _post("/audit", {"examples": 100, "fail_on": ["all"]})
 
 
+@walks("POST", HERE + "/erase")
+def erase(view: View) -> Iterator[Ask]:
+    # Who may erase sees everything: nothing is erased here that the other walks look for.
+    for memory_id in (*view.hidden[:2], "fact_none"):
+        yield _post("/erase", {**_target("memory", memory_id), **WHY, "dry_run": True})
+    yield _post("/erase", {**_target("entity", view.words[0]), **WHY, "dry_run": True})
+    yield _post("/erase", {**_target("session", "none"), **WHY})
+
+
+def _target(kind: str, value: str) -> dict[str, Any]:
+    return {"target": {"kind": kind, "value": value}}
+
+
 @walks("GET", HERE + "/export")
 def export(view: View) -> Iterator[Ask]:
     yield _get("/export")
@@ -220,3 +234,55 @@ def export(view: View) -> Iterator[Ask]:
 @walks("GET", HERE + "/backup")
 def backup(view: View) -> Iterator[Ask]:
     yield _get("/backup")
+
+
+# --- sources
+
+
+def _named_sources(view: View) -> Iterator[dict[str, str]]:
+    for talk in view.talks[:4]:
+        yield {"kind": "conversation", "name": talk}
+    for word in view.words[:4]:
+        yield {"kind": "conversation", "name": f"talk-{word}"}
+    yield {"kind": "run", "name": "run-1"}
+    yield {"kind": "path", "name": "/"}
+
+
+@walks("GET", HERE + "/sources")
+def list_sources(view: View) -> Iterator[Ask]:
+    yield _get("/sources", limit=500)
+    for kind in ("path", "conversation", "run", "content"):
+        yield _get("/sources", kind=kind, limit=3)
+    for talk in view.talks[:2]:
+        yield _get("/sources", cursor=f"conversation:{talk}")
+
+
+@walks("POST", HERE + "/sources/info")
+def source_info(view: View) -> Iterator[Ask]:
+    for each in _named_sources(view):
+        yield _post("/sources/info", each)
+
+
+@walks("GET", HERE + "/sources/trust")
+def list_trusted(view: View) -> Iterator[Ask]:
+    yield _get("/sources/trust")
+
+
+@walks("POST", HERE + "/sources/trust")
+def trust_source(view: View) -> Iterator[Ask]:
+    yield _post("/sources/trust", {"kind": "run", "name": "mine", "tier": "low", **WHY})
+
+
+@walks("POST", HERE + "/sources/distrust")
+def distrust_source(view: View) -> Iterator[Ask]:
+    for each in _named_sources(view):
+        yield _post("/sources/distrust", each | WHY)
+
+
+@walks("POST", HERE + "/sources/retract")
+def retract_source(view: View) -> Iterator[Ask]:
+    for talk in [*view.talks[:4], *(f"talk-{word}" for word in view.words[:4])]:
+        yield _post("/sources/retract", {"conversation_id": talk, **WHY})
+    yield _post("/sources/retract", {"path": "/", **WHY})
+    for talk in view.talks[-2:]:
+        yield _post("/sources/retract", {"conversation_id": talk, "dry_run": False, **WHY})

@@ -30,7 +30,7 @@ PUBLIC = {"/openapi.json", "/healthz", "/readyz", "/metrics"}
 MAKING = "/v1/orchestrators"
 READ_BY_POST = (
     *("/recall", "/relevant", "/subgraph", "/context", "/context/block"),
-    *("/entities/info", "/verify", "/audit"),
+    *("/entities/info", "/verify", "/audit", "/sources/info"),
 )
 DENIED = {"memory.not_found", "access.denied"}
 BRIEFLY = {

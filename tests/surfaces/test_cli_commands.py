@@ -45,6 +45,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     noted = cli.remember("The oven is slow.", "--scope", "session", "--scope-id", "t1")
     cli.remember("Ada Okafor bakes with Nora Quill.")
     receipt = cli.json("recall", "orc-1", "bread")["receipt_id"]
+    cli("bulletin", "orc-1")
+    bulletin = cli.json("receipt", "bulletins", "orc-1")["bulletins"][0]["bulletin_id"]
     cli("say", "orc-1", "We open at nine.", "--session-id", "tuesday")
     cli("source", "trust", "orc-1", "run:r1", "--tier", "low", *WHY)
     backup = str(folder / "orc-1.backup")
@@ -68,6 +70,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "recall": ["recall", "orc-1", "when does the shop close?"],
         "context": ["context", "orc-1", "what is slow?", "--task", "t1", "--explain"],
         "subgraph": ["subgraph", "orc-1", one],
+        "graph": ["graph", "orc-1", one, "-o", str(folder / "graph.svg")],
+        "timeline": ["timeline", "orc-1", "-o", str(folder / "bulletins.png")],
         "bulletin": ["bulletin", "orc-1"],
         "contradictions": ["contradictions", "orc-1"],
         "resolve": ["resolve", "orc-1", edge, "--winner", one, "--reason", "asked"],
@@ -93,6 +97,9 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "tier": ["tier", "orc-1", "--project", "web"],
         "receipt list": ["receipt", "list", "orc-1"],
         "receipt show": ["receipt", "show", "orc-1", receipt],
+        "receipt replay": ["receipt", "replay", "orc-1", receipt, "--query", "bread"],
+        "receipt bulletins": ["receipt", "bulletins", "orc-1"],
+        "receipt bulletin": ["receipt", "bulletin", "orc-1", bulletin],
         "fading": ["fading", "orc-1"],
         "reflection": ["reflection", "orc-1"],
         "list": ["list", "orc-1"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from memgraph.audit.journal import Entry
 from memgraph.context.backend import OLDEST_FIRST
 from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
-from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.errors import AccessDenied, Conflict, InvalidInput
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Change, EdgeInput, Memory, validated
@@ -231,8 +231,18 @@ class DatabaseBackend(Handle):
             for each in known
         ]
         prepared = replace(prepared, given=prepared.given.model_copy(update={"key": "new"}))
+        mine = opened.writer.joiner.replaceable(
+            transaction.connection, prepared.given, [each.memory_id for each in known]
+        )
+        if any(
+            each.content_hash == prepared.content_hash and each.memory_id not in mine
+            for each in known
+        ):
+            raise Conflict("it is kept as a more trusted source has it", field="payload")
         # Before it is stored: of the same text, it would be taken for a repetition of the old one.
-        for each in known:
+        # What is trusted further stays, and the new one stands against it.
+        replaced = [each for each in known if each.memory_id in mine]
+        for each in replaced:
             memories.set_status(
                 transaction.connection,
                 each.memory_id,
@@ -253,4 +263,4 @@ class DatabaseBackend(Handle):
             raise written.errors[0]
         transaction.tell(written.entries)
         by = {"by": written.ids_by_key["new"]}
-        transaction.tell([Entry("supersede", each.memory_id, by) for each in known])
+        transaction.tell([Entry("supersede", each.memory_id, by) for each in replaced])

@@ -24,6 +24,8 @@ COMMANDS: dict[str, Listed] = {
     "recall": Listed(f"{_HERE}.recall", "Recall what fits a question, with its sources."),
     "context": Listed(f"{_HERE}.assembling", "Print what a task needs to know, for a prompt."),
     "subgraph": Listed(f"{_HERE}.graph", "Show the graph around some memories."),
+    "graph": Listed(f"{_HERE}.pictures", "Draw the graph into an SVG, PNG or HTML file."),
+    "timeline": Listed(f"{_HERE}.pictures", "Draw what changed over time into a file."),
     "bulletin": Listed(f"{_HERE}.recall", "Print what to know before the next message."),
     "contradictions": Listed(f"{_HERE}.graph", "List contradictions with both sides."),
     "resolve": Listed(f"{_HERE}.writing", "Decide a contradiction, or reopen it."),

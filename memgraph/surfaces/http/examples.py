@@ -82,8 +82,20 @@ CONTEXT: Final = _one(
     {"request": {"query": "opening hours", "budget_tokens": 800}},
 )
 BLOCK: Final = _one("A message", {"prompt": "Can I come by on Friday at six?", "limit": 8})
+REPLAY: Final = _one("What was asked", {"query": "When do we close?"})
 FORGETTING: Final = _one(
     "One memory", {"memory_ids": [MEMORY_ID], "reason": "asked to by the customer"}
+)
+SOURCE: Final = _one("A conversation", {"kind": "conversation", "name": "chat-7"})
+SOURCE_TRUST: Final = _one(
+    "A folder that anybody fills",
+    {"kind": "path", "name": "mail", "tier": "low", "max_memories": 500, "reason": "open to all"},
+)
+SOURCE_DISTRUST: Final = _one(
+    "As if nothing was said", {"kind": "path", "name": "mail", "reason": "it is closed now"}
+)
+SOURCE_TAKEN: Final = _one(
+    "What would go with a file", {"path": "mail/offer.md", "reason": "it was forged"}
 )
 RUN: Final = _one("A rehearsal of a consolidation", {"dry_run": True})
 FILE: Final = {

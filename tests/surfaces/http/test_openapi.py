@@ -48,6 +48,13 @@ PREPARED: Mapping[str, Callable[[Orchestrator, dict[str, Any]], object]] = {
     "reopen_contradiction": lambda orc, known: orc.resolve(
         known["edge_id"], winner=known["winner"], reason="asked"
     ),
+    "source_info": lambda orc, known: orc.save_episode(
+        "When do you close?", session_id="chat-7", source_role="user"
+    ),
+    "distrust_source": lambda orc, known: orc.trust("path", "mail", "low", reason="asked"),
+    "retract_source": lambda orc, known: orc.remember(
+        "The offer holds.", source={"source_path": str(orc.paths.processed / "mail/offer.md")}
+    ),
 }
 """What comes before some operations."""
 TAKES_MORE = {"promote": 403, "get_metrics": 404}

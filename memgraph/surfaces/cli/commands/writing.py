@@ -184,22 +184,46 @@ def confirm(context: typer.Context, orchestrator: OrchestratorName, memory_id: M
 def retract(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    memory_id: MemoryId,
     reason: Why,
+    memory_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A memory's id.", show_default=False)
+    ] = None,
     restore: Annotated[
         bool, typer.Option("--restore", help="Bring a retracted one back instead.")
     ] = False,
+    source: Annotated[
+        str | None,
+        value("SOURCE", "All from conversation:ID, run:ID, content:SHA256, a file or a folder."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --source: do it, and do not only tell.")
+    ] = False,
 ) -> Report:
-    """Take a memory back: it stays in the history and is no longer recalled."""
+    """Take a memory back: it stays in the history and is no longer recalled.
+
+    With --source, all that came from a source and what was derived from that alone; what is said
+    elsewhere, too, or has another ground stays.
+    """
+    if (memory_id is None) == (source is None):
+        raise typer.BadParameter("name the ID of a memory, or a --source, and not both")
+    if source is not None and restore:
+        raise typer.BadParameter("--restore brings back one memory, by its ID")
+    if yes and source is None:
+        raise typer.BadParameter("--yes is for a --source")
     with invocation(context).orchestrator(orchestrator) as handle:
+        if source is not None:
+            from memgraph.surfaces.cli.commands.sources import retracted
+
+            return retracted(handle, source, reason=reason, really=yes)
+        found = memory_id or ""
         if restore:
-            handle.restore(memory_id, reason=reason)
+            handle.restore(found, reason=reason)
         else:
-            handle.retract(memory_id, reason=reason)
-        status = handle.get(memory_id).status.value
+            handle.retract(found, reason=reason)
+        status = handle.get(found).status.value
     return Report(
-        {"memory_id": memory_id, "status": status},
-        lambda screen: screen.line(f"{memory_id} is {status}"),
+        {"memory_id": found, "status": status},
+        lambda screen: screen.line(f"{found} is {status}"),
     )
 
 

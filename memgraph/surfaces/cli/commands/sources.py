@@ -1,0 +1,194 @@
+"""Where memories come from: source list, show, trusted, trust, distrust; retract --source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import SourceName, Tier
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_group, value
+from memgraph.surfaces.cli.commands.shaping import as_json, moment, short
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from memgraph.model.sources import SourceInfo, SourceRetraction, TrustedSource
+
+FIELDS: Final = {
+    SourceName.PATH: "path",
+    SourceName.CONVERSATION: "conversation_id",
+    SourceName.RUN: "workflow_run_id",
+    SourceName.CONTENT: "content_sha256",
+}
+"""What ``retract_source`` calls each kind."""
+SHOWN: Final = 20
+"""Of each list on the screen."""
+
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="conversation:ID, run:ID, content:SHA256, or the path of a file or folder.",
+        show_default=False,
+    ),
+]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.", show_default=False)]
+
+
+def named(text: str) -> tuple[SourceName, str]:
+    """A source as a command names it: ``KIND:NAME``, or else a path.
+
+    Raises:
+        InvalidInput: it names nothing.
+    """
+    kind, colon, name = text.partition(":")
+    if colon and kind in set(SourceName):
+        text, found = name, SourceName(kind)
+    else:
+        found = SourceName.PATH
+    if not text.strip():
+        raise InvalidInput("name a source: conversation:ID, run:ID, content:SHA256 or a path")
+    return found, text
+
+
+def list_sources(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    kind: Annotated[SourceName | None, choice(SourceName, text="Only of this kind.")] = None,
+    limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
+    after: Annotated[str | None, value("CURSOR", "next_after of the page before.")] = None,
+) -> Report:
+    """List sources with what came from each, and how far they are trusted."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        page = handle.sources(kind=kind, limit=limit, after=after)
+
+    def show(screen: Screen) -> None:
+        if not page.items:
+            screen.line("no memory names a source")
+            return
+        screen.table(_COLUMNS, [_row(each) for each in page.items])
+        if page.next_after is not None:
+            screen.line(f"more: --after {page.next_after}")
+
+    return Report(as_json(page), show)
+
+
+def show_source(
+    context: typer.Context, orchestrator: OrchestratorName, source: SourceArgument
+) -> Report:
+    """Show what came from one source, and how far it is trusted."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.source(*named(source))
+    return Report(as_json(found), lambda screen: screen.table(_COLUMNS, [_row(found)]))
+
+
+def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """List what was said of sources with `memgraph source trust`."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        told = handle.trusted()
+
+    def show(screen: Screen) -> None:
+        if told:
+            screen.table(_SAID, [_said(each) for each in told])
+        else:
+            screen.line("nothing was said of any source: memory.trust decides")
+
+    return Report({"items": [as_json(each) for each in told]}, show)
+
+
+def trust(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    source: SourceArgument,
+    tier: Annotated[Tier, choice(Tier, text="How far.")],
+    reason: Why,
+    max_memories: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="How many it may hold; 0: nothing more.", show_default=False
+        ),
+    ] = None,
+) -> Report:
+    """Say how far a source is trusted.
+
+    A lower one replaces nothing that a higher one said: what would replace it becomes a
+    contradiction, which a person decides. It holds from now on.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        kind, name = named(source)
+        told = handle.trust(kind, name, tier, max_memories=max_memories, reason=reason)
+    return Report(as_json(told), lambda screen: screen.table(_SAID, [_said(told)]))
+
+
+def distrust(
+    context: typer.Context, orchestrator: OrchestratorName, source: SourceArgument, reason: Why
+) -> Report:
+    """Take back what was said of a source: the settings decide again."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        kind, name = named(source)
+        handle.distrust(kind, name, reason=reason)
+    told = f"nothing is said of {kind.value} {name} any more"
+    return Report({"kind": kind.value, "name": name}, lambda screen: screen.line(told))
+
+
+def retracted(handle: Any, source: str, *, reason: str, really: bool) -> Report:
+    """Take a source back through a handle, or tell what that would come to."""
+    kind, name = named(source)
+    chosen = {FIELDS[kind]: name}
+    found: SourceRetraction = handle.retract_source(reason=reason, dry_run=not really, **chosen)
+    return Report(as_json(found), lambda screen: _show_retraction(screen, found))
+
+
+def _show_retraction(screen: Screen, found: SourceRetraction) -> None:
+    verb = "would go" if found.dry_run else "were taken back"
+    screen.line(
+        f"{found.retracted} memories {verb}: {found.given} from the source,"
+        f" {found.derived} derived from those alone"
+    )
+    if found.retracted_items:
+        rows = [
+            (each.memory_id, each.because, short(each.summary)) for each in found.retracted_items
+        ]
+        screen.table(("memory", "because", ""), rows[:SHOWN])
+    if found.kept_items:
+        screen.heading(f"{found.kept} stay: they are said elsewhere, or have other grounds")
+        kept = [(each.memory_id, each.because, short(each.summary)) for each in found.kept_items]
+        screen.table(("memory", "because", ""), kept[:SHOWN])
+    if found.unseated_items:
+        screen.heading(f"{found.unseated} stay replaced, by nothing that is left")
+        left = [(each.memory_id, short(each.summary)) for each in found.unseated_items]
+        screen.table(("memory", ""), left[:SHOWN])
+    if found.dry_run and found.retracted:
+        screen.line("nothing was changed: say --yes to do it")
+
+
+def _row(each: SourceInfo) -> tuple[str, ...]:
+    limit = "" if each.limit is None else str(each.limit)
+    tier = each.tier.value if each.told else f"({each.tier.value})"
+    counts = (str(each.memories), str(each.active), str(each.retracted))
+    return (each.kind.value, each.name, *counts, tier, limit, moment(each.last_at))
+
+
+def _said(each: TrustedSource) -> tuple[str, ...]:
+    limit = "" if each.max_memories is None else str(each.max_memories)
+    who = (moment(each.set_at), each.actor, each.reason)
+    return (each.kind.value, each.name, each.tier.value, limit, *who)
+
+
+_COLUMNS: Final = ("kind", "name", "memories", "active", "retracted", "tier", "limit", "last")
+_SAID: Final = ("kind", "name", "tier", "limit", "since", "who", "why")
+COMMANDS = {
+    "source": make_group(
+        "source",
+        "Tell where memories come from, and how far that is trusted.",
+        {
+            "list": list_sources,
+            "show": show_source,
+            "trust": trust,
+            "distrust": distrust,
+            "trusted": list_trusted,
+        },
+    )
+}
