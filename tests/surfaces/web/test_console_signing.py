@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from console_worlds import HOME, Browser, console_served, token_of
+from console_browsing import HOME, Browser, console_served, token_of
 from serving_worlds import EVERYTHING, Served
 
 from memgraph.clock import FixedClock

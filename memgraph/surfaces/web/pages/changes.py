@@ -15,8 +15,8 @@ PER_PAGE: Final = 25
 def stale(visit: Visit) -> Response:
     """Memories that stand on a ground that was replaced or taken back, and the way to it."""
     orc = visit.enter(Permission.AUDIT)
-    then = {} if visit.as_of is None else {"as_of": visit.as_of}
-    page = orc.stale(limit=PER_PAGE, after=visit.query("after") or None, **then)
+    after = visit.query("after") or None
+    page = orc.stale(limit=PER_PAGE, after=after, as_of=visit.as_of)
     return visit.show("stale.html", page=page)
 
 

@@ -17,6 +17,7 @@ PER_PAGE: Final = 25
 FOUND: Final = 50
 HAND_OUTS: Final = 50
 ANY: Final = "any"
+FILTERS: Final = ("type", "kind", "status", "tag", "session")
 
 
 def listing(visit: Visit) -> Response:
@@ -32,6 +33,7 @@ def listing(visit: Visit) -> Response:
         session_id=visit.query("session") or None,
         before=visit.query("before") or None,
         limit=PER_PAGE + 1,
+        as_of=visit.as_of,
     )
     shown = found[:PER_PAGE]
     following = shown[-1].memory_id if len(found) > PER_PAGE else None
@@ -60,6 +62,7 @@ def _list_page(
         following=following,
         query=query,
         state=state,
+        filtered=any(visit.query(name) for name in FILTERS),
         types=[each.value for each in MemoryType],
         kinds=[each.value for each in MemoryKind],
         statuses=[each.value for each in MemoryStatus],
@@ -70,8 +73,7 @@ def memory(visit: Visit) -> Response:
     """All that is known of one memory."""
     orc = visit.enter()
     memory_id = visit.path("memory_id")
-    then: dict[str, Any] = {} if visit.as_of is None else {"as_of": visit.as_of}
-    trace = orc.trace(memory_id, **then)
+    trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
     periods: Ribbon = ribbon(trace.status_history, now)
     confidence: StepChart | None = None
@@ -100,7 +102,7 @@ def _chosen(enum: Any, value: str) -> list[Any]:
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/memories", listing),
+    Page("/{orchestrator}/memories", listing, timed=True),
     Page("/{orchestrator}/memories", search, "POST", timed=True),
     Page("/{orchestrator}/memories/{memory_id}", memory, timed=True),
 )

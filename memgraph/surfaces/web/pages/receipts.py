@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from memgraph.errors import NotFound
 from memgraph.model.access import Permission
-from memgraph.model.receipts import Receipt
+from memgraph.model.receipts import Receipt, Replay
 from memgraph.model.values import Memory
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.web.visiting import Page, Visit
@@ -23,7 +23,13 @@ def listing(visit: Visit) -> Response:
     asked = {name: visit.query(name) for name in FILTERS if visit.query(name)}
     found = orc.receipts(limit=PER_PAGE, before=visit.query("before") or None, **asked)
     following = found.receipts[-1].receipt_id if found.cut and found.receipts else None
-    return visit.show("receipts.html", found=found.receipts, following=following, filters=FILTERS)
+    return visit.show(
+        "receipts.html",
+        found=found.receipts,
+        following=following,
+        filters=FILTERS,
+        filtered=bool(asked),
+    )
 
 
 def receipt(visit: Visit) -> Response:
@@ -31,9 +37,21 @@ def receipt(visit: Visit) -> Response:
     return _receipt_page(visit, visit.enter(Permission.AUDIT))
 
 
-def _receipt_page(visit: Visit, orc: Orchestrator) -> Response:
+def replay(visit: Visit) -> Response:
+    """The same request once more, as of the moment when it was asked.
+
+    Where only the digest of the query was kept, the form has its text.
+    """
+    orc = visit.enter(Permission.AUDIT)
+    replayed = orc.replay(visit.path("receipt_id"), query=visit.form.get("query") or None)
+    return _receipt_page(visit, orc, replayed)
+
+
+def _receipt_page(visit: Visit, orc: Orchestrator, replayed: Replay | None = None) -> Response:
     found = orc.receipt(visit.path("receipt_id"))
-    return visit.show("receipt.html", receipt=found, memories=_memories(orc, found), replay=None)
+    return visit.show(
+        "receipt.html", receipt=found, memories=_memories(orc, found), replay=replayed
+    )
 
 
 def _memories(orc: Orchestrator, found: Receipt) -> dict[str, Memory]:
@@ -51,4 +69,5 @@ def _memories(orc: Orchestrator, found: Receipt) -> dict[str, Memory]:
 PAGES: Final = (
     Page("/{orchestrator}/receipts", listing),
     Page("/{orchestrator}/receipts/{receipt_id}", receipt),
+    Page("/{orchestrator}/receipts/{receipt_id}", replay, "POST"),
 )

@@ -1,0 +1,269 @@
+"""What an auditor does in the console: finds, reads, decides, travels back, takes a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from console_browsing import HOME, Browser, Seen, console_served, harmless
+from serving_worlds import Served
+
+from ingest.pipeline import IngestPipeline
+from memgraph import Orchestrator, Viewer
+from memgraph.clock import FixedClock, iso
+from memgraph.model.access import Permission
+
+LEAFLET = "# Leaflet\n\nWelcome.\n\n- The shop closes at 20:00 on Thursdays.\n"
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A server with an open contradiction of which one side was read from a file."""
+
+    served: Served
+    clock: FixedClock
+    orc: Orchestrator
+    read: str
+    said: str
+    edge: str
+
+    @property
+    def case(self) -> str:
+        return f"{HOME}contradictions/{self.edge}"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    clock = FixedClock()
+    config = {"memory": {"embedding": {"provider": "none"}}}
+    with console_served(tmp_path / "root", clock=clock, config=config) as served:
+        orc = served.orchestrator()
+        orc.paths.ingest.mkdir(parents=True, exist_ok=True)
+        (orc.paths.ingest / "leaflet.md").write_text(LEAFLET, encoding="utf-8")
+        IngestPipeline(orc, settle_seconds=0.0).run()
+        [read] = [each.memory_id for each in orc.list_memories() if "20:00" in each.content]
+        clock.advance(days=1)
+        said = orc.remember("The shop closes at 22:00 on Thursdays.")
+        edge = orc.relate(said, "Contradicts", read, reason="two hours")
+        yield Shop(served, clock, orc, read, said, edge)
+
+
+@pytest.fixture
+def browser(shop: Shop) -> Iterator[Browser]:
+    with Browser(shop.served, shop.served.key()) as made:
+        yield made
+
+
+def test_a_case_is_found_read_to_the_line_resolved_and_reopened(
+    browser: Browser, shop: Shop
+) -> None:
+    assert shop.case in Seen(browser.page(f"{HOME}contradictions")).values("href")
+    page = harmless(browser.page(shop.case))
+    assert "- The shop closes at 20:00 on Thursdays." in page.text
+    assert "line 5" in page.text
+    assert "leaflet.md" in page.text
+    assert str(shop.served.service.root) not in page.text
+    sent = browser.send(
+        shop.case, page=shop.case, decision="resolve", winner=shop.said, reason="asked there"
+    )
+    assert sent.headers["location"] == shop.case
+    page = harmless(browser.page(shop.case))
+    assert "The contradiction is resolved." in page.text
+    assert "asked there" in page.text
+    assert "The contradiction is resolved." not in browser.page(shop.case)
+    assert shop.orc.get(shop.read).status == "superseded"
+    assert shop.case not in browser.page(f"{HOME}contradictions")
+    assert shop.case in browser.page(f"{HOME}contradictions?state=decided")
+    browser.send(shop.case, page=shop.case, decision="reopen", reason="too early")
+    assert shop.orc.get(shop.read).status == "active"
+    journal = [each.action for each in shop.orc.case(shop.edge).journal]
+    assert journal[-2:] == ["resolve", "reopen"]
+
+
+def test_a_pair_that_is_no_contradiction_is_dismissed(browser: Browser, shop: Shop) -> None:
+    browser.send(shop.case, page=shop.case, decision="dismiss", reason="two shops")
+    assert "both hold" in browser.page(shop.case)
+    assert shop.orc.case(shop.edge).state == "dismissed"
+    assert "dismissed" in browser.page(f"{HOME}contradictions?state=decided")
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"decision": "resolve", "reason": "x"}, 422),
+        ({"decision": "resolve", "winner": "fact_0", "reason": "x"}, 409),
+        ({"decision": "dismiss", "reason": " "}, 422),
+        ({"decision": "erase", "reason": "x"}, 422),
+        ({"decision": "reopen", "reason": "x"}, 409),
+    ],
+)
+def test_what_cannot_be_decided_changes_nothing(
+    browser: Browser, shop: Shop, fields: dict[str, str], status: int
+) -> None:
+    answer = browser.send(shop.case, page=shop.case, **fields)
+    assert answer.status_code == status
+    harmless(answer.text)
+    assert shop.orc.case(shop.edge).state == "open"
+
+
+def test_a_case_leaves_as_a_file_that_loads_nothing(browser: Browser, shop: Shop) -> None:
+    answer = browser.open(f"{shop.case}/export")
+    assert answer.headers["content-disposition"] == (
+        f'attachment; filename="case-{shop.edge}.html"'
+    )
+    seen = Seen(answer.text)
+    assert "- The shop closes at 20:00 on Thursdays." in seen.text
+    assert "default-src 'none'" in " ".join(seen.values("content"))
+    assert not seen.values("href", "src", "action")
+    assert not seen.tags & {"script", "form", "a", "link"}
+    assert "url(" not in seen.scripted
+
+
+def test_the_past_is_shown_as_it_was(shop: Shop) -> None:
+    before = iso(shop.clock.now_ms())
+    shop.clock.advance(days=2)
+    shop.orc.resolve(shop.edge, winner=shop.said, reason="asked there")
+    with Browser(shop.served, shop.served.key()) as browser:
+        _then_and_now(browser, shop, before)
+
+
+def _then_and_now(browser: Browser, shop: Shop, before: str) -> None:
+    address = f"{HOME}memories/{shop.read}"
+    assert "asked there" in browser.page(shop.case)
+    then = browser.page(f"{shop.case}?as_of={before}")
+    assert "asked there" not in then
+    assert "As it was known at" in then
+    assert 'name="decision"' not in then
+    assert "superseded" in Seen(browser.page(address)).text
+    assert "superseded" not in Seen(browser.page(f"{address}?as_of={before}")).text
+    # The links of a page lead on as of the same time.
+    assert any("as_of=" in each for each in Seen(then).values("href") if address in each)
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2025-13-01", "9" * 50])
+def test_what_is_no_time_is_told(browser: Browser, shop: Shop, text: str) -> None:
+    assert browser.open(f"{shop.case}?as_of={text}").status_code == 422
+
+
+def test_a_memory_is_found_and_the_search_is_no_access(browser: Browser, shop: Shop) -> None:
+    found = browser.send(f"{HOME}memories", page=f"{HOME}memories", query="shop closes Thursdays")
+    assert f"{HOME}memories/{shop.read}" in Seen(found.text).values("href")
+    shop.served.service.write_down()
+    assert shop.orc.get(shop.read).access_count == 0
+    assert shop.orc.receipts().receipts[0].actor != "user"
+
+
+def test_memories_are_listed_a_page_at_a_time_and_filtered(browser: Browser, shop: Shop) -> None:
+    ids = shop.orc.remember_many([{"content": f"Note {n}.", "tags": ["n"]} for n in range(30)])
+    wanted = {each.memory_id for each in ids}
+    first = Seen(browser.page(f"{HOME}memories?tag=n"))
+    [older] = [each for each in first.values("href") if "before=" in each]
+    second = Seen(browser.page(older))
+    hrefs = [*first.values("href"), *second.values("href")]
+    shown = [each.rpartition("/")[2] for each in hrefs if "/memories/" in each]
+    assert len(shown) == len(set(shown)) == 30
+    assert set(shown) == wanted
+    shop.orc.retract(shop.read, reason="x")
+    assert shop.read not in browser.page(f"{HOME}memories")
+    assert shop.read in browser.page(f"{HOME}memories?status=retracted")
+
+
+def test_a_receipt_is_read_and_asked_once_more(browser: Browser, shop: Shop) -> None:
+    bundle = shop.orc.recall("when does the shop close")
+    address = f"{HOME}receipts/{bundle.receipt_id}"
+    assert address in Seen(browser.page(f"{HOME}receipts")).values("href")
+    page = Seen(browser.page(address))
+    assert f"{HOME}memories/{shop.said}" in page.values("href")
+    assert "when does the shop close" not in page.text
+    asked = browser.send(address, page=address, query="when does the shop close")
+    assert "The same memories, in the same order." in asked.text, Seen(asked.text).text
+    assert browser.send(address, page=address, query="something else").status_code == 422
+
+
+def test_what_is_stale_shows_the_way_to_its_ground(browser: Browser, shop: Shop) -> None:
+    middle = shop.orc.remember("Guides end before the shop closes.", derived_from=[shop.read])
+    end = shop.orc.remember("The tour ends at the gate.", derived_from=[middle])
+    shop.orc.retract(shop.read, reason="an old leaflet")
+    page = harmless(browser.page(f"{HOME}stale"))
+    assert "an old leaflet" in page.text
+    assert {f"{HOME}memories/{each}" for each in (shop.read, middle, end)} <= set(
+        page.values("href")
+    )
+
+
+def test_a_choice_of_what_is_looked_at_holds_for_all_pages(browser: Browser, shop: Shop) -> None:
+    whole = shop.served.service.orchestrator(
+        "orc-1", viewer=Viewer(project_ids=frozenset({"atlas"}))
+    )
+    project = whole.remember("Atlas opens in May.", scope="project", scope_id="atlas")
+    address = f"{HOME}memories/{project}"
+    assert browser.open(address).status_code == 404
+    browser.send(f"{HOME}view", projects="atlas, borealis")
+    assert "Atlas opens in May." in browser.page(address)
+    assert 'value="atlas, borealis"' in browser.page()
+    browser.send(f"{HOME}view", projects="")
+    assert browser.open(address).status_code == 404
+
+
+def test_a_choice_beyond_what_was_granted_is_refused_journalled_and_not_kept(shop: Shop) -> None:
+    with Browser(shop.served, shop.served.key(project_ids=["atlas"])) as browser:
+        assert browser.send(f"{HOME}view", projects="borealis").status_code == 403
+        assert "borealis" not in browser.page()
+    assert denials(shop) == 1
+
+
+def test_what_a_permission_does_not_give_is_neither_shown_nor_done(shop: Shop) -> None:
+    secret = shop.served.key(permissions=frozenset({Permission.READ}))
+    with Browser(shop.served, secret) as browser:
+        page = browser.page(shop.case)
+        assert "Decide" not in page
+        assert "line 5" not in page
+        assert f"{HOME}receipts" not in page
+        assert denials(shop) == 0
+        refused = browser.send(shop.case, decision="resolve", winner=shop.said, reason="I want to")
+        assert refused.status_code == 403
+        assert browser.open(f"{HOME}receipts").status_code == 403
+    assert denials(shop) == 2
+    assert shop.orc.case(shop.edge).state == "open"
+
+
+def test_another_orchestrator_is_as_one_that_is_not_there(shop: Shop) -> None:
+    shop.served.orchestrator("orc-2")
+    with Browser(shop.served, shop.served.key(orchestrators=["orc-1"])) as browser:
+        assert "orc-2" not in browser.page("/console/")
+        told = [browser.open(f"/console/{name}/") for name in ("orc-2", "orc-9")]
+        assert [each.status_code for each in told] == [404, 404]
+        assert told[0].text == told[1].text
+
+
+def test_every_answer_has_the_policy_and_assets_are_kept_for_ever(
+    browser: Browser, shop: Shop
+) -> None:
+    page = browser.open(HOME)
+    for answer in (page, browser.open("/console/nowhere/at/all"), browser.open("/console/login")):
+        [policy] = answer.headers.get_list("content-security-policy")
+        assert "unsafe" not in policy
+        assert "script-src 'self'" in policy
+        assert answer.headers.get_list("referrer-policy") == ["same-origin"]
+        assert answer.headers["cache-control"] == "no-store"
+    assets = [each for each in Seen(page.text).values("href", "src") if "/static/" in each]
+    assert len(assets) >= 3
+    for each in assets:
+        asset = browser.open(each)
+        assert asset.status_code == 200
+        assert "immutable" in asset.headers["cache-control"]
+        assert asset.headers["x-content-type-options"] == "nosniff"
+    for name in ("../../app.py", "%2e%2e/app.py", "console.css/", "nothing.css"):
+        assert browser.open(f"{assets[0].rpartition('/')[0]}/{name}").status_code == 404
+
+
+def denials(shop: Shop) -> int:
+    """How many refusals the journal holds."""
+    with shop.served.service.opened("orc-1") as opened, opened.database.read() as connection:
+        return int(
+            connection.exec_driver_sql(
+                "SELECT count(*) FROM audit_log WHERE action = 'deny'"
+            ).scalar_one()
+        )
