@@ -184,7 +184,7 @@ def _with_merged(connection: sa.Connection, pk: int) -> Entity:
 
 
 def derived_from(connection: sa.Connection, pks: Sequence[int]) -> list[tuple[int, str, set[int]]]:
-    """Standing memories that were derived from any of these: key, id, keys of its standing grounds."""
+    """Standing memories derived from any of these: key, id, keys of its grounds that stand."""
     execute = driver(connection).execute
     found = execute(_DERIVED, (json.dumps(list(pks)),)).fetchall()
     return [

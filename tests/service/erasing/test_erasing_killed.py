@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pysqlite3.dbapi2 as sqlite
 import pytest
-from erasing_worlds import filled, left
 from erasing_workers import PLACES, killed
+from erasing_worlds import filled, left
 
 from memgraph import MemoryService
 from memgraph.clock import FixedClock
