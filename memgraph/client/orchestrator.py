@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memgraph.client.asking import AskingWords
 from memgraph.client.auditing import AuditingWords
+from memgraph.client.comparing import ComparingWords
 from memgraph.client.deciding import DecidingWords
 from memgraph.client.erasing import ErasingWords
 from memgraph.client.feeding import FeedingWords
@@ -30,6 +31,7 @@ class OrchestratorWords(
     FollowingWords,
     ReceiptWords,
     DecidingWords,
+    ComparingWords,
     SourcingWords,
 ):
     """All that can be done with the memory of an orchestrator from elsewhere."""

@@ -10,6 +10,7 @@ from memgraph.service.handle_context import ContextHandle
 from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_erasing import ErasingHandle
 from memgraph.service.handle_fading import FadingHandle
+from memgraph.service.handle_history import HistoryHandle
 from memgraph.service.handle_influence import InfluenceHandle
 from memgraph.service.handle_ingesting import IngestingHandle
 from memgraph.service.handle_injecting import InjectingHandle
@@ -37,6 +38,7 @@ class Orchestrator(
     EntitiesHandle,
     JobsHandle,
     AuditingHandle,
+    HistoryHandle,
     InfluenceHandle,
     ErasingHandle,
 ):

@@ -27,6 +27,7 @@ from memgraph import (
     call_tool,
     tools_for,
 )
+from memgraph.clock import MS_PER_DAY
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.context import BlockFormat, Task
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, SourceName
@@ -100,17 +101,31 @@ def subgraphs(orc: Orchestrator, world: World) -> Iterator[Any]:
 def gets(orc: Orchestrator, world: World) -> Iterator[Any]:
     for each in world.seen(orc.viewer):
         yield orc.get(each.memory_id)
+        yield orc.get(each.memory_id, as_of=world.at)
     for each in world.hidden(orc.viewer):
         with pytest.raises(NotFound):
             orc.get(each.memory_id)
+        with pytest.raises(NotFound):
+            orc.get(each.memory_id, as_of=world.at)
 
 
 def traces(orc: Orchestrator, world: World) -> Iterator[Any]:
     for each in world.seen(orc.viewer):
         yield orc.trace(each.memory_id)
+        yield orc.trace(each.memory_id, as_of=world.at)
     for each in world.hidden(orc.viewer):
         with pytest.raises(NotFound):
             orc.trace(each.memory_id)
+
+
+def histories(orc: Orchestrator, world: World) -> Iterator[Any]:
+    yield from _of_each(orc.history, orc, world)
+
+
+def diffs(orc: Orchestrator, world: World) -> Iterator[Any]:
+    found = orc.diff(0, world.at + MS_PER_DAY, limit=1_000)
+    assert found.counts["learnt"] == len(found.learnt) > 0
+    yield found
 
 
 def impacts(orc: Orchestrator, world: World) -> Iterator[Any]:
@@ -328,7 +343,7 @@ def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
 READS: dict[str, Walk] = {
     "audit": lambda orc, world: iter([orc.audit(examples=100)]),
     "build_context": built_contexts,
-    "bulletin": lambda orc, world: iter([orc.bulletin()]),
+    "bulletin": lambda orc, world: iter([orc.bulletin(), orc.bulletin(as_of=world.at)]),
     "case": cases,
     "contradictions": contradictions,
     "entities": entities,
@@ -338,6 +353,8 @@ READS: dict[str, Walk] = {
     "get_context": contexts,
     "get_entity_info": entity_infos,
     "grounds": grounds,
+    "diff": diffs,
+    "history": histories,
     "impact": impacts,
     "jobs": jobs,
     "latest_reflection": lambda orc, world: iter([orc.latest_reflection()]),

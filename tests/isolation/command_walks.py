@@ -214,6 +214,8 @@ COMMAND_WALKS: dict[str, Lines] = {
     "case export": lambda view: _edges("export", view, "-o", "case.html"),
     "stale": _stale,
     "trace": lambda view: _each("trace", *view.own[:3], *view.hidden),
+    "diff": lambda _: iter([["diff", ONE, "2000-01-01", "2100-01-01", "--limit", "1000"]]),
+    "history": lambda view: _each("history", *view.own[:3], *view.hidden),
     "impact": lambda view: _each("impact", *view.own[:3], *view.hidden),
     "grounds": lambda view: _each("grounds", *view.own[:3], *view.hidden),
     "correct": lambda view: _each(

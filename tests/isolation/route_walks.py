@@ -162,6 +162,18 @@ def trace(view: View) -> Iterator[Ask]:
         yield _get(f"/memories/{one}/trace")
 
 
+@walks("GET", HERE + "/memories/{memory_id}/history")
+def history(view: View) -> Iterator[Ask]:
+    for one in [*view.own[:8], *view.hidden]:
+        yield _get(f"/memories/{one}/history")
+
+
+@walks("GET", HERE + "/diff")
+def diff(view: View) -> Iterator[Ask]:
+    yield _get("/diff", since="2000-01-01", until="2100-01-01", limit=1_000)
+    yield _get("/diff", since="2000-01-01", until=iso(view.world.at), limit=1)
+
+
 @walks("GET", HERE + "/memories/{memory_id}/impact")
 def impact(view: View) -> Iterator[Ask]:
     for one in [*view.own[:8], *view.hidden]:

@@ -80,6 +80,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "case export": ["case", "export", "orc-1", edge, "-o", str(folder / "case.html")],
         "stale": ["stale", "orc-1"],
         "trace": ["trace", "orc-1", one],
+        "diff": ["diff", "orc-1", "2000-01-01", "2100-01-01"],
+        "history": ["history", "orc-1", one],
         "impact": ["impact", "orc-1", one],
         "grounds": ["grounds", "orc-1", one],
         "correct": ["correct", "orc-1", one, "The shop closes at 21:00.", "--reason", "asked"],

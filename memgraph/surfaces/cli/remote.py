@@ -43,6 +43,8 @@ REMOTE: Final = frozenset(
         "case export",
         "stale",
         "trace",
+        "diff",
+        "history",
         "impact",
         "grounds",
         "timeline",

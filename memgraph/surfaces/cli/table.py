@@ -32,6 +32,8 @@ COMMANDS: dict[str, Listed] = {
     "case": Listed(f"{_HERE}.cases", "Show, dismiss and export a contradiction as a case."),
     "stale": Listed(f"{_HERE}.cases", "List what stands on a ground that fell."),
     "trace": Listed(f"{_HERE}.graph", "Show where a memory comes from and what became of it."),
+    "diff": Listed(f"{_HERE}.comparing", "Show what changed between two times."),
+    "history": Listed(f"{_HERE}.comparing", "Show what a memory was, from its first day on."),
     "impact": Listed(f"{_HERE}.influence", "Show what a memory reached."),
     "grounds": Listed(f"{_HERE}.influence", "Show what stood behind a memory or a run."),
     "correct": Listed(f"{_HERE}.writing", "Replace what a memory says by a new one."),

@@ -26,6 +26,7 @@ from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, o
 from memgraph.surfaces.http.routes import (
     auditing,
     cases,
+    comparing,
     contexts,
     conversations,
     copying,
@@ -60,6 +61,7 @@ ROUTERS = (
     ingesting.router,
     graph.router,
     cases.router,
+    comparing.router,
     receipts.router,
     running.router,
     watching.router,

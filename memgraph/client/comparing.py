@@ -1,0 +1,33 @@
+"""Comparing times, remotely: what changed between two, and over the life of one memory."""
+
+from __future__ import annotations
+
+from memgraph.client.calls import Call, segment, value_of
+from memgraph.client.places import Place, Time, moment
+from memgraph.client.words import word
+from memgraph.model.history import Diff, History
+
+
+class ComparingWords(Place):
+    """The words that compare times."""
+
+    @word
+    def diff(self, since: Time, until: Time, *, limit: int = 100) -> Call[Diff]:
+        """What was learnt, replaced, retracted, restored, contradicted, decided and believed more
+        or less after one time until another, the newest first.
+
+        Args:
+            since: what happened at this very millisecond is not shown; at ``until`` it is.
+            limit: 1..1000 of each list; ``counts`` are whole.
+
+        Raises:
+            InvalidInput: a limit out of range, or an end before the beginning.
+        """
+        return self._get(
+            "/diff", value_of(Diff), since=moment(since), until=moment(until), limit=limit
+        )
+
+    @word
+    def history(self, memory_id: str) -> Call[History]:
+        """Every status and every value that a memory had, with their times. Raises NotFound."""
+        return self._get(f"/memories/{segment(memory_id)}/history", value_of(History))

@@ -1,0 +1,235 @@
+"""What changed between two times, and over the life of one memory, as far as a reader may see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memgraph.errors import DatabaseCorrupt, InvalidInput, NotFound
+from memgraph.graph.hidden import without_hidden
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.history import (
+    ConfidenceChange,
+    Diff,
+    History,
+    MemoryEvent,
+    PairEvent,
+    ValuePeriod,
+)
+from memgraph.model.values import Memory
+from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.storage import graph_queries, history_queries
+from memgraph.storage.database import Database
+from memgraph.storage.history_queries import Begun, Decision, Interval, Pair
+from memgraph.storage.visibility import View
+
+MAX_LIMIT: Final = 1_000
+_STATUSES: Final = ("learnt", "replaced", "retracted", "restored")
+_DECIDED: Final = {"resolve": "resolved", "dismiss": "dismissed", "reopen": "reopened"}
+
+
+def diff(
+    database: Database,
+    since: int,
+    until: int,
+    *,
+    limit: int = 100,
+    viewer: Viewer = DEFAULT_VIEWER,
+) -> Diff:
+    """What happened after ``since`` until ``until``, both in milliseconds.
+
+    Args:
+        limit: 1 to 1,000: of each list.
+
+    Raises:
+        InvalidInput: a limit out of range, or an end before the beginning.
+        StorageError: the database cannot be read.
+    """
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidInput(f"limit lies between 1 and {MAX_LIMIT}", field="limit", value=limit)
+    if until < since:
+        raise InvalidInput("the second time lies before the first", field="until")
+    with database.read() as connection:
+        return _Comparing(connection, View(viewer), Interval(since, until), limit).made()
+
+
+def history(database: Database, memory_id: str, *, viewer: Viewer = DEFAULT_VIEWER) -> History:
+    """Every status and every value that a memory had. Raises NotFound."""
+    with database.read() as connection:
+        view = View(viewer)
+        found = graph_queries.visible_memories(connection, [memory_id], view)
+        if memory_id not in found:
+            raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
+        periods = graph_queries.status_history(connection, memory_id)
+        reasons = without_hidden(connection, view, [each.reason for each in periods])
+        return History(
+            memory=found[memory_id],
+            periods=tuple(
+                each.model_copy(update={"reason": reason})
+                for each, reason in zip(periods, reasons, strict=True)
+            ),
+            values=_values(found[memory_id], history_queries.revisions(connection, memory_id)),
+        )
+
+
+def _values(memory: Memory, kept: Sequence[tuple[Any, ...]]) -> tuple[ValuePeriod, ...]:
+    periods, since = [], memory.created_at
+    for until, importance, confidence, decay_rate, valid_until, tags in kept:
+        # What changed twice at one moment never held in between.
+        if until > since:
+            periods.append(
+                ValuePeriod(
+                    since=since,
+                    until=until,
+                    importance=importance,
+                    confidence=confidence,
+                    decay_rate=decay_rate,
+                    valid_until=valid_until,
+                    tags=tuple(json.loads(tags)),
+                )
+            )
+            since = until
+    last = ValuePeriod(
+        since=since,
+        until=None,
+        importance=memory.importance,
+        confidence=memory.confidence,
+        decay_rate=memory.decay_rate,
+        valid_until=memory.valid_until,
+        tags=memory.tags,
+    )
+    return (*periods, last)
+
+
+class _Comparing:
+    """One difference in the making, on one snapshot."""
+
+    def __init__(self, connection: sa.Connection, view: View, during: Interval, limit: int) -> None:
+        self._connection = connection
+        self._view = view
+        self._during = during
+        self._limit = limit
+
+    def made(self) -> Diff:
+        connection, view, during = self._connection, self._view, self._during
+        began = _by_change(history_queries.begun(connection, view, during))
+        found = history_queries.contradicted(connection, view, during)
+        decided = self._decided()
+        moved = history_queries.moved(connection, view, during)
+        counts = {name: len(each) for name, each in (began | decided).items()}
+        counts |= {"contradicted": len(found), "confidence": len(moved)}
+        cut = any(count > self._limit for count in counts.values())
+        learnt, replaced, retracted, restored = (
+            self._memory_events(began[name]) for name in _STATUSES
+        )
+        resolved, dismissed, reopened = (
+            self._pair_events(decided[name]) for name in _DECIDED.values()
+        )
+        return Diff(
+            since=during.since,
+            until=during.until,
+            learnt=learnt,
+            replaced=replaced,
+            retracted=retracted,
+            restored=restored,
+            contradicted=self._found(found[: self._limit]),
+            resolved=resolved,
+            dismissed=dismissed,
+            reopened=reopened,
+            confidence=tuple(ConfidenceChange(**each._asdict()) for each in moved[: self._limit]),
+            counts=dict(sorted(counts.items()))
+            | {"said": history_queries.said(connection, view, during)},
+            cut=cut,
+        )
+
+    def _memory_events(self, given: Sequence[Begun]) -> tuple[MemoryEvent, ...]:
+        shown = given[: self._limit]
+        reasons = without_hidden(self._connection, self._view, [each.reason for each in shown])
+        return tuple(
+            MemoryEvent(
+                memory_id=each.memory_id,
+                kind=MemoryKind(each.kind),
+                type=MemoryType(each.type),
+                text=each.text,
+                at=each.at,
+                actor=each.actor,
+                reason=reason,
+            )
+            for each, reason in zip(shown, reasons, strict=True)
+        )
+
+    def _found(self, given: Sequence[Pair]) -> tuple[PairEvent, ...]:
+        told = history_queries.who_found(self._connection, given)
+        events = []
+        for each in given:
+            actor, reason = told.get(each.edge_id, (None, None))
+            events.append(_event(each, each.created_at, actor, reason or None))
+        return tuple(events)
+
+    def _decided(self) -> dict[str, list[tuple[Pair, Decision, dict[str, Any]]]]:
+        """Visible decisions by what was decided, the newest first."""
+        entries = [
+            (each, _details(each))
+            for each in history_queries.decisions(self._connection, self._during)
+        ]
+        named = {str(details.get("edge_id")) for _, details in entries}
+        seen = history_queries.pairs(self._connection, self._view, named)
+        found: dict[str, list[tuple[Pair, Decision, dict[str, Any]]]] = {
+            name: [] for name in _DECIDED.values()
+        }
+        for each, details in entries:
+            pair = seen.get(str(details.get("edge_id")))
+            if pair is not None:
+                found[_DECIDED[each.action]].append((pair, each, details))
+        return found
+
+    def _pair_events(
+        self, given: Sequence[tuple[Pair, Decision, dict[str, Any]]]
+    ) -> tuple[PairEvent, ...]:
+        shown = given[: self._limit]
+        told = without_hidden(self._connection, self._view, [details for *_, details in shown])
+        return tuple(
+            _event(pair, each.at, each.actor, details.get("reason"), details.get("winner_id"))
+            for (pair, each, _), details in zip(shown, told, strict=True)
+        )
+
+
+def _by_change(given: Iterable[Begun]) -> dict[str, list[Begun]]:
+    found: dict[str, list[Begun]] = {name: [] for name in _STATUSES}
+    for each in given:
+        if each.first:
+            found["learnt"].append(each)
+        elif each.status == MemoryStatus.ACTIVE:
+            found["restored"].append(each)
+        elif each.status == MemoryStatus.SUPERSEDED:
+            found["replaced"].append(each)
+        else:
+            found["retracted"].append(each)
+    return found
+
+
+def _event(
+    pair: Pair, at: int, actor: str | None, reason: str | None, winner_id: str | None = None
+) -> PairEvent:
+    return PairEvent(
+        edge_id=pair.edge_id,
+        first_id=pair.first_id,
+        second_id=pair.second_id,
+        first_text=pair.first_text,
+        second_text=pair.second_text,
+        at=at,
+        actor=actor,
+        reason=reason,
+        winner_id=winner_id,
+    )
+
+
+def _details(each: Decision) -> dict[str, Any]:
+    try:
+        details = json.loads(each.details)
+    except ValueError as error:
+        raise DatabaseCorrupt("a journal entry cannot be read; run: memgraph verify") from error
+    return details if isinstance(details, dict) else {}

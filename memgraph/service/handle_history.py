@@ -1,0 +1,40 @@
+"""What changed: between two times, and over the life of one memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memgraph.clock import parse_time
+from memgraph.service.handle import Handle
+
+if TYPE_CHECKING:
+    from memgraph.model.history import Diff, History
+    from memgraph.service.handle_reading import Time
+
+
+class HistoryHandle(Handle):
+    """The part of ``Orchestrator`` that compares times."""
+
+    def diff(self, since: Time, until: Time, *, limit: int = 100) -> Diff:
+        """What was learnt, replaced, retracted, restored, contradicted, decided and believed more
+        or less after one time until another, the newest first.
+
+        Args:
+            since: what happened at this very millisecond is not shown; at ``until`` it is.
+            limit: 1..1000 of each list; ``counts`` are whole.
+
+        Raises:
+            InvalidInput: a limit out of range, or an end before the beginning.
+        """
+        from memgraph.graph.history import diff
+
+        first, last = parse_time(since), parse_time(until)
+        with self._service.opened(self.name) as opened:
+            return diff(opened.database, first, last, limit=limit, viewer=self.viewer)
+
+    def history(self, memory_id: str) -> History:
+        """Every status and every value that a memory had, with their times. Raises NotFound."""
+        from memgraph.graph.history import history
+
+        with self._service.opened(self.name) as opened:
+            return history(opened.database, memory_id, viewer=self.viewer)

@@ -1,0 +1,111 @@
+"""What changed between two times, and over the life of one memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from memgraph.clock import FixedClock
+from memgraph.errors import InvalidInput
+from memgraph.model.history import MemoryEvent, PairEvent
+from memgraph.service.orchestrator import Orchestrator
+
+
+def ids(events: tuple[MemoryEvent, ...]) -> list[str]:
+    return [each.memory_id for each in events]
+
+
+def edges(events: tuple[PairEvent, ...]) -> list[str]:
+    return [each.edge_id for each in events]
+
+
+class Story:
+    """Two memories that contradict each other, and all that becomes of them, a day for each."""
+
+    def __init__(self, orc: Orchestrator, clock: FixedClock) -> None:
+        self.orc = orc
+        self.start = clock.now_ms()
+        clock.advance(days=1)
+        self.nine = orc.remember("The shop opens at nine.", confidence=0.5)
+        self.ten = orc.remember("The shop opens at ten.", confidence=0.8)
+        orc.relate(self.nine, "Contradicts", self.ten, reason="two times")
+        orc.remember("Hello.", kind="episode", session_id="s1")
+        self.told = clock.now_ms()
+        clock.advance(days=1)
+        [found] = orc.contradictions().items
+        self.edge = found.edge.edge_id
+        orc.resolve(self.edge, winner=self.ten, reason="the sign says so")
+        self.resolved = clock.now_ms()
+        clock.advance(days=1)
+        orc.reopen(self.edge, reason="an old sign")
+        clock.advance(days=1)
+        orc.dismiss(self.edge, reason="two shops")
+        orc.confirm(self.nine)
+        clock.advance(days=1)
+        orc.retract(self.ten, reason="closed")
+        clock.advance(days=1)
+        orc.restore(self.ten, reason="open again")
+        self.end = clock.now_ms()
+
+
+@pytest.fixture
+def story(orc: Orchestrator, clock: FixedClock) -> Story:
+    return Story(orc, clock)
+
+
+def test_everything_that_happened_is_told_once(story: Story) -> None:
+    found = story.orc.diff(story.start, story.end)
+    assert ids(found.learnt) == [story.ten, story.nine]
+    assert ids(found.replaced) == [story.nine]
+    assert ids(found.retracted) == [story.ten]
+    assert ids(found.restored) == [story.ten, story.nine]
+    for each in (found.contradicted, found.resolved, found.reopened, found.dismissed):
+        assert edges(each) == [story.edge]
+    assert found.resolved[0].winner_id == story.ten
+    assert [each.reason for each in (*found.contradicted, *found.dismissed)] == [
+        "two times",
+        "two shops",
+    ]
+    assert found.counts["said"] == 1
+    assert not found.cut
+
+
+def test_an_interval_is_without_its_beginning_and_with_its_end(story: Story) -> None:
+    first = story.orc.diff(story.start, story.told)
+    assert (len(first.learnt), len(first.contradicted), len(first.resolved)) == (2, 1, 0)
+    second = story.orc.diff(story.told, story.resolved)
+    assert (len(second.learnt), len(second.contradicted), len(second.resolved)) == (0, 0, 1)
+    assert story.orc.diff(story.told, story.told).counts == dict.fromkeys(first.counts, 0)
+
+
+def test_confidence_is_compared_between_the_two_times(story: Story) -> None:
+    [only] = story.orc.diff(story.told, story.end).confidence
+    assert (only.memory_id, only.before, only.after) == (story.nine, 0.5, 1.0)
+    [lost] = story.orc.diff(story.told, story.resolved).confidence
+    assert (lost.before, lost.after) == (0.5, 0.3)
+    # What was not there before has nothing to be compared with.
+    assert story.orc.diff(story.start, story.end).confidence == ()
+
+
+def test_lists_are_bounded_and_counts_are_whole(story: Story) -> None:
+    found = story.orc.diff(story.start, story.end, limit=1)
+    assert ids(found.learnt) == [story.ten]
+    assert found.counts["learnt"] == 2
+    assert found.cut
+
+
+def test_a_wrong_interval_or_limit_is_refused(story: Story) -> None:
+    with pytest.raises(InvalidInput, match="before the first"):
+        story.orc.diff(story.end, story.start)
+    with pytest.raises(InvalidInput, match="limit"):
+        story.orc.diff(story.start, story.end, limit=0)
+
+
+def test_the_life_of_a_memory_has_every_status_and_value(story: Story) -> None:
+    found = story.orc.history(story.nine)
+    assert [each.status.value for each in found.periods] == ["active", "superseded", "active"]
+    assert [each.confidence for each in found.values] == [0.5, 0.3, 0.5, 1.0]
+    ends = [each.until for each in found.values]
+    assert ends[:-1] == [each.since for each in found.values[1:]]
+    assert ends[-1] is None
+    then = story.orc.get(story.nine, as_of=story.resolved)
+    assert (then.confidence, then.valid_until) == (0.3, story.resolved)
