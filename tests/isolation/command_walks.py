@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from itertools import product
+from pathlib import Path
 
 from canaries import PROJECTS, QUERY, TASKS
 from route_walks import TELLS, View
@@ -13,6 +15,7 @@ from served_worlds import ONE, TWO
 Line = list[str]
 Lines = Callable[[View], Iterator[Line]]
 WHY = ("--reason", "asked")
+PICTURE = str(Path(tempfile.gettempdir()) / "memgraph-walk.html")
 
 OPERATORS = {
     "ingest": "reads the drop zone: who writes there writes the database",
@@ -202,10 +205,8 @@ COMMAND_WALKS: dict[str, Lines] = {
     "recall": _recall,
     "context": _context,
     "subgraph": _subgraph,
-    "graph": lambda view: iter(
-        [["graph", ONE, each, "-o", "/dev/stdout"] for each in (*view.own[:1], view.hidden[0])]
-    ),
-    "timeline": lambda view: iter([["timeline", ONE, "-o", "/dev/stdout.svg"]]),
+    "graph": lambda view: _each("graph", *view.own[:1], view.hidden[0], more=("-o", PICTURE)),
+    "timeline": lambda view: iter([["timeline", ONE, "-o", PICTURE]]),
     "bulletin": lambda view: iter([["bulletin", ONE]]),
     "contradictions": _contradictions,
     "resolve": _resolve,

@@ -7,23 +7,24 @@ import tempfile
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file beside its place and rename it into it: the whole text, or nothing of it.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file beside its place and rename it into it: the whole of it, or nothing.
 
     A device or pipe that was named is written to as it is.
 
     Raises:
         OSError: the folder is missing or may not be written, or the disk is full.
     """
+    data = content.encode() if isinstance(content, str) else content
     if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(data)
         return
     target = path.resolve()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     draft = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

@@ -1,0 +1,118 @@
+"""Pictures in files: graph and timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memgraph.model.enums import EdgeType, MemoryKind
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.files import write_whole
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.text import counted
+
+if TYPE_CHECKING:
+    from memgraph.surfaces.pictures.timelines import Shown
+
+NEWEST = 30
+MOST_BULLETINS = 60
+
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Ends with .svg, .png or .html.", show_default=False
+    ),
+]
+
+
+def graph(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    output: Output,
+    memory_ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]", help="Where to start; the newest, if none is named."),
+    ] = None,
+    hops: Annotated[int, typer.Option(help="1 to 4.")] = 1,
+    max_nodes: Annotated[int, typer.Option(help="1 to 400.")] = 120,
+    edge_types: Annotated[
+        list[EdgeType] | None,
+        choice(EdgeType, "--edge-type", text="Follow only these; repeatable."),
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As the graph was then, ISO 8601.")
+    ] = None,
+) -> Report:
+    """Draw the memories around some memories, and the edges between them, into a file.
+
+    The page of .html needs nothing else, and tells beside the picture in words what it shows.
+    `memgraph subgraph --format` writes graphs for other programs.
+    """
+    from memgraph.surfaces.pictures.canvas import form_of
+    from memgraph.surfaces.pictures.graphs import MAX_DRAWN, picture
+
+    form = form_of(output)
+    with invocation(context).orchestrator(orchestrator) as handle:
+        seeds = list(memory_ids or ())
+        if not seeds:
+            newest = handle.list_memories(kinds=[MemoryKind.FACT], limit=NEWEST)
+            seeds = [each.memory_id for each in newest]
+        found = handle.subgraph(
+            seeds,
+            hops=hops,
+            max_nodes=min(max_nodes, MAX_DRAWN),
+            edge_types=edge_types,
+            as_of=as_of,
+        )
+    write_whole(output, picture(found, form, title=f"Memories of {orchestrator}"))
+    told = (
+        f"{counted(len(found.nodes), 'memory', 'memories')} and {counted(len(found.edges), 'edge')}"
+    )
+    data = {"path": str(output), "nodes": len(found.nodes), "edges": len(found.edges)}
+    cut = f" (cut: {', '.join(found.cut_reasons)})" if found.cut else ""
+    return _drawn({**data, "cut": found.cut}, f"drew {told} to {output}{cut}")
+
+
+def timeline(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    output: Output,
+    limit: Annotated[int, typer.Option(help="Of bulletins, the newest, 1 to 1000.")] = (
+        MOST_BULLETINS
+    ),
+) -> Report:
+    """Draw how the bulletins changed into a file: what each kept, added and left out."""
+    from memgraph.surfaces.pictures.canvas import form_of
+
+    form = form_of(output)
+    with invocation(context).orchestrator(orchestrator) as handle:
+        return _bulletins(handle, output, form, limit)
+
+
+def _bulletins(handle: Any, output: Path, form: str, limit: int) -> Report:
+    from memgraph.surfaces.pictures.timelines import Shown, bulletin_picture
+
+    shown: Sequence[Shown] = [
+        Shown(
+            at=each.created_at,
+            receipts=each.receipts,
+            memory_ids=frozenset(handle.bulletin_issued(each.bulletin_id).memory_ids),
+        )
+        for each in reversed(handle.bulletins(limit=limit).bulletins)
+    ]
+    title = f"Bulletins of {handle.name}"
+    write_whole(output, bulletin_picture(shown, form, title=title))
+    told = f"drew {counted(len(shown), 'bulletin')} to {output}"
+    return _drawn({"path": str(output), "bulletins": len(shown)}, told)
+
+
+def _drawn(data: dict[str, Any], told: str) -> Report:
+    return Report(data, lambda screen: screen.line(told))
+
+
+COMMANDS = {
+    function.__name__: make_command(function, function.__name__) for function in (graph, timeline)
+}

@@ -1,0 +1,210 @@
+"""A subgraph as a picture: memories as dots by type, edges as arrows by type."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from memgraph.model.enums import MemoryStatus
+from memgraph.model.graph import Subgraph
+from memgraph.model.values import Edge, Memory
+from memgraph.policy.bulletin import flatten
+from memgraph.surfaces.pictures.canvas import EDGE_STYLES, INK, TYPE_COLORS, drawn
+from memgraph.surfaces.pictures.page import Listing, page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+MAX_DRAWN: Final = 400
+"""More dots than that are a cloud."""
+LABEL_CHARS: Final = 48
+LABEL_WIDTH: Final = 24
+# About as wide as a label's line, and as high as two of them.
+_LABEL_INCHES: Final = (1.3, 0.4)
+_SEED: Final = 7
+Places = Mapping[str, tuple[float, float]]
+
+
+def picture(graph: Subgraph, form: str, *, title: str) -> bytes:
+    """The subgraph as ``svg``, ``png`` or ``html``; the same graph gives the same picture.
+
+    Raises:
+        ExtraMissing: matplotlib is not installed.
+    """
+    inches = 6.0 + min(len(graph.nodes), MAX_DRAWN) / 20
+    size = (inches * 1.25, inches)
+
+    def fill(figure: Figure) -> None:
+        _draw(figure.add_subplot(), graph, size)
+
+    if form != "html":
+        return drawn(fill, size=size, form=form)
+    notes = [f"cut: {', '.join(graph.cut_reasons)}"] if graph.cut else []
+    return page(title, drawn(fill, size=size, form="svg"), listings(graph), notes=notes).encode()
+
+
+def listings(graph: Subgraph) -> tuple[Listing, ...]:
+    """What the picture shows, in words."""
+    memories = [
+        (node.memory_id, node.type.value, node.status.value, flatten(node.summary or node.content))
+        for node in graph.nodes
+    ]
+    edges = [
+        (edge.from_id, edge.edge_type.value, edge.to_id, flatten(edge.reason or ""))
+        for edge in graph.edges
+    ]
+    return (
+        Listing("Memories", ("id", "type", "status", "summary"), memories),
+        Listing("Edges", ("from", "type", "to", "reason"), edges),
+    )
+
+
+def places(graph: Subgraph) -> Places:
+    """Where each memory stands: by the forces of its edges, the same on every call."""
+    import networkx as nx
+
+    plain: nx.Graph[str] = nx.Graph()
+    plain.add_nodes_from(node.memory_id for node in graph.nodes)
+    plain.add_edges_from((edge.from_id, edge.to_id) for edge in graph.edges)
+    apart = 2.4 / max(len(graph.nodes), 1) ** 0.5
+    found = nx.spring_layout(plain, k=apart, iterations=100, seed=_SEED)
+    return _stretched({one: (float(x), float(y)) for one, (x, y) in found.items()})
+
+
+def labelled(
+    nodes: Sequence[Memory], where: Places, size: tuple[float, float]
+) -> list[tuple[Memory, str]]:
+    """The memories with room for a label under them, and the label; the first come first.
+
+    Args:
+        size: of the picture, inches.
+    """
+    taken: list[tuple[float, float]] = []
+    found = []
+    for node in nodes:
+        x, y = (place * length for place, length in zip(where[node.memory_id], size, strict=True))
+        if all(
+            abs(x - left) > _LABEL_INCHES[0] or abs(y - top) > _LABEL_INCHES[1]
+            for left, top in taken
+        ):
+            taken.append((x, y))
+            found.append((node, label(node)))
+    return found
+
+
+def _stretched(where: Places) -> Places:
+    """The same in a square from 0 to 1: the picture is filled."""
+    spans = []
+    for axis in range(2):
+        values = [place[axis] for place in where.values()]
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        spans.append((low, (high - low) or 1.0))
+    (left, width), (bottom, height) = spans
+    return {one: ((x - left) / width, (y - bottom) / height) for one, (x, y) in where.items()}
+
+
+def _draw(axes: Axes, graph: Subgraph, size: tuple[float, float]) -> None:
+    axes.set_axis_off()
+    if not graph.nodes:
+        axes.text(0.5, 0.5, "no memory to show", ha="center", va="center")
+        return
+    where = places(graph)
+    for edge in graph.edges:
+        _draw_edge(axes, edge, where)
+    seeds = frozenset(graph.seeds)
+    for node in graph.nodes:
+        _draw_node(axes, node, where[node.memory_id], is_seed=node.memory_id in seeds)
+    for node, text in labelled(graph.nodes, where, size):
+        axes.annotate(
+            text,
+            where[node.memory_id],
+            xytext=(0, -9),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=6.5,
+            # An edge that runs under it leaves it readable.
+            bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.6},
+        )
+    axes.margins(0.12)
+    _legend(axes, graph.nodes, graph.edges)
+
+
+def label(node: Memory) -> str:
+    """The beginning of a memory's text, over two lines."""
+    text = flatten(node.summary or node.content)
+    return "\n".join(
+        textwrap.wrap(textwrap.shorten(text, LABEL_CHARS, placeholder="…"), LABEL_WIDTH)
+    )
+
+
+def _draw_node(axes: Axes, node: Memory, at: tuple[float, float], *, is_seed: bool) -> None:
+    color = TYPE_COLORS[node.type.value]
+    stands = node.status is MemoryStatus.ACTIVE
+    axes.plot(
+        *at,
+        marker="X" if node.status is MemoryStatus.RETRACTED else "o",
+        markersize=11 if is_seed else 8,
+        markerfacecolor=color if stands else "white",
+        markeredgecolor=INK if is_seed else color,
+        markeredgewidth=1.6 if is_seed or not stands else 0.8,
+        zorder=3,
+    )
+
+
+def _draw_edge(axes: Axes, edge: Edge, where: Places) -> None:
+    color, style = EDGE_STYLES[edge.edge_type.value]
+    axes.annotate(
+        "",
+        where[edge.to_id],
+        where[edge.from_id],
+        arrowprops={
+            "arrowstyle": "-|>",
+            "color": color,
+            "linestyle": ":" if edge.resolved_at is not None else style,
+            "linewidth": 0.6 + edge.weight,
+            "shrinkA": 6,
+            "shrinkB": 6,
+            # Two edges between the same two do not lie on one another.
+            "connectionstyle": "arc3,rad=0.08",
+        },
+        zorder=1,
+    )
+
+
+def _legend(axes: Axes, nodes: Sequence[Memory], edges: Sequence[Edge]) -> None:
+    from matplotlib.lines import Line2D
+
+    types = sorted({node.type.value for node in nodes})
+    kinds = sorted({edge.edge_type.value for edge in edges})
+    handles = [
+        Line2D([], [], marker="o", linestyle="", color=TYPE_COLORS[each], label=each)
+        for each in types
+    ]
+    if any(node.status is MemoryStatus.SUPERSEDED for node in nodes):
+        handles.append(_hollow("o", "superseded"))
+    if any(node.status is MemoryStatus.RETRACTED for node in nodes):
+        handles.append(_hollow("X", "retracted"))
+    for each in kinds:
+        color, style = EDGE_STYLES[each]
+        handles.append(Line2D([], [], color=color, linestyle=style, label=each))
+    axes.legend(
+        handles=handles, frameon=False, fontsize=7, loc="lower left", bbox_to_anchor=(0, 1), ncols=6
+    )
+
+
+def _hollow(marker: str, text: str) -> Line2D:
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        [],
+        [],
+        marker=marker,
+        linestyle="",
+        markerfacecolor="white",
+        markeredgecolor=INK,
+        label=text,
+    )

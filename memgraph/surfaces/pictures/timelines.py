@@ -1,0 +1,208 @@
+"""Timelines as pictures: how sure a memory was, and what bulletins told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from memgraph.clock import MS_PER_DAY, iso
+from memgraph.model.values import StatusPeriod
+from memgraph.policy.decay import effective_confidence
+from memgraph.surfaces.pictures.canvas import GRID, MUTED, STATUS_COLORS, Fill, drawn
+from memgraph.surfaces.pictures.page import Listing, page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SIZE: Final = (8.0, 3.6)
+CURVE_POINTS: Final = 200
+KEPT, ADDED, REMOVED = "#5c6f82", "#2c7a4b", "#b5443a"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A stored confidence that held from ``since`` to ``until``, milliseconds.
+
+    Attributes:
+        confidence: 0..1, before it fades.
+        decay_rate: per day, as it was then.
+        idle_since: from when it fades: its last access then, or its creation.
+    """
+
+    since: int
+    until: int
+    confidence: float
+    decay_rate: float
+    idle_since: int
+
+    def at(self, ms: int, exponent: float) -> float:
+        """The effective confidence at a time; see ``policy.decay.effective_confidence``."""
+        days = (ms - self.idle_since) / MS_PER_DAY
+        return effective_confidence(self.confidence, self.decay_rate, days, exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A bulletin that was handed out: when first, how often, and what it cited."""
+
+    at: int
+    receipts: int
+    memory_ids: frozenset[str]
+
+
+def confidence_picture(
+    held: Sequence[Held],
+    periods: Sequence[StatusPeriod],
+    form: str,
+    *,
+    title: str,
+    now_ms: int,
+    exponent: float,
+) -> bytes:
+    """How sure a memory was: the stored confidence, what was left of it, and its statuses.
+
+    Args:
+        held, periods: the first one first, without gaps; one at least of each.
+        form: ``svg``, ``png`` or ``html``.
+
+    Raises:
+        ExtraMissing: matplotlib is not installed.
+    """
+
+    def fill(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        _statuses(axes, periods, now_ms)
+        _curves(axes, held, exponent)
+        axes.set_ylim(0.0, 1.05)
+        axes.set_ylabel("confidence")
+        axes.set_title(title, fontsize=10, loc="left", pad=20)
+        axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=5)
+        _dates(axes)
+
+    rows = [
+        (iso(each.since), iso(each.until), f"{each.confidence:g}", f"{each.decay_rate:g} per day")
+        for each in held
+    ]
+    stored = Listing("Stored confidence", ("from", "until", "confidence", "decay"), rows)
+    statuses = Listing("Status", ("from", "until", "status", "by", "reason"), _told(periods))
+    return _file(fill, form, title, (stored, statuses))
+
+
+def bulletin_picture(bulletins: Sequence[Shown], form: str, *, title: str) -> bytes:
+    """How bulletins changed: what each kept of the one before it, added and left out.
+
+    Args:
+        bulletins: the oldest first.
+        form: ``svg``, ``png`` or ``html``.
+
+    Raises:
+        ExtraMissing: matplotlib is not installed.
+    """
+    counts = changes(bulletins)
+
+    def fill(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        places = range(len(counts))
+        kept, added, removed = ([each[one] for each in counts] for one in range(3))
+        axes.bar(places, kept, color=KEPT, label="kept")
+        axes.bar(places, added, bottom=kept, color=ADDED, label="added")
+        axes.bar(places, [-each for each in removed], color=REMOVED, label="left out")
+        axes.axhline(0.0, color=MUTED, linewidth=0.8)
+        axes.set_ylabel("memories")
+        axes.set_title(title, fontsize=10, loc="left")
+        axes.legend(frameon=False, fontsize=8, ncols=3, loc="upper left")
+        axes.margins(y=0.2)
+        step = max(len(counts) // 8, 1)
+        shown = list(places)[::step]
+        axes.set_xticks(shown, [_day(bulletins[each].at) for each in shown], fontsize=7)
+
+    rows = [
+        (iso(each.at), str(each.receipts), *(str(number) for number in told))
+        for each, told in zip(bulletins, counts, strict=True)
+    ]
+    columns = ("first handed out", "times", "kept", "added", "left out")
+    return _file(fill, form, title, (Listing("Bulletins", columns, rows),))
+
+
+def changes(bulletins: Sequence[Shown]) -> list[tuple[int, int, int]]:
+    """(kept, added, left out) of each, against the one before it."""
+    before = [frozenset[str](), *(each.memory_ids for each in bulletins)]
+    return [(len(new & old), len(new - old), len(old - new)) for old, new in pairwise(before)]
+
+
+def _file(fill: Fill, form: str, title: str, listings: Sequence[Listing]) -> bytes:
+    if form != "html":
+        return drawn(fill, size=SIZE, form=form)
+    return page(title, drawn(fill, size=SIZE, form="svg"), listings).encode()
+
+
+def _curves(axes: Axes, held: Sequence[Held], exponent: float) -> None:
+    steps = [(at, each.confidence) for each in held for at in (each.since, each.until)]
+    fading = [
+        (ms, each.at(ms, exponent)) for each in held for ms in _between(each.since, each.until)
+    ]
+    for points, color, style, text in (
+        (steps, MUTED, "--", "stored"),
+        (fading, "#1f5fa8", "-", "effective"),
+    ):
+        times = [_date(ms) for ms, _ in points]
+        values = [value for _, value in points]
+        axes.plot(times, values, style, color=color, linewidth=1.6, label=text)  # type: ignore[arg-type]  # dates are taken
+
+
+def _statuses(axes: Axes, periods: Sequence[StatusPeriod], now_ms: int) -> None:
+    told: set[str] = set()
+    for each in periods:
+        status = each.status.value
+        until = now_ms if each.until is None else each.until
+        axes.axvspan(
+            _date(each.since),  # type: ignore[arg-type]  # dates are taken
+            _date(max(until, each.since)),  # type: ignore[arg-type]  # as above
+            color=STATUS_COLORS[status],
+            alpha=0.10,
+            linewidth=0,
+            label=None if status in told else status,
+        )
+        told.add(status)
+
+
+def _between(since: int, until: int) -> list[int]:
+    step = max((until - since) / CURVE_POINTS, 1.0)
+    count = int((until - since) / step)
+    return [since + round(step * at) for at in range(count + 1)]
+
+
+def _told(periods: Sequence[StatusPeriod]) -> list[tuple[str, ...]]:
+    return [
+        (
+            iso(each.since),
+            "now" if each.until is None else iso(each.until),
+            each.status.value,
+            each.actor,
+            each.reason or "",
+        )
+        for each in periods
+    ]
+
+
+def _dates(axes: Axes) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]  # matplotlib says no types
+    axes.xaxis.set_major_locator(locator)
+    form = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]  # as above
+    axes.xaxis.set_major_formatter(form)
+    axes.grid(visible=True, axis="y", color=GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+
+
+def _date(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1_000, UTC)
+
+
+def _day(ms: int) -> str:
+    return iso(ms)[:10]

@@ -1,0 +1,160 @@
+"""Pictures: the same ones for the same values, whatever texts they hold."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from memgraph import Orchestrator
+from memgraph.errors import ExtraMissing, InvalidInput
+from memgraph.model.enums import MemoryStatus
+from memgraph.model.graph import Subgraph
+from memgraph.model.values import StatusPeriod
+from memgraph.policy.decay import effective_confidence
+from memgraph.surfaces.pictures import canvas
+from memgraph.surfaces.pictures.graphs import label, labelled, picture, places
+from memgraph.surfaces.pictures.page import Listing, page
+from memgraph.surfaces.pictures.timelines import (
+    Held,
+    Shown,
+    bulletin_picture,
+    changes,
+    confidence_picture,
+)
+
+DAY = 86_400_000
+HOSTILE = '<script>alert(1)</script> & "quoted" $\\frac{x}$ 日本語 \u202e \x1b[31m ]]> --> {{ x }}'
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def graph(orc: Orchestrator) -> Subgraph:
+    hostile = orc.remember(HOSTILE, type="Decision")
+    other = orc.remember("$unbalanced ^{ markup", tags=["<b>"])
+    gone = orc.remember("The shop closes at six.")
+    orc.relate(hostile, "CausedBy", other, reason=HOSTILE[:40])
+    orc.relate(other, "Updates", gone)
+    return orc.subgraph([hostile], hops=2)
+
+
+class Elements(HTMLParser):
+    """The elements of a page and all attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.names: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.names += [name for name, _ in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_a_graph_is_drawn_the_same_on_every_call(graph: Subgraph) -> None:
+    first = picture(graph, "svg", title="A graph")
+    assert first == picture(graph, "svg", title="A graph")
+    assert ET.fromstring(first).tag == "{http://www.w3.org/2000/svg}svg"
+    assert picture(graph, "png", title="A graph").startswith(PNG)
+
+
+def test_texts_from_outside_are_texts_in_every_form(graph: Subgraph) -> None:
+    drawn = picture(graph, "svg", title=HOSTILE)
+    assert {each.tag.partition("}")[2] for each in ET.fromstring(drawn).iter()} <= {
+        *("svg", "metadata", "RDF", "Work", "type", "format", "creator", "Agent", "title"),
+        *("defs", "style", "g", "path", "use", "clipPath", "rect"),
+    }
+    found = Elements(picture(graph, "html", title=HOSTILE).decode())
+    assert not {"script", "img", "iframe", "b", "object"} & set(found.tags)
+    assert not [name for name in found.names if name.startswith("on") or name in ("src", "href")]
+    assert any("alert(1)" in text for text in found.texts)
+
+
+def test_an_empty_graph_says_so(graph: Subgraph) -> None:
+    empty = graph.model_copy(update={"nodes": (), "edges": (), "seeds": ()})
+    assert places(empty) == {}
+    assert picture(empty, "png", title="Empty") != picture(graph, "png", title="Empty")
+
+
+def test_labels_do_not_lie_on_one_another(graph: Subgraph) -> None:
+    ids = [node.memory_id for node in graph.nodes]
+    apart = dict(zip(ids, [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)], strict=True))
+    assert [node.memory_id for node, _ in labelled(graph.nodes, apart, (9.0, 6.0))] == ids
+    near = dict.fromkeys(ids, (0.5, 0.5))
+    [(first, text)] = labelled(graph.nodes, near, (9.0, 6.0))
+    assert (first, text) == (graph.nodes[0], label(graph.nodes[0]))
+    assert all(len(line) <= 24 for line in text.splitlines())
+
+
+def test_places_fill_a_square(graph: Subgraph) -> None:
+    found = places(graph)
+    for axis in range(2):
+        values = [place[axis] for place in found.values()]
+        assert (min(values), max(values)) == (0.0, 1.0)
+
+
+def test_a_file_is_named_after_what_it_holds() -> None:
+    assert [canvas.form_of(Path(f"a.b{each}")) for each in (".svg", ".PNG", ".html")] == [
+        *("svg", "png", "html")
+    ]
+    for name in ("picture", "picture.jpg", "svg"):
+        with pytest.raises(InvalidInput):
+            canvas.form_of(Path(name))
+
+
+def test_who_has_no_matplotlib_is_told_which_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canvas, "find_spec", lambda _: None)
+    with pytest.raises(ExtraMissing) as missing:
+        canvas.drawn(lambda _: None, size=(1, 1), form="svg")
+    assert missing.value.details["extra"] == "pictures"
+
+
+def test_confidence_fades_from_its_last_access_and_is_drawn_with_the_statuses() -> None:
+    held = [
+        Held(since=0, until=10 * DAY, confidence=0.9, decay_rate=0.1, idle_since=0),
+        Held(since=10 * DAY, until=20 * DAY, confidence=0.5, decay_rate=0.0, idle_since=0),
+    ]
+    assert held[0].at(5 * DAY, 0.8) == effective_confidence(0.9, 0.1, 5.0, 0.8)
+    assert held[1].at(15 * DAY, 0.8) == 0.5
+    periods = [_period("active", 0, 15 * DAY), _period("superseded", 15 * DAY, None)]
+
+    def draw(values: list[Held]) -> bytes:
+        return confidence_picture(
+            values, periods, "svg", title=HOSTILE, now_ms=20 * DAY, exponent=0.8
+        )
+
+    assert draw(held) == draw(held) != draw(held[:1])
+
+
+def test_a_bulletin_is_told_by_what_it_kept_added_and_left_out() -> None:
+    shown = [
+        Shown(0, 1, frozenset("abc")),
+        Shown(DAY, 2, frozenset("bcd")),
+        Shown(2 * DAY, 1, frozenset("bcd")),
+    ]
+    assert changes(shown) == [(0, 3, 0), (2, 1, 1), (3, 0, 0)]
+    assert changes([]) == []
+    drawn = bulletin_picture(shown, "svg", title="Bulletins")
+    assert drawn == bulletin_picture(shown, "svg", title="Bulletins")
+    assert bulletin_picture([], "png", title="None").startswith(PNG)
+    assert "left out" in bulletin_picture(shown, "html", title="Bulletins").decode()
+
+
+def test_a_page_allows_nothing_but_its_own_style() -> None:
+    text = page(HOSTILE, b"<?xml?><svg></svg>", [Listing("T", ("a",), [(HOSTILE,)])], notes=["n"])
+    assert "default-src 'none'; style-src 'unsafe-inline'" in text
+    assert text.count("<svg") == 1
+    assert "<script" not in text
+
+
+def _period(status: str, since: int, until: int | None) -> StatusPeriod:
+    return StatusPeriod(
+        status=MemoryStatus(status), since=since, until=until, actor="a", reason=None
+    )
