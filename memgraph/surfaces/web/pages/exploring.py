@@ -18,7 +18,7 @@ NODES: Final = 500
 """Of the first view."""
 DISPUTED: Final = 25
 """So many open contradictions are in a first view that names no memory."""
-NEWEST: Final = 250
+NEWEST: Final = 450
 STALE: Final = 200
 """So many memories are marked, those whose ground ended last."""
 

@@ -1,0 +1,225 @@
+"""The graph explorer, the recall playground, bulletins and files, used as a person uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from browsing import NARROW
+from console_worlds import NAME, NEW_LINE, OLD_LINE, World, crowd
+from server_processes import server_process
+
+from memgraph import MemoryService
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Opening, Tab
+
+Served = tuple[str, World]
+SHOWN = "memgraphGraph.nodes().not('.left-out').map(each => each.data('summary'))"
+EDGES = "memgraphGraph.edges().not('.left-out').map(each => each.data('type')).sort()"
+CROWD = 900
+
+
+@pytest.fixture(scope="module")
+def served_crowd(
+    tmp_path_factory: pytest.TempPathFactory, executable: Path
+) -> Iterator[tuple[Served, list[str]]]:
+    """Many memories, without keys; and their ids."""
+    root = tmp_path_factory.mktemp("crowd")
+    with MemoryService(root, environ={}, background=False) as service:
+        ids = crowd(service.orchestrator(NAME, create=True), CROWD)
+    with server_process(root, "--no-worker") as server:
+        yield (server.url, World(root, "")), ids
+
+
+def _graph(tab: Tab, query: str = "") -> None:
+    tab.open()
+    tab.open(f"graph{query}")
+    tab.drawn()
+
+
+def _shown(tab: Tab) -> set[str]:
+    found: list[str] = tab.page.evaluate(SHOWN)
+    return set(found)
+
+
+def test_what_is_in_dispute_and_what_is_new_are_drawn_with_their_edges(
+    look: Opening, served: Served
+) -> None:
+    with look(served) as tab:
+        _graph(tab)
+        assert {OLD_LINE, NEW_LINE} <= _shown(tab)
+        assert "Contradicts" in tab.page.evaluate(EDGES)
+        open_ones = "memgraphGraph.edges('[?open]').map(each => each.style('line-color'))"
+        (colour,) = tab.page.evaluate(open_ones)
+        assert colour == "rgb(179,19,43)"
+        told = tab.page.locator("#graph-told").inner_text()
+        assert told.startswith(f"{len(_shown(tab))} memories and ")
+
+
+def test_filters_leave_out_types_edges_and_what_was_replaced(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        _graph(tab)
+        replaced = "The festival wants 400 posters on recycled paper."
+        assert replaced in _shown(tab)
+        tab.page.get_by_label("superseded").uncheck()
+        assert replaced not in _shown(tab)
+        tab.page.get_by_label("Contradicts").uncheck()
+        assert "Contradicts" not in tab.page.evaluate(EDGES)
+        tab.page.get_by_label("Event", exact=True).uncheck()
+        assert not {OLD_LINE, NEW_LINE} & _shown(tab)
+
+
+def test_what_stands_on_a_replaced_ground_is_marked_with_its_way(
+    look: Opening, served: Served
+) -> None:
+    with look(served) as tab:
+        _graph(tab)
+        tab.page.get_by_label("only what stands on a refuted ground").check()
+        assert _shown(tab) == {
+            "We order four reams of recycled paper.",
+            "The reams are delivered on 12 June.",
+        }
+        ways = "memgraphGraph.edges('[?stale]').map(each => each.data('type'))"
+        assert tab.page.evaluate(ways) == ["DerivedFrom", "DerivedFrom"]
+        tab.keep("graph-stale")
+
+
+def test_a_memory_is_chosen_and_expanded_from_the_list_by_keyboard(
+    look: Opening, served: Served
+) -> None:
+    with look(served) as tab:
+        _graph(tab)
+        alone = tab.page.evaluate(
+            "memgraphGraph.nodes().filter(each => each.data('summary').startsWith('The counter'))"
+            ".map(each => each.id())[0]"
+        )
+        _graph(tab, f"?seed={alone}&max_nodes=1")
+        assert len(_shown(tab)) == 1
+        tab.page.locator("#graph-list button").first.focus()
+        tab.page.keyboard.press("Enter")
+        assert "The counter" in tab.page.locator("#graph-chosen .content").inner_text()
+        link = tab.page.get_by_role("link", name="Open its page").get_attribute("href")
+        assert link == f"/console/{NAME}/memories/{alone}"
+
+
+def test_expanding_adds_neighbours_and_moves_nothing_that_stands(
+    look: Opening, served_crowd: tuple[Served, list[str]]
+) -> None:
+    served, ids = served_crowd
+    with look(served) as tab:
+        _graph(tab, f"?seed={ids[400]}")
+        where = "Object.fromEntries(memgraphGraph.nodes().map(n => [n.id(), n.position()]))"
+        before = tab.page.evaluate(where)
+        outer = next(each for each in before if each != ids[400])
+        tab.page.evaluate(f"memgraphGraph.getElementById('{outer}').select()")
+        tab.page.get_by_role("button", name="Expand").click()
+        tab.page.wait_for_function(f"() => memgraphGraph.nodes().length > {len(before)}")
+        after = tab.page.evaluate(where)
+        assert {each: after[each] for each in before} == before
+
+
+def test_the_slider_shows_an_earlier_time(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        _graph(tab)
+        now = _shown(tab)
+        with tab.page.expect_response(lambda each: "as_of=" in each.url):
+            tab.page.locator("#graph-time").fill("1")
+        tab.page.wait_for_function(f"() => memgraphGraph.nodes().length < {len(now)}")
+        assert tab.page.locator("#graph-time").get_attribute("aria-valuetext") != "now"
+        assert _shown(tab) < now
+
+
+def test_a_graph_of_hundreds_is_drawn_alike_each_time(
+    look: Opening, served_crowd: tuple[Served, list[str]]
+) -> None:
+    served, _ = served_crowd
+    where = "memgraphGraph.nodes().map(n => [n.id(), Math.round(n.position().x)]).sort()"
+    with look(served) as tab:
+        _graph(tab)
+        first: list[Any] = tab.page.evaluate(where)
+        assert len(first) == 500
+        assert "max_nodes" in tab.page.locator("#graph-told").inner_text()
+        tab.page.reload()
+        tab.drawn()
+        assert tab.page.evaluate(where) == first
+        tab.keep("graph-500")
+
+
+def test_a_recall_shows_which_legs_found_what_and_leaves_a_receipt(
+    look: Opening, served: Served
+) -> None:
+    with look(served, size=NARROW) as tab:
+        tab.open()
+        tab.open("recall")
+        tab.page.get_by_label("Question").fill("When does the shop close?")
+        tab.page.get_by_role("button", name="Recall").click()
+        first = tab.page.locator(".scored > li").first
+        assert first.locator(".bars svg").count() >= 3
+        assert "contradicted" in first.inner_text()
+        assert tab.page.url.endswith("/recall")
+        tab.page.locator("main a[href*='/receipts/']").click()
+        tab.page.wait_for_load_state()
+        assert "When does the shop close?" not in tab.page.url
+
+
+def test_a_wrong_field_is_told_beside_the_question_that_was_asked(
+    look: Opening, served: Served
+) -> None:
+    with look(served, allowed=("console: Failed to load resource",)) as tab:
+        tab.open()
+        tab.open("recall")
+        tab.page.get_by_label("Question").fill("paper")
+        tab.page.get_by_label("At most", exact=True).fill("many")
+        tab.page.get_by_role("button", name="Recall").click()
+        assert "top_n" in tab.page.get_by_role("alert").inner_text()
+        assert tab.page.get_by_label("Question").input_value() == "paper"
+
+
+def test_a_dropped_file_is_watched_until_its_manifest_is_there(
+    look: Opening, served: Served
+) -> None:
+    text = b"# Ink\n\nBlue ink is out of stock until 3 July.\n"
+    with look(served) as tab:
+        tab.open()
+        tab.open("ingest")
+        tab.page.set_input_files(
+            "#files", [{"name": "ink.md", "mimeType": "text/markdown", "buffer": text}]
+        )
+        tab.page.locator("#sent li", has_text="processed").wait_for()
+        tab.page.locator("#sent a").click()
+        tab.page.wait_for_load_state()
+        assert tab.page.get_by_role("heading", level=1).inner_text() == "ink.md"
+        assert tab.page.locator("main a[href*='/memories/']").count() == 2
+        tab.keep("file")
+
+
+def test_a_file_that_is_not_taken_says_why(look: Opening, served: Served) -> None:
+    with look(served, allowed=("console: Failed to load resource",)) as tab:
+        tab.open()
+        tab.open("ingest")
+        tab.page.set_input_files(
+            "#files", [{"name": "run.exe", "mimeType": "text/plain", "buffer": b"no"}]
+        )
+        entry = tab.page.locator("#sent li")
+        tab.page.wait_for_function(
+            "() => !document.querySelector('#sent li').textContent.endsWith('sending')"
+        )
+        assert entry.inner_text().startswith("run.exe: ")
+        assert ".md" in entry.inner_text()
+
+
+def test_what_changed_between_two_bulletins_is_shown(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("bulletin")
+        with MemoryService(tab.world.root, environ={}, background=False) as service:
+            service.orchestrator(NAME).remember("The trimmer is repaired.", type="Todo")
+        tab.open("bulletin")
+        tab.page.get_by_role("link", name="from the one before").first.click()
+        tab.page.wait_for_load_state()
+        added = tab.page.locator(".compared ins").all_inner_texts()
+        assert any("The trimmer is repaired." in each for each in added)
