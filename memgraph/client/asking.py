@@ -1,4 +1,4 @@
-"""Looking, remotely: get, list_memories, recall, the graph, the bulletin, receipts, fading."""
+"""Looking, remotely: get, list_memories, recall, the graph, the bulletin, fading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.fading import FadingReport
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.model.receipts import Receipt, ReceiptList
 from memgraph.model.reflection import Relevant
 from memgraph.model.remote import EntityList, LatestReflection, MemoryPage
 from memgraph.model.values import Memory, validated
@@ -25,8 +24,6 @@ _ENTITIES: Read[Sequence[EntityInfo]] = part_of(EntityList, lambda page: page.it
 _REFLECTION: Read[Memory | None] = part_of(LatestReflection, lambda told: told.memory)
 
 _ISSUED = typed(Issued)
-_RECEIPT = typed(Receipt)
-_RECEIPTS = typed(ReceiptList)
 _COUNTS = typed(dict[str, dict[str, int]])
 
 
@@ -172,35 +169,6 @@ class AskingWords(Place):
         With ``as_of`` the one of that time, made again of what was known then.
         """
         return self._get("/bulletin", _ISSUED, as_of=moment(as_of))
-
-    @word
-    def receipt(self, receipt_id: str) -> Call[Receipt]:
-        """What somebody was given, and why; takes the permission audit. Raises NotFound."""
-        return self._get(f"/receipts/{segment(receipt_id)}", _RECEIPT)
-
-    @word
-    def receipts(
-        self,
-        *,
-        task_id: str | None = None,
-        workflow_run_id: str | None = None,
-        conversation_id: str | None = None,
-        limit: int = 20,
-    ) -> Call[ReceiptList]:
-        """The newest receipts of which the key may see every memory; takes the permission audit.
-
-        Args:
-            task_id, workflow_run_id, conversation_id: only receipts for these.
-            limit: 1..1000.
-        """
-        return self._get(
-            "/receipts",
-            _RECEIPTS,
-            task_id=task_id,
-            workflow_run_id=workflow_run_id,
-            conversation_id=conversation_id,
-            limit=limit,
-        )
 
     @word
     def fading(self, *, days: float = 30.0, limit: int = 50) -> Call[FadingReport]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.recall import Bundle, Query, RecallRequest
 from memgraph.model.values import Millis, Value
 
 Count = Annotated[int, Field(ge=0)]
@@ -162,6 +162,12 @@ class StoredBulletin(BulletinEntry):
 
     memory_ids: tuple[str, ...]
     body: str
+
+
+class ReplayRequest(Value):
+    """What is to be asked once more. ``query``: where the receipt keeps its digest alone."""
+
+    query: Query | None = None
 
 
 class JournalNote(Value):

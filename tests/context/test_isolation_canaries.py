@@ -225,8 +225,12 @@ def replays(orc: Orchestrator, world: World) -> Iterator[Any]:
     if world.hidden(orc.viewer):
         with pytest.raises(NotFound):
             orc.replay(everything, query=QUERY)
-    for asked in ({"top_n": 200}, {"top_n": 3}, {"include_superseded": True}):
-        yield orc.replay(orc.recall(QUERY, **asked).receipt_id, query=QUERY)
+    receipt = orc.receipt(orc.recall(QUERY, top_n=200).receipt_id)
+    # As if nothing had been handed out: the replay names all that is found.
+    with orc._service.opened(orc.name) as opened:
+        opened.receipts.add(replace(receipt, receipt_id="rcl_of_nothing", items=()))
+    for one in (receipt.receipt_id, "rcl_of_nothing"):
+        yield orc.replay(one, query=QUERY)
     yield orc.replay(orc.get_context(QUERY, limit=200, kinds=()).receipt_id, query=QUERY)
 
 

@@ -347,3 +347,22 @@ def receipts(view: View) -> Iterator[Ask]:
 def receipt(view: View) -> Iterator[Ask]:
     for one in (view.made["receipt"], view.made["far_receipt"], "rcp_00000000000000000000000000"):
         yield _get(f"/receipts/{one}")
+
+
+@walks("POST", HERE + "/receipts/{receipt_id}/replay")
+def replay(view: View) -> Iterator[Ask]:
+    for one in (view.made["receipt"], view.made["far_receipt"], "rcp_00000000000000000000000000"):
+        yield _post(f"/receipts/{one}/replay", {"query": QUERY})
+
+
+@walks("GET", HERE + "/bulletins")
+def bulletins(view: View) -> Iterator[Ask]:
+    yield _get("/bulletins", limit=200)
+    for one in (view.made["bulletin"], view.made["far_bulletin"]):
+        yield _get("/bulletins", before=one)
+
+
+@walks("GET", HERE + "/bulletins/{bulletin_id}")
+def bulletin_issued(view: View) -> Iterator[Ask]:
+    for one in (view.made["bulletin"], view.made["far_bulletin"], "bul_0"):
+        yield _get(f"/bulletins/{one}")

@@ -21,7 +21,7 @@ from sent_files import SentFile, send_all
 from working import working
 
 from ingest.pipeline import IngestPipeline
-from memgraph import MemoryService, Sensitivity, Viewer
+from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
 from memgraph.service.access import gate as gate_module
@@ -264,9 +264,17 @@ def build(root: Path) -> Built:
             "far_file": far_files[0].sha256,
             "receipt": owner.recall(QUERY, top_n=200).receipt_id,
             "far_receipt": far_owner.recall(QUERY).receipt_id,
+            "bulletin": _issued(owner),
+            "far_bulletin": _issued(far_owner),
         }
         owner.embed_pending()
     return Built(root, world, other, secrets, made, files)
+
+
+def _issued(owner: Orchestrator) -> str:
+    """The id of a bulletin that cites what only its owner sees whole."""
+    owner.bulletin()
+    return owner.bulletins(limit=1).bulletins[0].bulletin_id
 
 
 @contextmanager

@@ -41,6 +41,7 @@ def twins(server: Served, who: str) -> dict[str, str]:
     """For each name that is hidden from somebody one that nothing has."""
     hidden: set[str] = {*server.made["contradictions"], server.made["receipt"]}
     hidden |= {server.made["far_receipt"], server.made["far_file"]}
+    hidden |= {server.made["bulletin"], server.made["far_bulletin"]}
     viewer = SEEING[who].viewer
     hidden |= {each.sha256 for each in server.files if each.hidden_from(viewer)}
     for world in (server.world, server.other):

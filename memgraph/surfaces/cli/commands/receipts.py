@@ -1,4 +1,4 @@
-"""What was handed out, for whom and why: receipt list, receipt show."""
+"""What was handed out, for whom and why: receipt list, show, replay, bulletins, bulletin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
-    from memgraph.model.receipts import Receipt
+    from memgraph.model.receipts import Receipt, Replay
 
 RECALL = "recall"
 LIST_COLUMNS = ("id", "when", "what for", "for whom", "memories", "query")
@@ -29,6 +29,30 @@ FOR_WHOM = {
     "task_id": "task",
     "project_id": "project",
     "agent_id": "agent",
+}
+TOLD = (
+    "purpose",
+    "actor",
+    "conversation_id",
+    "workflow_run_id",
+    "step_id",
+    "query_sha256",
+    "change_seq",
+    "viewer",
+    "settings_sha256",
+    "left_out",
+    "sha256",
+    "same_as",
+    "bulletin_id",
+)
+"""What a receipt tells beside its request and its items."""
+SHOWN = {
+    "query_sha256": "query's sha256",
+    "change_seq": "journal entry",
+    "settings_sha256": "settings' sha256",
+    "left_out": "left out by reason",
+    "same_as": "same as",
+    "bulletin_id": "bulletin",
 }
 ITEM_COLUMNS = ("rank", "id", "score", "legs", "modifiers")
 # What a receipt may say of an item beyond the columns is shown by its name.
@@ -43,7 +67,11 @@ def list_receipts(
     conversation_id: Annotated[
         str | None, value("ID", "For this conversation.", "--conversation")
     ] = None,
+    purpose: Annotated[
+        str | None, value("WORD", "For this: recall, bulletin, build_context …", "--purpose")
+    ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
+    before: Annotated[str | None, value("ID", "Only older ones than this.", "--before")] = None,
 ) -> Report:
     """List receipts, newest first: those of which you may see every memory.
 
@@ -56,7 +84,9 @@ def list_receipts(
             task_id=task_id,
             workflow_run_id=run_id,
             conversation_id=conversation_id,
+            purpose=purpose,
             limit=limit,
+            before=before,
         )
 
     def show(screen: Screen) -> None:
@@ -65,7 +95,7 @@ def list_receipts(
         else:
             screen.line("no receipt")
         if found.cut:
-            screen.line("there may be more: --limit, or say for whom")
+            screen.line("there may be more: --limit, --before, or say for whom")
 
     return Report({"receipts": [_as_json(each) for each in found.receipts], "cut": found.cut}, show)
 
@@ -95,6 +125,65 @@ def show_receipt(
     return Report(data, lambda screen: _show(screen, found, data))
 
 
+def replay_receipt(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    receipt_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A receipt's id.", show_default=False)
+    ],
+    query: Annotated[
+        str | None, value("TEXT", "What was asked, where its digest alone is kept.", "--query")
+    ] = None,
+    task_id: Annotated[str | None, value("ID", "The task that it was for.", "--task")] = None,
+) -> Report:
+    """Ask once more, as of that moment: whether it gives the same, and what differs and why."""
+    given = invocation(context)
+    _open_task(given, task_id)
+    with given.orchestrator(orchestrator) as handle:
+        found = handle.replay(receipt_id, query=query)
+    return Report(found.model_dump(mode="json"), lambda screen: _show_replay(screen, found))
+
+
+def list_bulletins(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
+    before: Annotated[str | None, value("ID", "Only older ones than this.", "--before")] = None,
+) -> Report:
+    """List bulletins that were handed out, newest first: those that cite only what you may see."""
+    given = invocation(context)
+    with given.orchestrator(orchestrator) as handle:
+        found = handle.bulletins(limit=limit, before=before)
+
+    def show(screen: Screen) -> None:
+        if found.bulletins:
+            rows = [
+                (each.bulletin_id, moment(each.created_at), str(each.receipts), each.sha256[:16])
+                for each in found.bulletins
+            ]
+            screen.table(("id", "first", "times", "sha256"), rows)
+        else:
+            screen.line("no bulletin was handed out")
+        if found.cut:
+            screen.line("there may be more: --limit, --before")
+
+    return Report(found.model_dump(mode="json"), show)
+
+
+def show_bulletin(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    bulletin_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A bulletin's id.", show_default=False)
+    ],
+) -> Report:
+    """Print a bulletin as it was handed out."""
+    given = invocation(context)
+    with given.orchestrator(orchestrator) as handle:
+        found = handle.bulletin_issued(bulletin_id)
+    return Report(found.model_dump(mode="json"), lambda screen: screen.line(found.body))
+
+
 def _open_task(given: Invocation, task_id: str | None) -> None:
     if task_id is not None:
         given.session.append(task_id)
@@ -107,6 +196,7 @@ def _as_json(receipt: Receipt) -> dict[str, Any]:
         "at": iso(receipt.at),
         "query": receipt.query,
         "asked": dict(receipt.asked),
+        **{name: getattr(receipt, name) for name in TOLD},
         "items": items,
     }
 
@@ -117,21 +207,24 @@ def _row(receipt: Receipt) -> tuple[str, ...]:
     return (
         receipt.receipt_id,
         moment(receipt.at),
-        str(asked.get("purpose", RECALL)),
+        receipt.purpose or RECALL,
         ", ".join(whom),
         str(len(receipt.items)),
-        short(receipt.query),
+        short(receipt.query or (receipt.query_sha256 or "")[:16]),
     )
 
 
 def _show(screen: Screen, receipt: Receipt, data: Mapping[str, Any]) -> None:
     asked = dict(receipt.asked)
-    screen.heading(f"{receipt.receipt_id}  {asked.pop('purpose', RECALL)}, {moment(receipt.at)}")
+    asked.pop("purpose", None)
+    purpose = receipt.purpose or RECALL
+    screen.heading(f"{receipt.receipt_id}  {purpose}, {moment(receipt.at)}")
     bulletin = asked.pop("bulletin", {})
     lists = {name: asked.pop(name) for name in [*asked] if _is_records(asked[name])}
     named = {FOR_WHOM[name]: asked.pop(name) for name in FOR_WHOM if name in asked}
     others = {name.replace("_", " "): one for name, one in asked.items()}
-    said = {"query": receipt.query, **named, **others}
+    told = {SHOWN.get(name, name): getattr(receipt, name) for name in TOLD if name not in asked}
+    said = {"query": receipt.query, **named, **others, **told}
     screen.fields([(name, _text(one)) for name, one in said.items() if one not in (None, "")])
     screen.line()
     if data["items"]:
@@ -149,6 +242,27 @@ def _show(screen: Screen, receipt: Receipt, data: Mapping[str, Any]) -> None:
         screen.heading(f"bulletin {bulletin.get('change_seq', '')}: {many}")
         for each in ids:
             screen.line(f"  {each}")
+
+
+def _show_replay(screen: Screen, found: Replay) -> None:
+    said = "the same memories in the same order" if found.same else "another answer"
+    screen.heading(f"{found.receipt_id}, as of {moment(found.at)}: {said}")
+    if found.same_digest is not None:
+        screen.line("the same bytes" if found.same_digest else "other bytes")
+    if found.because:
+        screen.line(f"because of: {', '.join(found.because)}")
+    if not found.differences:
+        return
+    rows = [
+        (
+            each.memory_id,
+            "-" if each.rank is None else str(each.rank),
+            "-" if each.rank_now is None else str(each.rank_now),
+            "; ".join(f"{note.seq} {note.action} by {note.actor}" for note in each.because),
+        )
+        for each in found.differences
+    ]
+    screen.table(("memory", "rank then", "rank now", "journal since"), rows)
 
 
 def _items_table(
@@ -201,6 +315,12 @@ COMMANDS = {
     "receipt": make_group(
         "receipt",
         "Show what was handed out, and why.",
-        {"list": list_receipts, "show": show_receipt},
+        {
+            "list": list_receipts,
+            "show": show_receipt,
+            "replay": replay_receipt,
+            "bulletins": list_bulletins,
+            "bulletin": show_bulletin,
+        },
     )
 }
