@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInput
 from memgraph.graph.hidden import without_hidden
 from memgraph.model.cases import EndedHow, Premise, PremiseStep, Stale, StalePage
 from memgraph.model.enums import MemoryStatus
-from memgraph.policy.premises import Basis
+from memgraph.policy.premises import Basis, broken_paths
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage import graph_queries, premise_queries
 from memgraph.storage.database import Database
@@ -23,7 +23,9 @@ from memgraph.storage.visibility import View
 MAX_PAGE: Final = 500
 MAX_LOOKS: Final = 10_000
 """Endings that one page looks at."""
-_AT_ONCE: Final = 500
+# Endings that are looked at together: at first a few, of which a short page may be full.
+_AT_FIRST: Final = 8
+_AT_ONCE: Final = 256
 _PLACE: Final = re.compile(r"(-?[0-9]{1,15})\.([^.\s]{1,200})\.([^.\s]{0,200})")
 
 
@@ -117,44 +119,91 @@ def find_stale(
         max_looks: endings that are looked at.
         max_rows: of what stands on some of them, that are read of one step.
     """
-    items: list[Fallen] = []
-    cut = False
+    reading = _Listing(connection, view, limit, after, max_rows)
     place = None if after is None else Ended(after.since, after.ground_id)
-    # A page may end amid what stands on one ground: that one is looked at again.
-    again = [] if place is None or after is None or not after.memory_id else [place]
-    for looked in range(0, max_looks, _AT_ONCE):
-        met, following = premise_queries.newest_endings(
-            connection, view, after=place, looks=min(_AT_ONCE, max_looks - looked)
-        )
-        fallen, more = _standing_on(connection, [*again, *met], view, max_rows)
-        items += (each for each in fallen if after is None or each.place < after)
-        cut = cut or more
-        if len(items) > limit:
-            return Found(tuple(items[:limit]), items[limit - 1].place, cut)
+    if place is not None and after is not None and after.memory_id:
+        # A page may end amid what stands on one ground: that one is looked at again.
+        reading.add([place])
+    looked, at_once = 0, _AT_FIRST
+    while looked < max_looks and len(reading.items) <= limit:
+        looks = min(at_once, max_looks - looked)
+        met, following = premise_queries.newest_endings(connection, view, after=place, looks=looks)
+        reading.add(met)
         if following is None:
-            return Found(tuple(items), None, cut)
-        place, again = following, []
-    behind = None if place is None else Place(place.since, place.memory_id, "")
-    return Found(tuple(items), behind, cut)
+            return reading.found(None)
+        place, looked, at_once = following, looked + looks, min(2 * at_once, _AT_ONCE)
+    return reading.found(None if place is None else Place(place.since, place.memory_id, ""))
 
 
-def _standing_on(
-    connection: sa.Connection, grounds: Sequence[Ended], view: View, max_rows: int
-) -> tuple[list[Fallen], bool]:
-    """What stands on some grounds and on none that ended later, the newest ground first."""
-    ids = [each.memory_id for each in grounds]
-    gone = premise_queries.refuted_among(connection, ids, view)
-    walk = premise_queries.walked(connection, list(gone), view, Direction.IN, max_rows=max_rows)
-    above = {each.dependent_id for each in walk.bases}
-    standing = premise_queries.active_among(connection, above, view)
-    # From above, as everybody looks: of all its grounds the one that ended last counts.
-    paths = premise_queries.broken(connection, standing, view)
-    found = [
-        Fallen(gone[path[-1].ground_id].since, path[-1].ground_id, one, path)
-        for one, path in paths.items()
-        if path[-1].ground_id in gone
-    ]
-    return sorted(found, key=lambda each: each.place, reverse=True), walk.cut
+class _Listing:
+    """A page in the making, ground by ground, the newest first."""
+
+    def __init__(
+        self,
+        connection: sa.Connection,
+        view: View,
+        limit: int,
+        after: Place | None,
+        max_rows: int,
+    ) -> None:
+        self.items: list[Fallen] = []
+        self._connection = connection
+        self._view = view
+        self._limit = limit
+        self._after = after
+        self._max_rows = max_rows
+        self._seen: set[str] = set()
+        self._cut = False
+
+    def found(self, behind: Place | None) -> Found:
+        """The page; ``behind``: where to go on if all that was met is on it."""
+        if len(self.items) > self._limit:
+            behind = self.items[self._limit - 1].place
+        return Found(tuple(self.items[: self._limit]), behind, self._cut)
+
+    def add(self, grounds: Sequence[Ended]) -> None:
+        """What stands on some grounds and on none that ended later, as far as there is room."""
+        fallen = self._on(grounds)
+        while fallen and len(self.items) <= self._limit:
+            # As many as there is room for: what stands on a ground may be a crowd.
+            room = self._limit + 1 - len(self.items)
+            some, fallen = fallen[:room], fallen[room:]
+            self.items += self._listed_here(some)
+
+    def _on(self, grounds: Sequence[Ended]) -> list[Fallen]:
+        ids = [each.memory_id for each in grounds]
+        gone = premise_queries.refuted_among(self._connection, ids, self._view)
+        walk = premise_queries.walked(
+            self._connection, list(gone), self._view, Direction.IN, max_rows=self._max_rows
+        )
+        self._cut = self._cut or walk.cut
+        paths = broken_paths(walk.bases, gone)
+        active = premise_queries.active_among(self._connection, paths, self._view)
+        found = [
+            Fallen(gone[path[-1].ground_id].since, path[-1].ground_id, one, path)
+            for one in active
+            for path in (paths[one],)
+        ]
+        found = [
+            each
+            for each in found
+            if each.memory_id not in self._seen
+            and (self._after is None or each.place < self._after)
+        ]
+        self._seen.update(each.memory_id for each in found)
+        return sorted(found, key=lambda each: each.place, reverse=True)
+
+    def _listed_here(self, fallen: Sequence[Fallen]) -> list[Fallen]:
+        """Those that are on no earlier page: of all its grounds the one that ended last counts."""
+        if self._after is None:
+            return list(fallen)
+        names = [each.memory_id for each in fallen]
+        paths = premise_queries.broken(self._connection, names, self._view)
+        return [
+            each
+            for each in fallen
+            if each.memory_id in paths and paths[each.memory_id][-1].ground_id == each.ground_id
+        ]
 
 
 def described(

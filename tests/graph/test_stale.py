@@ -114,7 +114,7 @@ def test_a_walk_that_ends_early_says_where_to_go_on(
     for one, ground in zip(above, grounds, strict=True):
         filling.derived(one, ground)
     filling.flush()
-    monkeypatch.setattr("memgraph.graph.stale._AT_ONCE", 2)
+    monkeypatch.setattr("memgraph.graph.stale._AT_FIRST", 2)
     view = View(DEFAULT_VIEWER)
     seen: list[str] = []
     place = None
