@@ -1,0 +1,252 @@
+"""What a receipt keeps: who asked, what was left out and of which bulletin it is; and how long."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
+from memgraph.clock import FixedClock
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.policy.scope import ScopeFacts, visible
+from memgraph.policy.viewers import covers, viewer_fields, viewer_of
+from memgraph.storage import receipt_queries
+
+DAY = 86_400_000
+ATLAS = Viewer(project_ids=frozenset({"atlas"}))
+ALL = Viewer(
+    clearance=Sensitivity.RESTRICTED,
+    project_ids=frozenset({"atlas", "zephyr"}),
+    session_ids=frozenset({"t1"}),
+)
+
+ids = st.frozensets(st.sampled_from(["a", "b", "c"]))
+viewers = st.builds(
+    Viewer,
+    clearance=st.sampled_from(Sensitivity),
+    project_ids=ids,
+    session_ids=ids,
+    scopes=st.frozensets(st.sampled_from(Scope)),
+    agent_id=st.sampled_from([None, "ada", "ben"]),
+)
+
+
+@given(viewers)
+def test_a_viewer_is_kept_whole(viewer: Viewer) -> None:
+    assert viewer_of(viewer_fields(viewer)) == viewer
+    assert covers(viewer, viewer)
+
+
+@given(viewers, viewers)
+def test_who_covers_another_sees_all_that_this_one_sees(one: Viewer, other: Viewer) -> None:
+    every = [
+        ScopeFacts(scope.value, scope_id, sensitivity.value, agent_id)
+        for scope in Scope
+        for scope_id in ("a", "b", "c")
+        for sensitivity in Sensitivity
+        for agent_id in (None, "ada", "ben")
+    ]
+    seen, seen_by_other = (
+        {facts for facts in every if visible(viewer, facts).allowed} for viewer in (one, other)
+    )
+    assert not covers(one, other) or seen_by_other <= seen
+
+
+def test_who_asked_and_of_what_state_stands_in_it(service: MemoryService) -> None:
+    owner = service.orchestrator("o", create=True, viewer=ATLAS, actor="ada")
+    owner.remember("The harbour closes at nine.")
+    found = owner.receipt(owner.recall("harbour").receipt_id)
+    assert (found.purpose, found.actor) == ("recall", "ada")
+    assert found.viewer is not None
+    assert found.viewer["project_ids"] == ["atlas"]
+    assert found.change_seq == owner.stats()["journal_entries"]
+    assert len(found.settings_sha256 or "") == 64
+
+
+def test_what_was_left_out_is_counted_for_who_sees_it(service: MemoryService) -> None:
+    host = service.orchestrator("o", create=True, viewer=ALL)
+    for number in range(5):
+        host.remember(f"The harbour has gate {number}.")
+    host.remember("The harbour of Atlas is deep.", scope=Scope.PROJECT, scope_id="atlas")
+    host.remember("The harbour's code is 1234.", sensitivity=Sensitivity.RESTRICTED)
+    host.remember("The market is far.", scope=Scope.PROJECT, scope_id="atlas")
+    asker = service.orchestrator("o")
+    receipt_id = asker.recall("harbour", top_n=2).receipt_id
+
+    def left_out(viewer: Viewer) -> Any:
+        return service.orchestrator("o", viewer=viewer).receipt(receipt_id).left_out
+
+    numbers = {"top_n": 3, "budget": 0, "status": 0}
+    assert left_out(ALL) == {**numbers, "scope": 1, "clearance": 1}
+    assert left_out(ATLAS) == {**numbers, "scope": 1, "clearance": 0}
+    # Who asked is not told of what they might not see.
+    assert left_out(Viewer()) == {**numbers, "scope": 0, "clearance": 0}
+    # Nor is who sees less told of what they saw beside what they were given.
+    wider = service.orchestrator("o", viewer=ATLAS)
+    receipt_id = wider.recall("gate", top_n=2).receipt_id
+    assert left_out(ATLAS) is not None
+    assert left_out(Viewer()) is None
+
+
+def test_tokens_and_replaced_memories_are_left_out_by_name(orc: Orchestrator) -> None:
+    first = orc.remember("The harbour closes at nine in the evening.")
+    orc.remember("The harbour opens at six in the morning.")
+    orc.correct(first, "The harbour closes at ten in the evening.", reason="it was told")
+    bundle = orc.recall("harbour", token_budget=12)
+    found = orc.receipt(bundle.receipt_id).left_out
+    assert found is not None
+    assert found["budget"] == 2 - len(bundle.ids) > 0
+    assert found["status"] == 1
+
+
+@pytest.mark.parametrize("viewer", [Viewer(clearance=Sensitivity.PUBLIC)])
+def test_a_receipt_is_hidden_from_who_sees_less(service: MemoryService, viewer: Viewer) -> None:
+    owner = service.orchestrator("o", create=True)
+    owner.remember("The harbour closes at nine.")
+    owner.bulletin()
+    receipt_id = owner.recall("harbour").receipt_id
+    [listed] = owner.bulletins().bulletins
+    other = service.orchestrator("o", viewer=viewer)
+    assert other.receipts().receipts == ()
+    assert other.bulletins().bulletins == ()
+    with pytest.raises(NotFound):
+        other.receipt(receipt_id)
+    with pytest.raises(NotFound):
+        other.bulletin_issued(listed.bulletin_id)
+
+
+def test_a_bulletin_is_kept_once_and_every_hand_out_of_it_has_a_receipt(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    told = orc.remember("The harbour closes at nine.")
+    issued = []
+    for _ in range(3):
+        clock.advance(ms=DAY)
+        issued.append(orc.bulletin())
+    other = orc.remember("The harbour opens at six.")
+    clock.advance(ms=DAY)
+    issued.append(orc.bulletin())
+    receipts = [orc.receipt(each.receipt_id or "") for each in issued]
+    first = receipts[0]
+    assert [each.same_as for each in receipts] == [None, first.receipt_id, first.receipt_id, None]
+    assert len({each.bulletin_id for each in receipts}) == 2
+    assert [item.memory_id for item in receipts[2].items] == [told]
+    assert {item.memory_id for item in receipts[3].items} == {told, other}
+    newest, oldest = orc.bulletins().bulletins
+    assert (newest.receipts, oldest.receipts) == (1, 3)
+    kept = orc.bulletin_issued(oldest.bulletin_id)
+    assert kept.body == issued[0].bulletin.text
+    assert kept.sha256 == sha256(kept.body.encode()).hexdigest() == first.sha256
+    assert kept.memory_ids == (told,)
+    # Handing out a bulletin is no access.
+    assert orc.get(told).access_count == 0
+    assert orc.bulletins(before=newest.bulletin_id).bulletins == (oldest,)
+    assert orc.bulletins(limit=1).cut
+    with pytest.raises(NotFound):
+        orc.bulletin_issued("bul_none")
+    for limit in (0, 1_001):
+        with pytest.raises(InvalidInput):
+            orc.bulletins(limit=limit)
+
+
+def test_a_page_of_receipts_begins_before_the_last_one(orc: Orchestrator) -> None:
+    orc.remember("The harbour closes at nine.")
+    made = [orc.recall("harbour").receipt_id for _ in range(4)]
+    orc.bulletin()
+    first = orc.receipts(purpose="recall", limit=2)
+    assert [each.receipt_id for each in first.receipts] == made[:1:-1]
+    rest = orc.receipts(purpose="recall", before=first.receipts[-1].receipt_id)
+    assert [each.receipt_id for each in rest.receipts] == made[1::-1]
+
+
+def kept_service(root: Path, clock: FixedClock, **variables: str) -> MemoryService:
+    environ = {f"MEMGRAPH_MEMORY__RECEIPTS__{name}": one for name, one in variables.items()}
+    return MemoryService(root, clock=clock, environ=environ, background=False)
+
+
+def upkeep(service: MemoryService) -> None:
+    with service.opened("o") as opened:
+        opened.receipts.flush()
+        opened.upkeep._events_at = 0
+        opened.upkeep.run()
+
+
+def receipt_ids(service: MemoryService) -> list[str]:
+    with service.opened("o") as opened, opened.database.read() as connection:
+        rows = connection.exec_driver_sql("SELECT recall_id FROM recalls ORDER BY recall_id")
+        found = [row[0] for row in rows]
+        dangling = connection.exec_driver_sql(
+            "SELECT count(*) FROM recalls r WHERE same_as IS NOT NULL AND NOT EXISTS"
+            " (SELECT 1 FROM recalls o WHERE o.recall_id = r.same_as)"
+        ).scalar_one()
+        orphans = connection.exec_driver_sql(
+            "SELECT count(*) FROM recall_items WHERE recall_id NOT IN"
+            " (SELECT recall_id FROM recalls)"
+        ).scalar_one()
+    assert (dangling, orphans) == (0, 0)
+    return found
+
+
+def test_only_so_many_receipts_are_kept(tmp_path: Path, clock: FixedClock) -> None:
+    with kept_service(tmp_path, clock, KEEP="3") as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember("The harbour closes at nine.")
+        made = []
+        for _ in range(7):
+            clock.advance(ms=1)
+            made.append(orc.recall("harbour").receipt_id)
+        upkeep(service)
+        assert receipt_ids(service) == made[-3:]
+
+
+def test_old_receipts_go_in_steps(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memgraph.service.life.upkeep.RECEIPTS_AT_ONCE", 2)
+    with kept_service(tmp_path, clock, KEEP_DAYS="1") as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember("The harbour closes at nine.")
+        for _ in range(5):
+            orc.recall("harbour")
+        clock.advance(ms=2 * DAY)
+        last = orc.recall("harbour").receipt_id
+        upkeep(service)
+        assert receipt_ids(service) == [last]
+
+
+def test_what_a_kept_one_repeats_is_kept(tmp_path: Path, clock: FixedClock) -> None:
+    with kept_service(tmp_path, clock, KEEP="2") as service:
+        orc = service.orchestrator("o", create=True)
+        told = orc.remember("The harbour closes at nine.")
+        made = []
+        for _ in range(5):
+            clock.advance(ms=1)
+            made.append(orc.bulletin().receipt_id)
+        upkeep(service)
+        assert receipt_ids(service) == [made[0], *made[-2:]]
+        assert [item.memory_id for item in orc.receipt(made[-1] or "").items] == [told]
+        # Once none repeats it any more it goes, and the bulletin with the last of its receipts.
+        for _ in range(2):
+            clock.advance(ms=1)
+            made.append(orc.recall("harbour").receipt_id)
+        upkeep(service)
+        assert receipt_ids(service) == made[-2:]
+        assert orc.bulletins().bulletins == ()
+
+
+def test_what_was_read_is_not_looked_at_beyond_a_bound(
+    orc: Orchestrator, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receipt_queries, "MOST_HIDDEN", 2)
+    host = service.orchestrator("orc-1", viewer=ALL)
+    for number in range(4):
+        host.remember(f"The harbour's code is {number}.", sensitivity=Sensitivity.RESTRICTED)
+    receipt_id = orc.recall("harbour").receipt_id
+    found = host.receipt(receipt_id).left_out
+    assert found is not None
+    assert found["clearance"] == 2
