@@ -1,0 +1,174 @@
+"""Erasure where something stands in the way, and what it must not touch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from erasing_worlds import LINE, NAME, OTHER, SECRET, dropped, filled, left
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.errors import InvalidConfig
+from memgraph.ids import CountingIds
+from memgraph.paths import SIGNING_KEY_NAME
+from memgraph.providers.fake import FakeEmbedding
+from memgraph.service.erasing.plan import Plan, PlanFile
+from memgraph.service.erasing.signing import check_signature
+
+WHY = "asked for"
+
+
+@pytest.fixture
+def embedding(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
+    with MemoryService(
+        tmp_path / "embedding",
+        clock=clock,
+        ids=CountingIds(),
+        environ={},
+        background=False,
+        embedding=FakeEmbedding(),
+    ) as made:
+        yield made
+
+
+def test_vectors_go_from_the_rows_the_index_and_the_file(embedding: MemoryService) -> None:
+    orc = embedding.orchestrator("orc-1", create=True)
+    secret, other = orc.remember(SECRET), orc.remember(OTHER)
+    orc.embed_pending()
+    with embedding.opened("orc-1") as opened, opened.database.read() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT e.vector FROM memory_embeddings e JOIN memories m ON m.pk = e.memory_pk"
+            " WHERE m.memory_id IN (?, ?) ORDER BY m.pk",
+            (secret, other),
+        ).all()
+    gone, kept = (bytes(vector) for (vector,) in rows)
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert report.unfinished == ()
+    assert orc.verify().totals == {}
+    assert orc.embedding_states() == {"pending": 0, "ready": 1, "failed": 1}
+    assert orc.retry_embeddings() == 1
+    assert orc.embed_pending().ready == 0
+    embedding.close()
+    data = orc.paths.database.read_bytes()
+    assert kept[:64] in data
+    assert gone[:64] not in data
+    assert bits(kept) in data
+    assert bits(gone) not in data
+
+
+def bits(vector: bytes) -> bytes:
+    import numpy as np
+
+    return np.packbits(np.frombuffer(vector, "<f4") > 0, bitorder="little").tobytes()
+
+
+def test_numbers_that_cursors_stand_on_stay_when_the_file_is_written_anew(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    world = filled(orc)
+    numbers = "SELECT rowid, edge_id FROM memory_edges ORDER BY rowid"
+    with service.opened("orc-1") as opened, opened.database.write() as connection:
+        # A gap that a renumbering would close, and residue that only a new file is without.
+        connection.exec_driver_sql(
+            "UPDATE memory_edges SET rowid = rowid + 1000 WHERE rowid ="
+            " (SELECT max(rowid) FROM memory_edges)"
+        )
+        before = connection.exec_driver_sql(numbers).all()
+    with service.opened("orc-1") as opened, opened.database.exclusive() as connection:
+        connection.execute("PRAGMA secure_delete = OFF")
+        connection.execute("CREATE TABLE scrap (text TEXT)")
+        connection.execute("INSERT INTO scrap VALUES (?)", (SECRET * 50,))
+        connection.execute("DROP TABLE scrap")
+        connection.execute("PRAGMA secure_delete = FAST")
+    report = orc.erase(memory_id=world.secret, reason=WHY)
+    assert report.vacuumed
+    assert report.unfinished == ()
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        assert connection.exec_driver_sql(numbers).all() == before
+    assert left(service, orc.paths.directory) == []
+
+
+def test_a_file_that_waits_is_left_alone_and_told(orc: Orchestrator) -> None:
+    secret = orc.remember(SECRET)
+    orc.paths.ingest.mkdir(parents=True, exist_ok=True)
+    waits = orc.paths.ingest / "waits.md"
+    waits.write_text(SECRET, encoding="utf-8")
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert report.unfinished == ("residue.found",)
+    assert report.residue.places == ("memory/ingest/waits.md",)
+    assert waits.read_text(encoding="utf-8") == SECRET
+    waits.unlink()
+    again = orc.erase(memory_id=secret, reason=WHY)
+    assert (again.erasure_id, again.unfinished) == (report.erasure_id, ())
+
+
+def test_links_lead_nowhere(tmp_path: Path, orc: Orchestrator) -> None:
+    secret = orc.remember(SECRET)
+    outside, twice = tmp_path / "outside.md", tmp_path / "twice.md"
+    for each in (outside, twice):
+        each.write_text(SECRET, encoding="utf-8")
+    orc.paths.processed.mkdir(parents=True, exist_ok=True)
+    (orc.paths.processed / "link.md").symlink_to(outside)
+    (orc.paths.processed / "twice.md").hardlink_to(twice)
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert "file.refused" in report.unfinished
+    assert report.residue.places == ("memory/ingest/processed/twice.md",)
+    assert outside.read_text(encoding="utf-8") == SECRET
+    assert twice.read_text(encoding="utf-8") == SECRET
+
+
+def test_manifests_and_logs_stay_what_they_are(orc: Orchestrator) -> None:
+    dropped(orc, "notes.md", f"# {NAME}'s zwieback notes\n\n- {LINE}\n- Fact: {OTHER}\n")
+    orc.log_event("said", text=f"{NAME} said: {LINE}")
+    [mine] = [each for each in orc.list_memories() if "attic" in each.content]
+    report = orc.erase(memory_id=mine.memory_id, reason=WHY)
+    assert "memory/logs/memory.log" in report.files_redacted
+    manifest = json.loads((orc.paths.processed / "notes.md.manifest.json").read_text())
+    assert manifest["memories"] == {"stored": 2}
+    for line in orc.paths.log_file.read_text().splitlines():
+        assert json.loads(line)["event"]
+    assert NAME not in orc.paths.log_file.read_text()
+
+
+def test_words_of_the_store_itself_are_no_strings_to_look_for(orc: Orchestrator) -> None:
+    attributes = {
+        "role": "conversation",
+        "at": "2026-11-22T15:06:06.738Z",
+        "by": "channel_transcript",
+    }
+    secret = orc.remember("conversation", attributes=attributes, tags=["source_type"])
+    orc.recall("conversation")
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert report.unfinished == ()
+    assert report.residue.strings == 0
+    assert orc.verify().totals == {}
+
+
+def test_a_key_that_others_may_read_signs_nothing(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    orc.erase(memory_id=orc.remember(SECRET), reason=WHY)
+    key = service.root / SIGNING_KEY_NAME
+    assert key.stat().st_mode & 0o077 == 0
+    key.chmod(0o644)
+    secret = orc.remember(OTHER)
+    with pytest.raises(InvalidConfig, match="chmod 600"):
+        orc.erase(memory_id=secret, reason=WHY)
+    key.chmod(0o600)
+    assert check_signature(orc.erase(memory_id=secret, reason=WHY))
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
+    from memgraph.model.erasing import Erasable
+
+    file = PlanFile(tmp_path / "erasing" / "era_1.json")
+    plan = Plan("era_1", Erasable.SESSION, "s", "why", "me", 1, [1], ["m"], strings=["ä\n"])
+    plan.least = {0: 2}
+    assert plan.needles.strings == ["ä\n"]
+    file.write(plan)
+    assert file.read() == plan
+    file.wipe()
+    assert list((tmp_path / "erasing").iterdir()) == []
