@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from memgraph.bulletin.generate import generate_in
 from memgraph.context.counting import Counters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import BlockFormat, ContextRequest, Task
@@ -25,6 +26,7 @@ from memgraph.policy.viewers import covers, viewer_of
 from memgraph.service.context import building, entity, injecting
 from memgraph.service.recalling import answer
 from memgraph.storage import replay_queries
+from memgraph.storage.receipts import BULLETIN
 from memgraph.storage.replay_queries import MOST_ENTRIES
 from memgraph.storage.visibility import View
 
@@ -128,6 +130,8 @@ def _again(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
         return _injected(opened, receipt, asker, query)
     if purpose == building.PURPOSE:
         return _built(opened, receipt, asker, query)
+    if purpose == BULLETIN:
+        return _issued(opened, receipt, asker)
     beside = [receipt.asked.get("context"), receipt.asked.get("bulletin", {}).get("receipt_id")]
     parts = ", ".join(str(one) for one in beside if one)
     instead = f"; ask for those of its parts: {parts}" if parts else ""
@@ -175,6 +179,15 @@ def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
     digest = hashlib.sha256(package.text.encode()).hexdigest() if same_counter else None
     ids = tuple(each.memory_id for each in package.items)
     return Again(ids, digest, bool(package.degraded))
+
+
+def _issued(opened: Opened, receipt: Receipt, asker: Viewer) -> Again:
+    limits = receipt.asked.get("limits", {})
+    settings = opened.settings.memory.bulletin.model_copy(update=dict(limits))
+    with opened.database.read() as connection:
+        bulletin = generate_in(connection, asker, settings, receipt.at)
+    digest = hashlib.sha256(bulletin.text.encode()).hexdigest()
+    return Again(bulletin.memory_ids, digest)
 
 
 def _recall_request(receipt: Receipt, query: str) -> RecallRequest:

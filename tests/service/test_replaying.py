@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from memgraph import ContextAssembler, MemoryKind, MemoryService, Orchestrator, Scope, Viewer
+from memgraph import (
+    ContextAssembler,
+    EdgeType,
+    MemoryKind,
+    MemoryService,
+    Orchestrator,
+    Scope,
+    Viewer,
+)
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput, NotFound
 from memgraph.model.receipts import Replay, bundle_bytes
@@ -174,3 +182,19 @@ def test_a_turn_cannot_be_asked_again_but_its_parts_can(
         opened.receipts.add(replace(one, receipt_id="rcl_0", asked=asked, purpose="on_step"))
     with pytest.raises(InvalidInput, match=f"{part}, rcl_9"):
         orc.replay("rcl_0", query=QUERY)
+
+
+def test_a_bulletin_is_made_again_byte_for_byte(
+    orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    orc.relate(told[0], EdgeType.CONTRADICTS, told[1])
+    clock.advance(ms=HOUR)
+    issued = orc.bulletin()
+    clock.advance(ms=HOUR)
+    orc.correct(told[0], "The harbour closes at ten.", reason="it was told")
+    orc.remember("The harbour has a crane.")
+    found = orc.replay(issued.receipt_id or "")
+    assert (found.same, found.same_digest, found.because) == (True, True, ())
+    assert orc.bulletin().bulletin.text != issued.bulletin.text
+    with pytest.raises(InvalidInput, match="nothing was asked"):
+        orc.replay(issued.receipt_id or "", query=QUERY)
