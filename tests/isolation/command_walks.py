@@ -206,7 +206,13 @@ COMMAND_WALKS: dict[str, Lines] = {
     "context": _context,
     "subgraph": _subgraph,
     "graph": lambda view: _each("graph", *view.own[:1], view.hidden[0], more=("-o", PICTURE)),
-    "timeline": lambda view: iter([["timeline", ONE, "-o", PICTURE]]),
+    "timeline": lambda view: iter(
+        [
+            ["timeline", ONE, "-o", PICTURE],
+            ["timeline", ONE, view.own[0], "-o", PICTURE],
+            ["timeline", ONE, view.hidden[0], "-o", PICTURE],
+        ]
+    ),
     "bulletin": lambda view: iter([["bulletin", ONE]]),
     "contradictions": _contradictions,
     "resolve": _resolve,

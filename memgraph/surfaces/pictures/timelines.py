@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.model.values import StatusPeriod
-from memgraph.policy.decay import effective_confidence
+from memgraph.policy.decay import DEFAULT_EXPONENT, effective_confidence
 from memgraph.surfaces.pictures.canvas import GRID, MUTED, STATUS_COLORS, Fill, drawn
 from memgraph.surfaces.pictures.page import Listing, page
 
@@ -61,7 +61,7 @@ def confidence_picture(
     *,
     title: str,
     now_ms: int,
-    exponent: float,
+    exponent: float = DEFAULT_EXPONENT,
 ) -> bytes:
     """How sure a memory was: the stored confidence, what was left of it, and its statuses.
 

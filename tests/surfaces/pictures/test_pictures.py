@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from memgraph import Orchestrator
+from memgraph.clock import FixedClock
 from memgraph.errors import ExtraMissing, InvalidInput
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.graph import Subgraph
@@ -16,6 +17,7 @@ from memgraph.model.values import StatusPeriod
 from memgraph.policy.decay import effective_confidence
 from memgraph.surfaces.pictures import canvas
 from memgraph.surfaces.pictures.graphs import label, labelled, picture, places
+from memgraph.surfaces.pictures.histories import accesses_of, held_of
 from memgraph.surfaces.pictures.page import Listing, page
 from memgraph.surfaces.pictures.timelines import (
     Held,
@@ -131,6 +133,24 @@ def test_confidence_fades_from_its_last_access_and_is_drawn_with_the_statuses() 
         )
 
     assert draw(held) == draw(held) != draw(held[:1])
+
+
+def test_values_are_held_from_a_change_or_an_access_to_the_next_one(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    start = clock.now_ms()
+    memory_id = orc.remember("The shop closes at six.", confidence=0.6)
+    clock.advance(days=2)
+    assert orc.recall("shop closes").ids == (memory_id,)
+    clock.advance(days=2)
+    orc.confirm(memory_id)
+    clock.advance(days=2)
+    found = orc.impact(memory_id)
+    assert accesses_of(found) == [start + 2 * DAY]
+    held = held_of(orc.history(memory_id), accesses_of(found), clock.now_ms())
+    ends = [(each.since - start, each.until - start, each.confidence) for each in held]
+    assert ends == [(0, 2 * DAY, 0.6), (2 * DAY, 4 * DAY, 0.6), (4 * DAY, 6 * DAY, 1.0)]
+    assert [each.idle_since - start for each in held] == [0, 2 * DAY, 2 * DAY]
 
 
 def test_a_bulletin_is_told_by_what_it_kept_added_and_left_out() -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memgraph.clock import SystemClock
 from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.commands.shaping import short, summary_of
 from memgraph.surfaces.cli.files import write_whole
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.text import counted
@@ -80,16 +82,24 @@ def timeline(
     context: typer.Context,
     orchestrator: OrchestratorName,
     output: Output,
-    limit: Annotated[int, typer.Option(help="Of bulletins, the newest, 1 to 1000.")] = (
-        MOST_BULLETINS
-    ),
+    memory_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A memory's id; the bulletins, if none is.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(help="Of bulletins, the newest; 1 to 1000.")
+    ] = MOST_BULLETINS,
 ) -> Report:
-    """Draw how the bulletins changed into a file: what each kept, added and left out."""
+    """Draw how sure a memory was over time, or how the bulletins changed, into a file.
+
+    What is left of a confidence counts from the last access: those of which receipts are kept.
+    """
     from memgraph.surfaces.pictures.canvas import form_of
 
     form = form_of(output)
     with invocation(context).orchestrator(orchestrator) as handle:
-        return _bulletins(handle, output, form, limit)
+        if memory_id is None:
+            return _bulletins(handle, output, form, limit)
+        return _confidence(handle, output, form, memory_id)
 
 
 def _bulletins(handle: Any, output: Path, form: str, limit: int) -> Report:
@@ -107,6 +117,20 @@ def _bulletins(handle: Any, output: Path, form: str, limit: int) -> Report:
     write_whole(output, bulletin_picture(shown, form, title=title))
     told = f"drew {counted(len(shown), 'bulletin')} to {output}"
     return _drawn({"path": str(output), "bulletins": len(shown)}, told)
+
+
+def _confidence(handle: Any, output: Path, form: str, memory_id: str) -> Report:
+    from memgraph.surfaces.pictures.histories import accesses_of, held_of
+    from memgraph.surfaces.pictures.timelines import confidence_picture
+
+    found = handle.history(memory_id)
+    now_ms = max(SystemClock().now_ms(), found.memory.created_at)
+    held = held_of(found, accesses_of(handle.impact(memory_id)), now_ms)
+    title = short(f"{found.memory.type.value}: {summary_of(found.memory)}")
+    drawing = confidence_picture(held, found.periods, form, title=title, now_ms=now_ms)
+    write_whole(output, drawing)
+    told = f"drew {counted(len(found.values), 'value')} of {memory_id} to {output}"
+    return _drawn({"path": str(output), "values": len(found.values)}, told)
 
 
 def _drawn(data: dict[str, Any], told: str) -> Report:

@@ -1,0 +1,101 @@
+"""Taking a source back: 10,000 memories of a folder, and 5,000 that were derived from those.
+
+Run as ``python -m benchmarks.audit.sources``. Prints milliseconds.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Final, TypeVar
+
+from memgraph.model.values import MemoryInput, Source
+from memgraph.service.memory_service import MemoryService
+from memgraph.service.orchestrator import Orchestrator
+
+GIVEN: Final = 10_000
+DERIVED: Final = 5_000
+OTHERS: Final = 5_000
+ROUNDS: Final = 20
+
+T = TypeVar("T")
+
+
+def items(ids: list[str]) -> Iterator[MemoryInput]:
+    """What was derived, each from two memories of the folder."""
+    for n in range(DERIVED):
+        grounds = (ids[2 * n], ids[2 * n + 1])
+        yield MemoryInput(content=f"Conclusion {n} of what was read.", derived_from=grounds)
+
+
+def fill(orc: Orchestrator) -> None:
+    """Store what is to be measured."""
+    folder = orc.paths.processed / "mail"
+    given = (
+        MemoryInput(
+            content=f"Line {n} of a letter.",
+            source=Source(source_path=str(folder / f"{n // 10}.md"), locator=f"L{n}-L{n}"),
+        )
+        for n in range(GIVEN)
+    )
+    ids = [str(each.memory_id) for each in orc.remember_many(given)]
+    orc.remember_many(items(ids))
+    orc.remember_many(MemoryInput(content=f"Another thing {n}.") for n in range(OTHERS))
+
+
+def timed(what: str, work: Callable[[], T], rounds: int = 1) -> T:
+    """Do it, and print the median of the rounds."""
+    spent = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        found = work()
+        spent.append((time.perf_counter() - begun) * 1_000)
+    print(f"{what:40} {median(spent):10.2f} ms")
+    return found
+
+
+def replaced(orc: Orchestrator, count: int, mark: str) -> Callable[[], None]:
+    """Updates edges between memories that are there already."""
+    olds = [orc.remember(f"Old {mark} {n}.") for n in range(count)]
+    news = [orc.remember(f"New {mark} {n}.") for n in range(count)]
+    pairs = iter(zip(news, olds, strict=True))
+
+    def one() -> None:
+        new, old = next(pairs)
+        orc.relate(new, "Updates", old)
+
+    return one
+
+
+def main() -> None:
+    """Measure once."""
+    with (
+        tempfile.TemporaryDirectory(prefix="memgraph-") as folder,
+        MemoryService(Path(folder), environ={}, background=False) as service,
+    ):
+        orc = service.orchestrator("bench", create=True)
+        fill(orc)
+        timed("an Updates edge, all trusted alike", replaced(orc, ROUNDS, "a"), ROUNDS)
+        timed("a memory, nothing counted", lambda: orc.remember(str(time.time_ns())), ROUNDS)
+        orc.trust("path", "mail", "low", max_memories=GIVEN + 100, reason="bench")
+        timed("an Updates edge, tiers looked up", replaced(orc, ROUNDS, "b"), ROUNDS)
+        source = Source(source_path=str(orc.paths.processed / "mail" / "new.md"))
+        timed(
+            f"a memory, {GIVEN:,} counted",
+            lambda: orc.remember(str(time.time_ns()), source=source),
+            ROUNDS,
+        )
+        timed("a page of 50 sources", lambda: orc.sources(limit=50), 5)
+        plan = timed("the rehearsal", lambda: orc.retract_source(path="mail", reason="bench"))
+        timed(
+            "taking it back",
+            lambda: orc.retract_source(path="mail", reason="bench", dry_run=False),
+        )
+        print(f"{plan.given:,} given, {plan.derived:,} derived, {plan.kept:,} kept")
+
+
+if __name__ == "__main__":
+    main()
