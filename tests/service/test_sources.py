@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph import MemoryService, MemoryStatus, Orchestrator, Viewer
-from memgraph.errors import InvalidInput, NotFound, QuotaReached
+from memgraph.errors import Conflict, InvalidInput, NotFound, QuotaReached
 from memgraph.ids import CountingIds
+from memgraph.model import context
 from memgraph.model.enums import EdgeType, Sensitivity, SourceName, Tier
 from memgraph.model.ingest import Document, Link
 from memgraph.model.sources import SourceRetraction
 from memgraph.model.values import MemoryInput, Source
 from memgraph.policy.trust import LESS_TRUSTED
+from memgraph.service.context.database_backend import DatabaseBackend
 
 FORUM, MANUAL = {"conversation_id": "forum"}, {"conversation_id": "manual"}
 
@@ -156,6 +158,40 @@ class TestTrust:
         assert done["replaced"] is None
         assert status(orc, old) is MemoryStatus.ACTIVE
         assert len(orc.contradictions().items) == 1
+
+    def test_a_confined_handle_is_told_of_what_it_sees_or_said(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        said(orc, "One.", FORUM)
+        for name in ("forum", "elsewhere"):
+            orc.trust("conversation", name, "low", reason="x")
+        viewer = Viewer(confined=True)
+        confined = service.orchestrator("orc-1", viewer=viewer, actor="a-key")
+        confined.trust("run", "mine", "low", reason="x")
+        assert [each.name for each in confined.trusted()] == ["forum", "mine"]
+        with pytest.raises(NotFound):
+            confined.distrust("conversation", "elsewhere", reason="x")
+        assert [each.name for each in orc.trusted()] == ["elsewhere", "forum", "mine"]
+
+    def test_an_item_of_less_trust_stands_beside_it(self, orc: Orchestrator) -> None:
+        first = orc.remember(
+            "Bake at night.",
+            scope="project",
+            scope_id="web",
+            item_id="plan",
+            source=MANUAL,
+        )
+        orc.trust("conversation", "manual", "high", reason="signed")
+        web = orc._service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"web"})))
+        backend = DatabaseBackend(web, context.Tier.PROJECT, "web")
+        item = backend.get("plan")
+        assert item is not None
+        with pytest.raises(Conflict):
+            backend.add(item.model_copy(update={"importance": 0.9}))
+        backend.add(item.model_copy(update={"payload": {"text": "Bake at noon."}}))
+        assert status(web, first) is MemoryStatus.ACTIVE
+        [case] = web.contradictions().items
+        assert case.edge.to_id == first
 
     def test_what_was_said_is_listed_and_taken_back(
         self, orc: Orchestrator, service: MemoryService

@@ -254,6 +254,33 @@ def test_a_proposed_resolution_is_applied_where_the_rules_see_it_too(orc: Orches
     assert orc.verify().ok
 
 
+def test_a_resolution_for_a_less_trusted_conversation_stays_open(orc: Orchestrator) -> None:
+    orc.trust("conversation", "s-2", "low", reason="anybody talks there")
+    say(orc, "s-1", BUILD)
+    run(orc, "s-1")
+    old = facts(orc)[BUILD].memory_id
+    orc._service.clock.advance(ms=86_400_000)  # type: ignore[attr-defined]
+    say(orc, "s-2", SLOWER)
+    report = run(orc, "s-2", extractor=resolving("#0", old))
+    assert [each.code for each in report.rejected] == ["source.less_trusted"]
+    assert report.resolved == ()
+    assert orc.get(old).status == "active"
+    [case] = orc.contradictions().items
+    assert {case.first.memory_id, case.second.memory_id} == {old, facts(orc)[SLOWER].memory_id}
+    assert {each.edge_type for each in report.edges} == {EdgeType.CONTRADICTS}
+    assert orc.verify().ok
+
+
+def test_a_conversation_that_is_full_gives_no_facts_and_is_done(orc: Orchestrator) -> None:
+    say(orc, "s-1", BUILD, TEA)
+    orc.trust("conversation", "s-1", "low", max_memories=3, reason="enough of it")
+    report = run(orc, "s-1")
+    assert [each.code for each in report.rejected] == ["source.quota_reached"]
+    assert len(facts(orc)) == 1
+    assert orc.sessions(pending=True) == []
+    assert orc.verify().ok
+
+
 @pytest.mark.parametrize("case", ["unrelated", "protected", "loser", "winner"])
 def test_a_proposed_resolution_is_refused(orc: Orchestrator, case: str) -> None:
     old = orc.remember(BUILD) if case == "protected" else None
