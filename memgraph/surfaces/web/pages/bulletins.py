@@ -35,9 +35,12 @@ def differing(before: str, after: str) -> list[Line]:
 
 
 def bulletin(visit: Visit) -> Response:
-    """The bulletin for this reader, by section, with the memories that each line comes from."""
+    """The bulletin for this reader, by section, with the memories that each line comes from.
+
+    One as of a time is made again; one as of now is handed out, and leaves a receipt.
+    """
     orc = visit.enter()
-    issued = orc.bulletin()
+    issued = orc.bulletin(as_of=visit.as_of)
     history = orc.bulletins(limit=HISTORY) if visit.may(Permission.AUDIT) else None
     return visit.show("bulletin.html", issued=issued, history=history)
 
@@ -57,6 +60,6 @@ def stored(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/bulletin", bulletin),
+    Page("/{orchestrator}/bulletin", bulletin, timed=True),
     Page("/{orchestrator}/bulletins/{bulletin_id}", stored),
 )

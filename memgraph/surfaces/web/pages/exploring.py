@@ -67,7 +67,7 @@ def _seeds(orc: Orchestrator, as_of: int | None) -> list[str]:
     """The sides of open contradictions, then the newest memories."""
     open_ones = orc.contradictions(limit=DISPUTED, as_of=as_of).items
     sides = [one.memory_id for each in open_ones for one in (each.first, each.second)]
-    newest = [each.memory_id for each in orc.list_memories(limit=NEWEST)]
+    newest = [each.memory_id for each in orc.list_memories(limit=NEWEST, as_of=as_of)]
     return list(dict.fromkeys((*sides, *newest)))
 
 

@@ -1,0 +1,185 @@
+"""The explorers' pages by request: the graph's data, recall, bulletins, files, jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console_browsing import HOME, Browser, Seen, console_served, harmless, token_of
+from serving_worlds import Served
+
+from memgraph import Orchestrator
+from memgraph.clock import FixedClock, iso
+from memgraph.model.access import Permission
+from memgraph.model.enums import EdgeType
+from memgraph.surfaces.web.pages.bulletins import differing
+
+CONFIG = {"memory": {"embedding": {"provider": "none"}}}
+READING = frozenset({Permission.READ})
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+def served(tmp_path: Path, clock: FixedClock) -> Iterator[Served]:
+    with console_served(tmp_path / "root", clock=clock, config=CONFIG) as made:
+        yield made
+
+
+@pytest.fixture
+def orc(served: Served) -> Orchestrator:
+    return served.orchestrator()
+
+
+@pytest.fixture
+def browser(served: Served) -> Iterator[Browser]:
+    with Browser(served, served.key()) as made:
+        yield made
+
+
+def drawn(browser: Browser, query: str = "") -> dict[str, Any]:
+    """What the explorer would draw."""
+    found: dict[str, Any] = json.loads(browser.page(f"{HOME}graph/data{query}"))
+    return found
+
+
+def names(found: dict[str, Any]) -> set[str]:
+    return {each["id"] for each in found["nodes"]}
+
+
+def test_the_graph_is_what_is_disputed_and_new_else_what_is_named(
+    browser: Browser, orc: Orchestrator
+) -> None:
+    one, other, third = (orc.remember(f"Press {name} is blue.") for name in ("A", "B", "C"))
+    edge = orc.relate(other, EdgeType.CONTRADICTS, one)
+    found = drawn(browser)
+    assert names(found) == {one, other, third}
+    assert [(each["id"], each["open"]) for each in found["edges"]] == [(edge, True)]
+    assert names(drawn(browser, f"?seed={third}")) == {third}
+    assert drawn(browser, "?seed=fact_nowhere")["missing"] == ["fact_nowhere"]
+
+
+def test_the_graph_as_of_a_time_knows_nothing_later(
+    served: Served, orc: Orchestrator, clock: FixedClock
+) -> None:
+    early = orc.remember("The press is red.")
+    then = iso(clock.now_ms())
+    clock.advance(days=1)
+    late = orc.remember("The press is green.")
+    orc.relate(late, EdgeType.UPDATES, early)
+    with Browser(served, served.key()) as browser:
+        [before] = drawn(browser, f"?as_of={then}")["nodes"]
+        now = drawn(browser)["nodes"]
+    assert (before["id"], before["status"]) == (early, "active")
+    assert {each["id"]: each["status"] for each in now} == {
+        early: "superseded",
+        late: "active",
+    }
+
+
+def test_ways_to_refuted_grounds_are_marked_for_who_may_audit(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    ground = orc.remember("The paper is recycled.")
+    stands = orc.remember("We order recycled paper.", derived_from=(ground,))
+    orc.retract(ground, reason="a mistake")
+    found = drawn(browser, f"?seed={stands}&seed={ground}")
+    assert [each["id"] for each in found["nodes"] if each["stale"]] == [stands]
+    with Browser(served, served.key(permissions=READING)) as reader:
+        assert not any(each["stale"] for each in drawn(reader, f"?seed={stands}")["nodes"])
+
+
+@pytest.mark.parametrize("query", ["?hops=9", "?hops=x", "?max_nodes=99999", "?as_of=never"])
+def test_a_bound_out_of_range_is_told(browser: Browser, query: str) -> None:
+    answer = browser.open(f"{HOME}graph/data{query}")
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.text
+
+
+def test_a_question_stands_in_no_address_and_its_answer_tells_every_factor(
+    browser: Browser, orc: Orchestrator
+) -> None:
+    memory = orc.remember("The shop closes at eight.", importance=90)
+    sent = browser.send(f"{HOME}recall", page=f"{HOME}recall", query="When does the shop close?")
+    assert sent.status_code == 200
+    page = harmless(sent.text)
+    assert f"{HOME}memories/{memory}" in page.values("href")
+    assert {"text", "importance", "place 1"} <= {each.strip() for each in page.text.split("\n")}
+    assert "rcl_" in page.text
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"query": "x", "top_n": "0"}, {"query": "x", "top_n": "101"}, {"as_of": "then"}]
+)
+def test_a_wrong_question_is_told_on_its_own_page(browser: Browser, fields: dict[str, str]) -> None:
+    sent = browser.send(f"{HOME}recall", page=f"{HOME}recall", **fields)
+    assert sent.status_code == 422
+    assert "alert" in Seen(sent.text).values("role")
+
+
+def test_a_bulletin_lists_its_memories_and_those_before_it(
+    served: Served, orc: Orchestrator, clock: FixedClock
+) -> None:
+    todo = orc.remember("Mend the trimmer.", type="Todo")
+    before = iso(clock.now_ms())
+    orc.bulletin()
+    clock.advance(days=1)
+    orc.remember("Buy blue ink.", type="Todo")
+    with Browser(served, served.key()) as browser:
+        page = harmless(browser.page(f"{HOME}bulletin"))
+        assert f"{HOME}memories/{todo}" in page.values("href")
+        compared = next(each for each in page.values("href") if "against=" in each)
+        shown = harmless(browser.page(compared))
+        assert {"ins"} <= shown.tags
+        assert "Buy blue ink." in shown.text
+        assert "Buy blue ink." not in browser.page(f"{HOME}bulletin?as_of={before}")
+    with Browser(served, served.key(permissions=READING)) as reader:
+        assert "Handed out" not in reader.page(f"{HOME}bulletin")
+        assert reader.open(compared).status_code == 403
+
+
+def test_lines_of_two_texts_are_told_apart_in_order() -> None:
+    assert differing("a\nb\nc", "a\nx\nc\nd") == [
+        ("same", "a"),
+        ("removed", "b"),
+        ("added", "x"),
+        ("same", "c"),
+        ("added", "d"),
+    ]
+    assert differing("", "") == []
+
+
+def test_a_file_is_taken_with_a_token_and_by_who_may_write(
+    browser: Browser, served: Served
+) -> None:
+    address, text = f"{HOME}ingest/ink.md", b"# Ink\n\nBlue ink is out of stock.\n"
+    token = token_of(browser.page(f"{HOME}recall"))
+    assert browser.client.put(address, content=text).status_code == 403
+    sent = browser.client.put(address, content=text, headers={"x-csrf-token": token})
+    assert sent.status_code == 202
+    told = sent.json()
+    assert told["known"] is None
+    harmless(browser.page(told["page"]))
+    assert json.loads(browser.page(told["state"]))["status"] in ("waiting", "processed")
+    with Browser(served, served.key(permissions=READING)) as reader:
+        headers = {"x-csrf-token": token_of(reader.page(f"{HOME}recall"))}
+        assert reader.client.put(address, content=text, headers=headers).status_code == 403
+        assert 'id="drop"' not in reader.page(f"{HOME}ingest")
+
+
+def test_jobs_are_shown_to_an_admin_and_health_to_every_reader(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    orc.run("decay")
+    page = harmless(browser.page(f"{HOME}jobs"))
+    assert {"decay", "done", "ready"} <= {each.strip() for each in page.text.split("\n")}
+    with Browser(served, served.key(permissions=READING)) as reader:
+        told = reader.page(f"{HOME}jobs")
+        assert "decay" not in told
+        assert "ready" in told
