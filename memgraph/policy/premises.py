@@ -6,7 +6,7 @@ that ground by way of it alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from memgraph.model.enums import EdgeType
@@ -62,6 +62,23 @@ def broken_paths(
     for ground, ending in sorted(refuted.items(), key=lambda one: (-one[1].since, one[0])):
         for dependent, path in _reached(above, ground, ending.replaced_by, max_hops).items():
             found.setdefault(dependent, path)
+    return found
+
+
+def leading_to(bases: Iterable[Basis], grounds: Collection[str]) -> list[Basis]:
+    """Those by way of which, over any number of steps, one of the grounds is reached; pure."""
+    above: dict[str, list[Basis]] = {}
+    for basis in bases:
+        above.setdefault(basis.ground_id, []).append(basis)
+    found: list[Basis] = []
+    waiting = list(grounds)
+    passed = set(waiting)
+    while waiting:
+        for basis in above.get(waiting.pop(), ()):
+            found.append(basis)
+            if basis.dependent_id not in passed:
+                passed.add(basis.dependent_id)
+                waiting.append(basis.dependent_id)
     return found
 
 

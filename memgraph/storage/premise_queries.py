@@ -12,9 +12,16 @@ from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import MemoryStatus
 from memgraph.policy.endings import Ending, refuted
-from memgraph.policy.premises import BASIS_EDGES, MAX_HOPS, Basis, Refuted, broken_paths
+from memgraph.policy.premises import (
+    BASIS_EDGES,
+    MAX_HOPS,
+    Basis,
+    Refuted,
+    broken_paths,
+    leading_to,
+)
 from memgraph.storage import recall_graph
 from memgraph.storage.endings import endings
 from memgraph.storage.graph_queries import Direction
@@ -24,6 +31,7 @@ from memgraph.storage.visibility import View
 MAX_ROWS: Final = 2_000
 """Of one step from all memories of a walk together."""
 
+_KINDS: Final = {one.value: one for one in BASIS_EDGES}
 _TYPES: Final = ", ".join(f"'{one.value}'" for one in sorted(BASIS_EDGES))
 # Word for word the condition of the index ix_memory_status_ended.
 _REFUTING: Final = (
@@ -40,16 +48,9 @@ class Ended(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What a walk met.
-
-    Attributes:
-        bases: who stands on what.
-        ended: ids of grounds that are not active.
-        cut: a step had more rows than are read.
-    """
+    """Who stands on what, as far as a walk went; ``cut``: a step had more rows than are read."""
 
     bases: tuple[Basis, ...]
-    ended: frozenset[str]
     cut: bool
 
 
@@ -68,27 +69,36 @@ def walked(
         view: who looks, and when; of any status.
     """
     anyone = View(view.viewer, view.as_of)
+    return _walked(connection, memory_ids, anyone, direction, max_hops, max_rows, anyone)
+
+
+def _walked(
+    connection: sa.Connection,
+    memory_ids: Iterable[str],
+    view: View,
+    direction: Direction,
+    max_hops: int,
+    max_rows: int,
+    shown: View | None,
+) -> Walk:
+    """``shown`` None: whatever it is that is met, seen or not."""
     bases: list[Basis] = []
-    ended: set[str] = set()
     frontier = list(memory_ids)
     passed = set(frontier)
     cut = False
     for _ in range(max_hops):
         if not frontier:
             break
-        rows = _step(connection, frontier, anyone, direction, max_rows + 1)
+        rows = _step(connection, frontier, view, direction, max_rows + 1, shown)
         cut = cut or len(rows) > max_rows
         frontier = []
-        for dependent, ground, edge_type, edge_id, gone in rows[:max_rows]:
-            kind = None if edge_type is None else EdgeType(edge_type)
-            bases.append(Basis(dependent, ground, kind, edge_id))
-            if gone:
-                ended.add(ground)
+        for dependent, ground, edge_type, edge_id in rows[:max_rows]:
+            bases.append(Basis(dependent, ground, _KINDS.get(edge_type or ""), edge_id))
             met = ground if direction is Direction.OUT else dependent
             if met not in passed:
                 passed.add(met)
                 frontier.append(met)
-    return Walk(tuple(bases), frozenset(ended), cut)
+    return Walk(tuple(bases), cut)
 
 
 def _step(
@@ -97,21 +107,18 @@ def _step(
     view: View,
     direction: Direction,
     limit: int,
-) -> list[tuple[str, str, str | None, str, int]]:
+    shown: View | None,
+) -> list[tuple[str, str, str | None, str]]:
     near, far = direction.value
     derived = {"from_memory_id": "d.memory_id", "to_memory_id": "d.derived_from_id"}
-    # The end that is met has to be seen; whether the ground holds is of interest going down alone.
-    gone = f"{view.status('m')} <> 'active'" if direction is Direction.OUT else "0"
     legs = (
-        f"SELECT e.from_memory_id AS dependent, e.to_memory_id AS ground, e.edge_type AS type,"
-        f" e.edge_id AS edge, {gone} AS gone FROM json_each(:ids) f"
+        "SELECT e.from_memory_id AS dependent, e.to_memory_id AS ground, e.edge_type AS type,"
+        " e.edge_id AS edge FROM json_each(:ids) f"
         f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type IN ({_TYPES})"
-        f" AND {view.edge_where('e')} CROSS JOIN memories m ON m.memory_id = e.{far}"
-        f" WHERE {view.where('m')}",
-        f"SELECT d.memory_id, d.derived_from_id, NULL, '', {gone} FROM json_each(:ids) f"
+        f" AND {view.edge_where('e')}{_met(shown, f'e.{far}')}",
+        "SELECT d.memory_id, d.derived_from_id, NULL, '' FROM json_each(:ids) f"
         f" CROSS JOIN memory_derivations d ON {derived[near]} = f.value"
-        f" AND {view.derived_where('d')}"
-        f" CROSS JOIN memories m ON m.memory_id = {derived[far]} WHERE {view.where('m')}",
+        f" AND {view.derived_where('d')}{_met(shown, derived[far])}",
     )
     statement = (
         f"SELECT * FROM ({' UNION ALL '.join(legs)})"
@@ -121,14 +128,46 @@ def _step(
     return plain_rows(connection, statement, values)
 
 
+def _met(shown: View | None, end: str) -> str:
+    if shown is None:
+        return ""
+    return f" CROSS JOIN memories m ON m.memory_id = {end} WHERE {shown.where('m')}"
+
+
 def broken(
     connection: sa.Connection, memory_ids: Iterable[str], view: View
 ) -> dict[str, tuple[Basis, ...]]:
     """Those of the memories that stand on a refuted ground, each with the way down to it."""
-    wanted = set(memory_ids)
-    walk = walked(connection, sorted(wanted), view, Direction.OUT)
-    gone = refuted_among(connection, walk.ended, view)
-    return {one: path for one, path in broken_paths(walk.bases, gone).items() if one in wanted}
+    wanted = sorted(set(memory_ids))
+    anyone = View(view.viewer, view.as_of)
+    # Most grounds hold. So the way goes along indexes alone, and who may see what is asked where
+    # one does not; unless there is so much that what is hidden would take the room of the rest.
+    walk = _walked(connection, wanted, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
+    if walk.cut:
+        walk = walked(connection, wanted, view, Direction.OUT)
+    ended = _ended_among(connection, {each.ground_id for each in walk.bases}, view)
+    if not ended:
+        return {}
+    leading = leading_to(walk.bases, ended)
+    ends = {end for each in leading for end in (each.dependent_id, each.ground_id)}
+    seen = _among(connection, ends, anyone)
+    bases = [each for each in leading if {each.dependent_id, each.ground_id} <= seen]
+    gone = refuted_among(connection, ended & seen, view)
+    paths = broken_paths(bases, gone)
+    return {one: paths[one] for one in wanted if one in paths}
+
+
+def _ended_among(
+    connection: sa.Connection, memory_ids: Collection[str], view: View
+) -> frozenset[str]:
+    """Those of some memories, seen or not, that are not active."""
+    found = plain_rows(
+        connection,
+        "SELECT f.value FROM json_each(:ids) f WHERE EXISTS (SELECT 1 FROM memory_status h"
+        f" WHERE h.memory_id = f.value AND h.status <> 'active' AND {_period(view)})",
+        {"ids": json.dumps(sorted(memory_ids)), "view_as_of": view.as_of},
+    )
+    return frozenset(one for (one,) in found)
 
 
 def refuted_among(
@@ -213,13 +252,18 @@ def newest_endings(
 def active_among(connection: sa.Connection, memory_ids: Collection[str], view: View) -> list[str]:
     """Those of some memories that are visible and active, sorted."""
     active = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
+    return sorted(_among(connection, memory_ids, active))
+
+
+def _among(connection: sa.Connection, memory_ids: Collection[str], view: View) -> frozenset[str]:
+    """Those of some memories that the view shows."""
     found = plain_rows(
         connection,
         "SELECT m.memory_id FROM json_each(:ids) f CROSS JOIN memories m"
-        f" ON m.memory_id = f.value WHERE {active.where('m')} ORDER BY 1",
-        active.params | {"ids": json.dumps(sorted(memory_ids))},
+        f" ON m.memory_id = f.value WHERE {view.where('m')}",
+        view.params | {"ids": json.dumps(sorted(memory_ids))},
     )
-    return [str(one) for (one,) in found]
+    return frozenset(one for (one,) in found)
 
 
 class ToldEnding(NamedTuple):
