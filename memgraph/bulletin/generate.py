@@ -19,6 +19,7 @@ from memgraph.graph.stale import Fallen, find_stale
 from memgraph.model.bulletin import Bulletin
 from memgraph.policy.bulletin import Line, Section
 from memgraph.policy.scope import Viewer
+from memgraph.storage import bulletin_past
 from memgraph.storage import bulletin_queries as queries
 from memgraph.storage.bulletin_queries import ConflictExcerpt, Excerpt
 from memgraph.storage.database import Database
@@ -59,6 +60,8 @@ def generate_in(
     """
     seq, at, _ = queries.journal_head(connection, as_of)
     view = View(viewer, as_of)
+    if as_of is not None:
+        bulletin_past.prepare(connection, as_of)
     most = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
     # A conflict takes two lines' room.
     conflicts = queries.open_conflicts(connection, view, most // 2)

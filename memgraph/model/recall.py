@@ -40,7 +40,10 @@ class RecallRequest(Value):
         source_path: a file, or with a trailing ``/`` everything below a folder.
         event_after, event_before: memories whose event (or else creation) lies in
             [after, before); milliseconds or ISO 8601.
-        as_of: the memory as it was at that time.
+        as_of: the memory as it was at that time: what was known then, judged then.
+        valid_at: what was true at that time, as far as is known now, or at ``as_of``: its event (or
+            else creation) lies before, its end after it. What was replaced since is there, what
+            lost a contradiction or was taken back is not.
         include_superseded: show replaced memories beside what replaced them.
         token_budget: tokens that the texts of the bundle may cost together; None: no limit.
     """
@@ -63,6 +66,7 @@ class RecallRequest(Value):
     event_after: Millis | None = None
     event_before: Millis | None = None
     as_of: Millis | None = None
+    valid_at: Millis | None = None
     include_superseded: bool = False
     token_budget: Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)] | None = None
 

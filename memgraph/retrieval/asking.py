@@ -54,8 +54,8 @@ def prepared(
 
 def narrowed(request: RecallRequest, viewer: Viewer, now_ms: int) -> Narrowing:
     """What a request may find. Raises AccessDenied: it reaches further than ``viewer``."""
-    statuses = STANDING if request.include_superseded else ACTIVE
-    view = View(_viewer(request, viewer), request.as_of, statuses)
+    replaced_too = request.include_superseded or request.valid_at is not None
+    view = View(_viewer(request, viewer), request.as_of, STANDING if replaced_too else ACTIVE)
     return Narrowing(view, request, now_ms if request.as_of is None else request.as_of)
 
 

@@ -25,10 +25,22 @@ _KEPT: Final = (
     "created_at",
 )
 _CHANGING: Final = ("importance", "confidence", "valid_until", "tags", "attributes")
+_TABLE: Final = "CREATE TEMP TABLE IF NOT EXISTS bulletin_changed (memory_id TEXT PRIMARY KEY)"
 _CHANGED: Final = (
-    "SELECT h.memory_id FROM memory_status h WHERE h.since > :view_as_of"
-    " UNION SELECT r.memory_id FROM memory_revisions r WHERE r.until > :view_as_of"
+    "INSERT INTO temp.bulletin_changed"
+    " SELECT m.memory_id FROM memory_status h CROSS JOIN memories m ON m.memory_id = h.memory_id"
+    " WHERE h.since > :as_of AND m.created_at <= :as_of UNION SELECT m.memory_id"
+    " FROM memory_revisions r CROSS JOIN memories m ON m.memory_id = r.memory_id"
+    " WHERE r.until > :as_of AND m.created_at <= :as_of"
 )
+
+
+def prepare(connection: sa.Connection, as_of: int) -> None:
+    """Find once what has changed since a time; to be called before ``rows`` of that time."""
+    execute = driver(connection).execute
+    execute(_TABLE)
+    execute("DELETE FROM temp.bulletin_changed")
+    execute(_CHANGED, {"as_of": as_of})
 
 
 def rows(
@@ -52,16 +64,17 @@ def rows(
     seen = f"{View(view.viewer).where('m')} AND m.created_at <= :view_as_of"
     same = (
         f"SELECT {_columns()} FROM memories m INDEXED BY {index} WHERE {where} AND {seen}"
-        " AND (m.updated_at <= :view_as_of OR m.memory_id NOT IN (SELECT memory_id FROM changed))"
+        " AND (m.updated_at <= :view_as_of OR NOT EXISTS"
+        " (SELECT 1 FROM temp.bulletin_changed c WHERE c.memory_id = m.memory_id))"
         f" AND {valid} ORDER BY {order} LIMIT :limit"
     )
     then = (
-        f"SELECT {_columns(view)} FROM changed c CROSS JOIN memories m"
+        f"SELECT {_columns(view)} FROM temp.bulletin_changed c CROSS JOIN memories m"
         f" ON m.memory_id = c.memory_id WHERE {seen}"
     )
     changed = f"SELECT * FROM ({then}) m WHERE {where} AND {valid} ORDER BY {order} LIMIT :limit"
     statement = (
-        f"WITH changed AS MATERIALIZED ({_CHANGED}) SELECT {shown} FROM"
+        f"SELECT {shown} FROM"
         f" (SELECT * FROM ({same}) UNION ALL SELECT * FROM ({changed})) m"
         f" ORDER BY {order} LIMIT :limit"
     )

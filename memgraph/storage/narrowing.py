@@ -24,6 +24,8 @@ class Narrowing:
 
     def where(self, alias: str) -> str:
         """The condition on a row of ``memories``; it binds ``params``."""
+        if self.request.valid_at is not None:
+            return " AND ".join([self.view.where(alias), self._held(alias), *self._filters(alias)])
         # What was replaced or retracted carries the time of that as its end; the view decides it.
         end = self.view.value("valid_until", alias)
         holds = f"({end} IS NULL OR {end} > :at OR {self.view.status(alias)} <> 'active')"
@@ -46,6 +48,7 @@ class Narrowing:
             "conversation_id": request.conversation_id,
             "session_id": request.session_id,
             "exclude_session_id": request.exclude_session_id,
+            "valid_at": request.valid_at,
             "event_after": request.event_after,
             "event_before": request.event_before,
         }
@@ -54,6 +57,20 @@ class Narrowing:
         """The same for memories of other statuses."""
         view = View(self.view.viewer, self.view.as_of, statuses)
         return Narrowing(view, self.request, self.at)
+
+    def _held(self, alias: str) -> str:
+        """Whether a memory was true at ``valid_at``, as far as the view knows."""
+        end = self.view.value("valid_until", alias)
+        lost = (
+            "SELECT 1 FROM memory_edges l WHERE l.edge_type = 'Contradicts'"
+            f" AND (l.from_memory_id = {alias}.memory_id OR l.to_memory_id = {alias}.memory_id)"
+            f" AND json_extract({self.view.resolution('l')}, '$.loser_id') = {alias}.memory_id"
+        )
+        return (
+            f"coalesce({alias}.event_time, {alias}.created_at) <= :valid_at"
+            f" AND ({end} IS NULL OR {end} > :valid_at)"
+            f" AND ({self.view.status(alias)} = 'active' OR NOT EXISTS ({lost}))"
+        )
 
     def _filters(self, alias: str) -> Iterator[str]:
         request, tags = self.request, self.view.value("tags", alias)

@@ -141,3 +141,52 @@ def test_an_earlier_time_answers_as_it_did_then(
         clock.advance(days=30)
         for moment in moments:
             assert seen(orc, moment.at, as_of=moment.at) == moment
+
+
+def test_what_was_true_at_a_time_and_what_was_known_then_are_two_questions(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    first = orc.remember("The harbour office opens at nine.")
+    before = clock.now_ms()
+    clock.advance(days=10)
+    second = orc.correct(first, "The harbour office opens at ten.", reason="new hours")
+    learnt_late = orc.remember("The harbour office was painted green.", event_time=before)
+    now = clock.now_ms()
+    clock.advance(days=1)
+
+    def found(**when: int) -> set[str]:
+        return set(orc.recall("harbour office", **when).ids)
+
+    assert found() == {second, learnt_late}
+    assert found(as_of=before) == {first}
+    assert found(valid_at=before) == {first, learnt_late}
+    assert found(valid_at=now) == {second, learnt_late}
+    assert found(as_of=before, valid_at=before) == {first}
+
+
+def test_what_lost_a_contradiction_was_not_true(orc: Orchestrator, clock: FixedClock) -> None:
+    wrong = orc.remember("The ferry leaves from pier two.")
+    right = orc.remember("The ferry leaves from pier five.")
+    orc.relate(wrong, "Contradicts", right)
+    told = clock.now_ms()
+    clock.advance(days=1)
+    [open_one] = orc.contradictions().items
+    orc.resolve(open_one.edge.edge_id, winner=right, reason="the timetable")
+    assert orc.recall("ferry pier", valid_at=told).ids == (right,)
+    assert set(orc.recall("ferry pier", valid_at=told, as_of=told).ids) == {wrong, right}
+
+
+def test_an_access_after_a_time_does_not_count_at_that_time(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    kept = orc.remember("The lighthouse keeper sleeps at noon.")
+    clock.advance(days=5)
+    first = clock.now_ms()
+    orc.recall("lighthouse keeper")
+    orc.receipts()
+    clock.advance(days=5)
+    orc.recall("lighthouse keeper")
+    orc.receipts()
+    assert orc.get(kept).last_accessed_at == clock.now_ms()
+    assert orc.get(kept, as_of=first + 1).last_accessed_at == first
+    assert orc.get(kept, as_of=first).last_accessed_at is None

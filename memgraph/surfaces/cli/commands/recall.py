@@ -66,6 +66,7 @@ def recall(
     after: Annotated[str | None, value("TIME", "Of this time or later, ISO 8601.")] = None,
     before: Annotated[str | None, value("TIME", "Before this time, ISO 8601.")] = None,
     as_of: Annotated[str | None, value("TIME", "As the memory was then, ISO 8601.")] = None,
+    valid_at: Annotated[str | None, value("TIME", "What was true then, as known now.")] = None,
     include_superseded: Annotated[
         bool, typer.Option("--include-superseded", help="Replaced ones too.")
     ] = False,
@@ -92,6 +93,7 @@ def recall(
         "event_after": after,
         "event_before": before,
         "as_of": as_of,
+        "valid_at": valid_at,
         "include_superseded": include_superseded,
         "token_budget": token_budget,
     }
