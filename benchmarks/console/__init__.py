@@ -1,0 +1,1 @@
+"""How fast the console answers, and how soon a browser has drawn."""

@@ -1,0 +1,128 @@
+"""Time to the first byte of each page of the console, and to the drawn graph, in Chromium.
+
+    python -m benchmarks.console.pages [--size 100000] [--rounds 15] [--folder build/bench]
+
+Serves a store with a year behind it (``benchmarks.audit.stores``) with `memgraph serve`, and asks
+for every page of the menu and one page of each kind over loopback. Without a browser, only the
+pages are timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from benchmarks.audit.stores import NAME, Store, kept
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+from browsing import WIDE, chromium, find_chromium
+
+SERVE = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
+MENU = (
+    "",
+    "contradictions",
+    "memories",
+    "memories?q=press",
+    "graph",
+    "graph/data",
+    "recall",
+    "bulletin",
+    "diff",
+    "stale",
+    "receipts",
+    "ingest",
+    "jobs",
+)
+PATIENCE_S = 120.0
+
+
+@contextmanager
+def served(store: Store) -> Iterator[str]:
+    """The address of the store's console, in a server process of its own."""
+    environ = {name: each for name, each in os.environ.items() if not name.startswith("MEMGRAPH_")}
+    command = [sys.executable, "-c", SERVE, "serve", "--json", "--port", "0", "--no-worker"]
+    process = subprocess.Popen(
+        [*command, "--allow-without-key"],
+        env={**environ, "MEMGRAPH_ROOT": store.root},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["data"]["url"]
+        yield f"{url}/console/{NAME}"
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+
+
+def first_bytes(home: str, paths: Sequence[str], rounds: int) -> dict[str, list[float]]:
+    """Milliseconds to the head of each page's answer, one round of all pages after the other."""
+    taken: dict[str, list[float]] = {path: [] for path in paths}
+    with httpx.Client(trust_env=False, timeout=PATIENCE_S) as client:
+        for path in paths:
+            client.get(f"{home}/{path}").raise_for_status()
+        for _ in range(rounds):
+            for path in paths:
+                began = time.perf_counter()
+                with client.stream("GET", f"{home}/{path}") as answer:
+                    taken[path].append((time.perf_counter() - began) * 1_000)
+                    answer.raise_for_status()
+                    answer.read()
+    return taken
+
+
+def drawn(home: str, rounds: int) -> list[tuple[float, int]]:
+    """Milliseconds from asking for the explorer until its first view is drawn, and its size."""
+    executable = find_chromium()
+    if executable is None:
+        return []
+    found = []
+    with chromium(executable) as browser:
+        for _ in range(rounds):
+            page = browser.new_page(viewport={"width": WIDE[0], "height": WIDE[1]})
+            page.goto(f"{home}/graph")
+            page.wait_for_selector("html[data-drawn]")
+            took, count = page.evaluate(
+                "[Number(document.documentElement.dataset.drawn), memgraphGraph.nodes().length]"
+            )
+            found.append((took, count))
+            page.close()
+    return found
+
+
+def details(store: Store) -> list[str]:
+    """One page of each kind that is of one thing."""
+    return [f"memories/{store.hub}", f"contradictions/{store.disputes[-1]}"]
+
+
+def main() -> None:
+    """Print a table."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("--size", type=int, default=100_000)
+    asked.add_argument("--rounds", type=int, default=15)
+    asked.add_argument("--folder", type=Path, default=Path("build/bench"))
+    chosen = asked.parse_args()
+    store = kept(chosen.folder, chosen.size, lambda *_told: None)
+    with served(store) as home:
+        taken = first_bytes(home, [*MENU, *details(store)], chosen.rounds)
+        views = drawn(home, min(chosen.rounds, 7))
+    print(f"| page ({chosen.size:,} memories) | p50 ms | worst ms |\n|---|---|---|")
+    for path, each in taken.items():
+        print(f"| `/{path}` | {statistics.median(each):.0f} | {max(each):.0f} |")
+    for took, count in sorted(views)[len(views) // 2 :][:1]:
+        print(f"\nFirst view of {count} memories drawn: {took:.0f} ms (median of {len(views)})")
+
+
+if __name__ == "__main__":
+    main()
