@@ -25,6 +25,7 @@ from memgraph.clock import Clock, iso
 from memgraph.errors import Conflict, ImportRejected, InvalidInput
 from memgraph.paths import OrchestratorPaths, check_orchestrator_name
 from memgraph.policy.dedup import content_hash
+from memgraph.policy.erasure import is_redacted
 from memgraph.service.embedding import MODEL_KEY
 from memgraph.service.exchange import FORMAT, VERSION
 from memgraph.service.exchange_checks import loads, refused
@@ -255,17 +256,21 @@ class Loader:
             values["orchestrator_id"] = self.name
             values["search_terms"] = search_terms(content)
         elif record.name == "journal":
-            seq, sealed = values["seq"], values["hash"]
-            rest = [values[name] for name in ("at", "actor", "action", "subject", "details")]
-            if seq != self._head.seq + 1 or chain_hash(self._head.hash, seq, *rest) != sealed:
-                raise refused("journal", "the journal's chain breaks here")
-            self._head = Head(seq, sealed)
+            self._check_entry(values)
+            self._head = Head(values["seq"], values["hash"])
         elif record.name == "embedding":
             whole = len(values["vector"]) == 4 * values["dimensions"]
             if not whole or values["dimensions"] != self._dimensions:
                 raise refused("value", "a vector of other dimensions than the header says")
             if damaged([(values["vector"], values["dimensions"])]):
                 raise refused("value", "a vector that is not finite or not of norm 1")
+
+    def _check_entry(self, values: dict[str, Any]) -> None:
+        rest = [values[name] for name in ("at", "actor", "action", "subject", "details")]
+        sealed = chain_hash(self._head.hash, values["seq"], *rest) == values["hash"]
+        # Of one that an erasure redacted a later entry tells what is left: the audit looks there.
+        if values["seq"] != self._head.seq + 1 or not (sealed or _is_redacted(values["details"])):
+            raise refused("journal", "the journal's chain breaks here")
 
     def _flush(self) -> None:
         pending, self._pending = self._pending, []
@@ -325,3 +330,8 @@ _CONSTRAINTS = {
     "FOREIGN KEY": ("dangling", "refers to what is not there"),
     "UNIQUE": ("duplicate", "is there twice"),
 }
+
+
+def _is_redacted(details: str) -> bool:
+    told = loads(details)
+    return isinstance(told, dict) and is_redacted(told)

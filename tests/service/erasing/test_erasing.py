@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from erasing_worlds import (
@@ -181,3 +182,18 @@ def test_what_is_not_there_cannot_be_erased(orc: Orchestrator) -> None:
         orc.erase(reason=WHY)
     with pytest.raises(InvalidInput):
         orc.erase(memory_id="a", session_id="b", reason=WHY)
+
+
+def test_what_is_exported_after_it_is_imported_as_it_is(
+    service: MemoryService, orc: Orchestrator, tmp_path: Path
+) -> None:
+    world = filled(orc)
+    orc.erase(memory_id=world.secret, reason=WHY)
+    lines = tmp_path / "export.jsonl"
+    orc.export(lines)
+    assert b"zwieback" not in lines.read_bytes()
+    with lines.open("rb") as source:
+        service.import_lines("orc-2", source)
+    other = service.orchestrator("orc-2")
+    assert other.verify().totals == {}
+    assert other.get(world.secret).content == ""
