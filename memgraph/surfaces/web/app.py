@@ -11,7 +11,6 @@ from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -22,6 +21,7 @@ from memgraph.errors import AccessDenied, MemgraphError, NotFound, RequestRefuse
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.outward import outward
+from memgraph.surfaces.guarding import ASGIApp
 from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED
 from memgraph.surfaces.web import cookies
 from memgraph.surfaces.web.headers import SecurityHeaders
@@ -118,7 +118,7 @@ class Console:
             )
 
 
-def console_app(gate: Gate, settings: ConsoleSettings) -> Starlette:
+def console_app(gate: Gate, settings: ConsoleSettings) -> ASGIApp:
     """The application; it is mounted at ``PLACE`` behind the guards of the HTTP API."""
     console = Console(gate, settings)
     app = Starlette(
@@ -127,7 +127,6 @@ def console_app(gate: Gate, settings: ConsoleSettings) -> Starlette:
             *(_route(console, each) for each in PAGES),
             *(_arrival(console, each) for each in ARRIVALS),
         ],
-        middleware=[Middleware(SecurityHeaders)],
         exception_handlers={
             MemgraphError: _on_error,
             HTTPException: _on_http_error,
@@ -135,7 +134,8 @@ def console_app(gate: Gate, settings: ConsoleSettings) -> Starlette:
         },
     )
     app.state.console = console
-    return app
+    # Outside of what answers for bugs, too.
+    return SecurityHeaders(app)
 
 
 def console_of(request: Request) -> Console:

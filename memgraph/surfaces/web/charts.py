@@ -15,7 +15,7 @@ from memgraph.model.values import StatusPeriod
 
 WIDTH: Final = 1_000.0
 HEIGHT: Final = 100.0
-LEAST: Final = 3.0
+LEAST: Final = 12.0
 """A period that lasted a moment is drawn as wide as this, so that it is seen."""
 
 

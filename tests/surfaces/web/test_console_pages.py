@@ -193,6 +193,46 @@ def test_what_is_stale_shows_the_way_to_its_ground(browser: Browser, shop: Shop)
     )
 
 
+def test_changes_between_two_times(browser: Browser, shop: Shop) -> None:
+    shop.orc.resolve(shop.edge, winner=shop.said, reason="asked there")
+    week = harmless(browser.page(f"{HOME}diff"))
+    assert "asked there" in week.text
+    assert shop.case in week.values("href")
+    assert f"{HOME}memories/{shop.read}" in week.values("href")
+    before = iso(shop.clock.now_ms() - 1)
+    earlier = browser.page(f"{HOME}diff?until={before}")
+    assert "asked there" not in earlier
+    assert f"{HOME}memories/{shop.read}" in earlier
+    assert browser.open(f"{HOME}diff?since=2030-01-01&until={before}").status_code == 422
+
+
+def test_confidence_and_status_over_time_are_drawn(browser: Browser, shop: Shop) -> None:
+    held = shop.orc.get(shop.read).confidence
+    shop.clock.advance(ms=1_000)
+    shop.orc.resolve(shop.edge, winner=shop.said, reason="asked there")
+    seen = harmless(browser.page(f"{HOME}memories/{shop.read}"))
+    paths = [value for tag, name, value in seen.attributes if (tag, name) == ("path", "d")]
+    assert any(each.startswith("M0 ") and "V70.0" in each for each in paths), paths
+    assert held != 0.3
+    bands = [value for tag, name, value in seen.attributes if (tag, name) == ("rect", "class")]
+    assert bands == ["status-active", "status-superseded"]
+
+
+def test_a_bug_is_told_in_a_page_and_not_what_it_is(
+    browser: Browser, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object, **_fields: object) -> None:
+        raise RuntimeError("a secret text")
+
+    monkeypatch.setattr(Orchestrator, "stale", broken)
+    answer = browser.open(f"{HOME}stale")
+    assert answer.status_code == 500
+    assert "a secret text" not in answer.text
+    [policy] = answer.headers.get_list("content-security-policy")
+    assert "style-src 'self'" in policy
+    harmless(answer.text)
+
+
 def test_a_choice_of_what_is_looked_at_holds_for_all_pages(browser: Browser, shop: Shop) -> None:
     whole = shop.served.service.orchestrator(
         "orc-1", viewer=Viewer(project_ids=frozenset({"atlas"}))

@@ -139,6 +139,7 @@ def test_a_case_and_what_was_decided(browser: Browser, poisoned: Poisoned) -> No
         ("memories", ("content",)),
         ("receipts", ("query", "actor")),
         ("stale", ("ground", "retracted", "actor")),
+        ("diff", ("summary", "ground", "retracted", "edge", "actor")),
     ],
 )
 def test_lists(browser: Browser, page: str, words: tuple[str, ...]) -> None:
@@ -171,6 +172,8 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         ("receipts", "purpose"),
         ("receipts", "task_id"),
         ("stale", "after"),
+        ("diff", "since"),
+        ("diff", "until"),
     ],
 )
 def test_what_an_address_holds(stranger: Browser, page: str, field: str, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What stands on a ground that no longer holds."""
+"""What changed between two times, and what stands on a ground that no longer holds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ from typing import Final
 
 from starlette.responses import Response
 
+from memgraph.clock import MS_PER_DAY, iso, parse_time
 from memgraph.model.access import Permission
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import MAX_TIME_CHARS, Page, Visit
 
 PER_PAGE: Final = 25
+MOST: Final = 100
+"""Changes of each kind on one page."""
+DEFAULT_DAYS: Final = 7
+
+
+def diff(visit: Visit) -> Response:
+    """What was learnt, replaced, taken back, found and decided; of a week, if not told."""
+    orc = visit.enter()
+    end = _moment(visit.query("until"), visit.console.now_ms())
+    begin = _moment(visit.query("since"), end - DEFAULT_DAYS * MS_PER_DAY)
+    found = orc.diff(begin, end, limit=MOST)
+    return visit.show("diff.html", diff=found, since=iso(begin), until=iso(end))
 
 
 def stale(visit: Visit) -> Response:
@@ -20,4 +33,11 @@ def stale(visit: Visit) -> Response:
     return visit.show("stale.html", page=page)
 
 
-PAGES: Final = (Page("/{orchestrator}/stale", stale, timed=True),)
+def _moment(text: str, default: int) -> int:
+    return parse_time(text[:MAX_TIME_CHARS]) if text else default
+
+
+PAGES: Final = (
+    Page("/{orchestrator}/diff", diff),
+    Page("/{orchestrator}/stale", stale, timed=True),
+)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.surfaces.web.charts import Ribbon, StepChart, ribbon
+from memgraph.surfaces.web.charts import ribbon, step_chart
 from memgraph.surfaces.web.grounds import lines_of
 from memgraph.surfaces.web.visiting import Page, Visit
 
@@ -75,8 +75,7 @@ def memory(visit: Visit) -> Response:
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
-    periods: Ribbon = ribbon(trace.status_history, now)
-    confidence: StepChart | None = None
+    held = [(each.since, each.confidence) for each in orc.history(memory_id).values]
     impact = None
     if visit.may(Permission.AUDIT):
         impact = visit.enter(Permission.AUDIT).impact(memory_id, max_nodes=HAND_OUTS)
@@ -85,8 +84,8 @@ def memory(visit: Visit) -> Response:
         trace=trace,
         memory=trace.memory,
         lines=lines_of(visit, memory_id),
-        periods=periods,
-        confidence=confidence,
+        periods=ribbon(trace.status_history, now),
+        confidence=step_chart([each for each in held if each[0] <= now] or held[:1], now),
         impact=impact,
     )
 
