@@ -32,7 +32,15 @@ from memgraph.service.exchange_checks import loads, refused
 from memgraph.service.exchange_records import RECORDS, Record
 from memgraph.service.opened import Opened
 from memgraph.storage import backup as copying
-from memgraph.storage import embeddings, integrity, metadata, provisioning, sqlite, vectors
+from memgraph.storage import (
+    embeddings,
+    integrity,
+    metadata,
+    past_values,
+    provisioning,
+    sqlite,
+    vectors,
+)
 from memgraph.storage.encoding import compact_json
 from memgraph.storage.journal import head as journal_head
 from memgraph.storage.text_index import search_terms
@@ -147,6 +155,8 @@ class Loader:
             raise ImportRejected(
                 f"line {told['line']}: {error.message} ({told['reason']})", **told
             ) from error
+        if header["schema"] < past_values.KEPT_SINCE:
+            past_values.fill_in(self.connection)
         self._finish_vectors(header)
         self._audit()
         origin = str(header["orchestrator"])
