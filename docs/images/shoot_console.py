@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tests"))
 
 from browsing import NARROW, WIDE, chromium, find_chromium
 from console_worlds import NAME, World, shop
