@@ -16,6 +16,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.graph import Contradiction, ContradictionPage
 from memgraph.model.values import Edge, Memory, StoredSource
+from memgraph.policy.lifecycle import is_dismissed
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage import graph_queries
 from memgraph.storage.database import Database
@@ -121,6 +122,7 @@ def describe(
         open_days=_days(ended - edge.created_at),
         ages_days=(_days(now_ms - first.created_at), _days(now_ms - second.created_at)),
         resolved=edge.resolved_at is not None,
+        dismissed=is_dismissed(edge.resolution),
         moot=edge.resolved_at is None and statuses != {MemoryStatus.ACTIVE},
     )
 

@@ -16,6 +16,7 @@ from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Subgraph
 from memgraph.model.values import Edge, Memory
 from memgraph.policy.bulletin import flatten
+from memgraph.policy.lifecycle import contradiction_state
 
 LABEL_CHARS = 60
 
@@ -136,7 +137,8 @@ def _title(memory: Memory) -> str:
 
 
 def _edge_label(edge: Edge) -> str:
-    return f"{edge.edge_type.value} (resolved)" if edge.resolved_at else edge.edge_type.value
+    state = f" ({contradiction_state(edge.resolution)})" if edge.resolved_at else ""
+    return f"{edge.edge_type.value}{state}"
 
 
 def _attributes(fields: Mapping[str, Any], *, but: str) -> dict[str, Any]:

@@ -63,6 +63,8 @@ class Contradiction(Value):
         sources: where the two come from, in that order.
         open_days: since the contradiction was found until now, or until it was resolved.
         ages_days: of the two memories now.
+        resolved: it was decided, or dismissed.
+        dismissed: somebody said that it is none; it is not raised again.
         moot: still open, and one of the two was replaced or retracted meanwhile.
     """
 
@@ -75,6 +77,7 @@ class Contradiction(Value):
     ages_days: tuple[float, float]
     resolved: bool
     moot: bool
+    dismissed: bool = False
 
 
 class ContradictionPage(Value):

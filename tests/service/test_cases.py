@@ -77,6 +77,8 @@ def test_a_dismissed_pair_is_not_raised_again(
     assert [each.action for each in case.journal] == ["relate", "dismiss"]
     assert [orc.get(each).status for each in (old, new)] == [MemoryStatus.ACTIVE] * 2
     assert orc.contradictions().items == ()
+    [decided] = orc.contradictions(resolved=True).items
+    assert (decided.dismissed, decided.moot) == (True, False)
     assert orc.relate(old, "Contradicts", new) == edge
     assert orc.contradictions().items == ()
     recalled = orc.recall("office").items

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memgraph.model.enums import EdgeType
+from memgraph.policy.lifecycle import contradiction_state
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
 from memgraph.surfaces.cli.commands.shaping import (
     as_json,
@@ -145,7 +146,7 @@ def _show_subgraph(screen: Screen, found: Subgraph) -> None:
 
 
 def _contradiction_tree(found: Contradiction) -> Branch:
-    state = "resolved" if found.resolved else "moot" if found.moot else "open"
+    state = "moot" if found.moot else contradiction_state(found.edge.resolution)
     days = f"{found.open_days:.0f} days" if found.open_days >= 1 else "today"
     root = Branch(f"{found.edge.edge_id}  {state}, since {day(found.since)} ({days})", style="bold")
     if found.edge.reason:
@@ -155,7 +156,8 @@ def _contradiction_tree(found: Contradiction) -> Branch:
         side.add(f"from {citation(source)}", style="dim")
     if found.edge.resolution is not None:
         told = found.edge.resolution
-        root.add(f"{told.get('winner_id', '?')} won: {told.get('reason', '')}", style="green")
+        outcome = "no contradiction" if found.dismissed else f"{told.get('winner_id', '?')} won"
+        root.add(f"{outcome}: {told.get('reason', '')}", style="green")
     return root
 
 

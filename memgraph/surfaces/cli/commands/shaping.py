@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import iso
+from memgraph.policy.lifecycle import contradiction_state
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted, plain
 
@@ -80,7 +81,7 @@ def edge_line(edge: Edge) -> str:
     if edge.partial:
         notes.append("partial")
     if edge.resolved_at is not None:
-        notes.append("resolved")
+        notes.append(contradiction_state(edge.resolution))
     if edge.reason:
         notes.append(short(edge.reason))
     told = f" ({'; '.join(notes)})" if notes else ""
