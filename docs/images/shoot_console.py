@@ -10,10 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-FOLDER = Path(__file__).resolve().parent
-ROOT = FOLDER.parent.parent
-sys.path.insert(0, str(ROOT))
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from browsing import NARROW, WIDE, chromium, find_chromium
 from console_worlds import NAME, World, shop
@@ -22,6 +20,7 @@ from server_processes import server_process
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+FOLDER = Path(__file__).resolve().parent
 Scheme = Literal["light", "dark"]
 
 

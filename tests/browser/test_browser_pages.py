@@ -26,6 +26,7 @@ LISTS = (
     "graph",
     "recall",
     "bulletin",
+    "diff",
     "stale",
     "receipts",
     "ingest",
