@@ -151,7 +151,8 @@ class Standing:
     Attributes:
         own: where it came from.
         supports: further sources that say it.
-        grounds: ids of the memories that it was derived from.
+        grounds: ids of the memories that it was derived from when it was stored; not those that
+            came along when it was said again.
     """
 
     own: Captured
@@ -175,9 +176,9 @@ def floors(
 ) -> dict[str, Tier]:
     """The tier of the least that each of some memories stands on: with which it may replace.
 
-    A ground that is no part of ``standings`` could not be judged and counts as the lowest. Grounds
-    that came along with a further source, and share a name with it, do not lower what was said
-    before; nor does a memory that is among its own grounds.
+    A ground that is no part of ``standings`` could not be judged and counts as the lowest. Further
+    sources count for nothing here: they neither lower what was said before, nor lift what stands
+    on a low ground. Nor does a memory count that is among its own grounds.
     """
     own = {one: trust.tier(each.own) for one, each in standings.items()}
     return {one: _floor(one, standings, own) for one in wanted}
@@ -190,19 +191,11 @@ def _floor(memory_id: str, standings: Mapping[str, Standing], own: Mapping[str, 
         if one not in standings:
             return Tier.LOW
         floor = lowest((floor, own[one]))
-        for ground in _own_grounds(standings[one], standings):
+        for ground in standings[one].grounds:
             if ground not in seen:
                 seen.add(ground)
                 waiting.append(ground)
     return floor
-
-
-def _own_grounds(standing: Standing, standings: Mapping[str, Standing]) -> Iterator[str]:
-    further = {name for each in standing.supports for name in each.names} - standing.own.names
-    for ground in standing.grounds:
-        known = standings.get(ground)
-        if known is None or further.isdisjoint(known.own.names):
-            yield ground
 
 
 def _with_folders(named: Named) -> Iterator[Named]:

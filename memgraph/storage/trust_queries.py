@@ -38,7 +38,7 @@ _SUPPORTS = (
 )
 _GROUNDS = (
     "SELECT d.memory_id, d.derived_from_id FROM json_each(?) f"
-    " CROSS JOIN memory_derivations d ON d.memory_id = f.value"
+    " CROSS JOIN memory_derivations d ON d.memory_id = f.value AND d.added_at IS NULL"
     " ORDER BY d.memory_id, d.derived_from_id LIMIT ?"
 )
 _SET = (

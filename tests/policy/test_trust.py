@@ -133,18 +133,17 @@ class TestFloors:
         found = floors(["a", "b"], standings, runs({"good": Tier.HIGH}))
         assert found == {"a": Tier.HIGH, "b": Tier.HIGH}
 
-    def test_saying_it_again_lowers_nothing(self) -> None:
-        """The turns of a low conversation that repeats it come along as grounds."""
+    def test_saying_it_again_neither_lowers_nor_lifts(self) -> None:
         chat, forum = captured(conversation_id="chat"), captured(conversation_id="forum")
         made = trust({("conversation", "forum"): Tier.LOW}, TrustSettings())
         standings = {
-            "fact": Standing(chat, supports=(forum,), grounds=("t1", "t2")),
+            "fact": Standing(chat, supports=(forum,), grounds=("t1",)),
+            "washed": Standing(chat, supports=(forum,), grounds=("t1", "t2")),
             "t1": Standing(captured(session_id="chat")),
             "t2": Standing(captured(session_id="forum")),
         }
-        assert floors(["fact"], standings, made) == {"fact": Tier.STANDARD}
-        alone = standings | {"fact": Standing(chat, grounds=("t1", "t2"))}
-        assert floors(["fact"], alone, made) == {"fact": Tier.LOW}
+        found = floors(["fact", "washed"], standings, made)
+        assert found == {"fact": Tier.STANDARD, "washed": Tier.LOW}
 
     @given(st.data())
     def test_it_is_the_lowest_of_all_that_it_stands_on(self, data: st.DataObject) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from memgraph.model.sources import SourceRetraction
 from memgraph.model.values import MemoryInput, Source
 from memgraph.policy.trust import LESS_TRUSTED
 from memgraph.service.context.database_backend import DatabaseBackend
+from memgraph.service.life.page_writing import _strengthen
+from memgraph.storage import memories
 
 FORUM, MANUAL = {"conversation_id": "forum"}, {"conversation_id": "manual"}
 
@@ -45,6 +48,19 @@ def document(mark: str, *texts: str, **fields: Any) -> Document:
         MemoryInput(key=f"m{n}", content=each, source=source) for n, each in enumerate(texts)
     )
     return Document(sha256=mark * 64, path=f"/drop/{mark}.md", memories=items, main="#m0", **fields)
+
+
+def repeats(service: MemoryService, memory_id: str, source: dict[str, Any], *turns: str) -> None:
+    """A further source says it, as consolidation notes it."""
+    noted = Source(**source)
+    with service.opened("orc-1") as opened, opened.transaction("test") as transaction:
+        _strengthen(transaction, memory_id, turns, noted_source(transaction.connection, noted))
+
+
+def noted_source(connection: sa.Connection, source: Source) -> str:
+    source_id = memories.source_id(source)
+    memories.insert_sources(connection, {source_id: source})
+    return source_id
 
 
 class TestTrust:
@@ -104,6 +120,21 @@ class TestTrust:
         washed = orc.remember("Opening is at 8.", derived_from=[middle, old])
         orc.relate(washed, "Updates", old)
         assert status(orc, old) is MemoryStatus.ACTIVE
+
+    def test_nor_does_it_by_saying_it_again(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        """Turns that came later are no ground to judge by, those that came first are one."""
+        orc.trust("conversation", "forum", "low", reason="x")
+        old, ground = said(orc, "The gate opens at 9.", MANUAL), said(orc, "At 8.", FORUM)
+        washed = orc.remember("The gate opens at 8.", derived_from=[ground])
+        honest = said(orc, "The gate opens at 7.", {"conversation_id": "desk"})
+        repeats(service, washed, FORUM)
+        repeats(service, honest, FORUM, ground)
+        orc.relate(washed, "Updates", old)
+        assert status(orc, old) is MemoryStatus.ACTIVE
+        orc.relate(honest, "Updates", old)
+        assert status(orc, old) is MemoryStatus.SUPERSEDED
 
     def test_a_folder_is_told_and_a_file_in_it_otherwise(self, orc: Orchestrator) -> None:
         folder = service_path(orc, "mail")
