@@ -96,6 +96,7 @@ class SourcesHandle(WritingHandle):
 
         It holds from now on: what replaced what stays so. A source of a lower tier replaces
         nothing that a higher one said: an Updates edge from it becomes an open contradiction.
+        A confined handle speaks of sources of which it sees something, and replaces what it said.
 
         Args:
             tier: ``low``, ``standard`` or ``high``.
@@ -104,6 +105,7 @@ class SourcesHandle(WritingHandle):
 
         Raises:
             InvalidInput: it is no name of a source, no tier or no number, or no reason.
+            NotFound: the handle is confined, and nothing came from it that it sees.
         """
         from memgraph.model.sources import TrustedSource
         from memgraph.service import sources
@@ -115,6 +117,8 @@ class SourcesHandle(WritingHandle):
             told = {"kind": named.kind, "name": named.name, "reason": because, **said}
             who = {"set_at": transaction.at, "actor": self.actor}
             given = validated(TrustedSource, told | who)
+            if not self._may_speak_of(transaction.connection, named):
+                raise sources.no_source(named)
             trusted = Trusted(given.tier, given.max_memories)
             row = TrustRow(named, trusted, transaction.at, self.actor, because)
             trust_queries.tell(transaction.connection, row)
@@ -135,10 +139,8 @@ class SourcesHandle(WritingHandle):
         because = self._because(reason)
         with self._write() as (_, transaction):
             connection = transaction.connection
-            told_of = [
-                each for each in sources.trusted(connection) if (each.kind, each.name) == named
-            ]
-            if not told_of or not self._tells(connection, told_of[0]):
+            told_of = sources.told_of(connection, named)
+            if told_of is None or not self._tells(connection, told_of):
                 raise NotFound("nothing was said of this source", name=named.name[:80])
             trust_queries.untell(connection, named)
             told = {"kind": named.kind.value, "name": named.name, "reason": because}
@@ -199,6 +201,18 @@ class SourcesHandle(WritingHandle):
         if not self.viewer.confined or told.actor == self.actor:
             return True
         return totals(connection, Named(told.kind, told.name), self._view) is not None
+
+    def _may_speak_of(self, connection: sa.Connection, named: Named) -> bool:
+        """Whether this handle may say something of a source, whatever others said of it."""
+        from memgraph.service import sources
+        from memgraph.storage.source_queries import totals
+
+        if not self.viewer.confined:
+            return True
+        told = sources.told_of(connection, named)
+        if told is not None and told.actor == self.actor:
+            return True
+        return totals(connection, named, self._view) is not None
 
     def _named(self, kind: SourceName | str, name: str) -> Named:
         from memgraph.service import sources

@@ -116,6 +116,11 @@ def trusted(connection: sa.Connection) -> list[TrustedSource]:
     return [trusted_from_row(each) for each in trust_queries.told(connection)]
 
 
+def told_of(connection: sa.Connection, named: Named) -> TrustedSource | None:
+    """What operators said of one source by this very name."""
+    return next((one for one in trusted(connection) if (one.kind, one.name) == named), None)
+
+
 def _place(after: str, kinds: tuple[SourceName, ...]) -> Named:
     kind, _, name = after.partition(":")
     if kind not in {each.value for each in kinds} or not name:

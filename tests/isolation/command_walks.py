@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 from canaries import PROJECTS, QUERY, TASKS
@@ -260,7 +260,9 @@ COMMAND_WALKS: dict[str, Lines] = {
     "source trust": lambda view: iter(
         [["source", "trust", ONE, "run:mine", "--tier", "low", *WHY]]
     ),
-    "source distrust": lambda view: _sources(view, "distrust", *WHY),
+    "source distrust": lambda view: chain(
+        _sources(view, "distrust", *WHY), [["source", "distrust", ONE, "run:told", *WHY]]
+    ),
     "source trusted": lambda view: iter([["source", "trusted", ONE]]),
     "audit": lambda view: iter([["audit", ONE, "--examples", "100"]]),
     "jobs": lambda view: iter([["jobs", ONE]]),

@@ -267,6 +267,7 @@ def build(root: Path) -> Built:
             "bulletin": _issued(owner),
             "far_bulletin": _issued(far_owner),
         }
+        owner.trust("run", "told", "standard", reason="it was looked at")
         owner.embed_pending()
     return Built(root, world, other, secrets, made, files)
 

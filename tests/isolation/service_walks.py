@@ -275,7 +275,7 @@ def trust_source(view: View) -> Iterator[Ask]:
 
 @walks("POST", HERE + "/sources/distrust")
 def distrust_source(view: View) -> Iterator[Ask]:
-    for each in _named_sources(view):
+    for each in [*_named_sources(view), {"kind": "run", "name": "told"}]:
         yield _post("/sources/distrust", each | WHY)
 
 

@@ -198,11 +198,17 @@ class TestTrust:
             orc.trust("conversation", name, "low", reason="x")
         viewer = Viewer(confined=True)
         confined = service.orchestrator("orc-1", viewer=viewer, actor="a-key")
+        said(orc, "Two.", {"workflow_run_id": "mine"})
         confined.trust("run", "mine", "low", reason="x")
         assert [each.name for each in confined.trusted()] == ["forum", "mine"]
         with pytest.raises(NotFound):
             confined.distrust("conversation", "elsewhere", reason="x")
-        assert [each.name for each in orc.trusted()] == ["elsewhere", "forum", "mine"]
+        # Whether something was said of it makes no difference: what is not seen is not there.
+        for name in ("elsewhere", "nowhere"):
+            with pytest.raises(NotFound, match="no memory came from this source"):
+                confined.trust("conversation", name, "high", reason="x")
+        told = {each.name: each.tier for each in orc.trusted()}
+        assert told == {"elsewhere": Tier.LOW, "forum": Tier.LOW, "mine": Tier.LOW}
 
     def test_an_item_of_less_trust_stands_beside_it(self, orc: Orchestrator) -> None:
         first = orc.remember(
