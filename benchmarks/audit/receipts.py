@@ -7,6 +7,8 @@ import json
 import random
 from typing import TYPE_CHECKING, Any, Final
 
+from memgraph.policy.scope import Viewer
+from memgraph.policy.viewers import viewer_fields
 from memgraph.storage.statements import driver
 
 if TYPE_CHECKING:
@@ -23,8 +25,9 @@ _PURPOSES: Final = ("recall", "on_user_message", "build_context", "on_workflow_s
 _HEAD: Final = (
     "INSERT INTO recalls (recall_id, created_at, query, request, purpose, actor, conversation_id,"
     " workflow_run_id, step_id, query_sha256, change_seq, viewer, left_out, sha256, same_as,"
-    " bulletin_id) VALUES (?, ?, '', ?, ?, 'bench', ?, ?, ?, ?, 1, '{}', '{}', ?, ?, ?)"
+    " bulletin_id) VALUES (?, ?, '', ?, ?, 'bench', ?, ?, ?, ?, 1, ?, '{}', ?, ?, ?)"
 )
+_VIEWER: Final = json.dumps(viewer_fields(Viewer()))
 _ITEM: Final = (
     "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
     ' VALUES (?, ?, ?, ?, \'{"legs": {"semantic": 1}, "modifiers": {}}\')'
@@ -84,6 +87,7 @@ def _head(
         run,
         step,
         digest,
+        _VIEWER,
         digest,
         repeats,
         bulletin_id,

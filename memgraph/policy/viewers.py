@@ -63,6 +63,25 @@ def granted(fields: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
     }
 
 
+def asked_of(asked: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
+    """What a receipt may tell a reader of its request: of places those that it was granted."""
+    told = dict(asked)
+    for name, open_ in _places(reader).items():
+        if name in asked:
+            told[name] = [one for one in asked[name] if one in open_]
+    return told
+
+
+def asks_within(asked: Mapping[str, Any], reader: Viewer) -> bool:
+    """Whether a reader was granted every place that a request names."""
+    return all(open_.issuperset(asked.get(name, ())) for name, open_ in _places(reader).items())
+
+
+def _places(reader: Viewer) -> dict[str, frozenset[str]]:
+    """What a reader was granted of what ``RecallRequest`` names."""
+    return {"project_ids": reader.project_ids, "session_scope_ids": reader.session_ids}
+
+
 def _covers_agents(reader: Viewer, other: Viewer) -> bool:
     if reader.agent_id is None:
         return True

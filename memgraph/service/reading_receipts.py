@@ -17,7 +17,7 @@ from memgraph.model.receipts import (
     StoredBulletin,
 )
 from memgraph.policy.scope import Viewer
-from memgraph.policy.viewers import covers, granted, viewer_of
+from memgraph.policy.viewers import asked_of, asks_within, covers, granted, viewer_of
 from memgraph.service.opened import Opened
 from memgraph.service.reading import MAX_PAGE
 from memgraph.storage import receipt_queries, receipts
@@ -48,7 +48,7 @@ def stored(opened: Opened, view: View, receipt_id: str) -> Stored:
     opened.receipts.flush()
     with opened.database.read() as connection:
         found = receipts.read(connection, receipt_id)
-        if found is not None and receipts.all_visible(connection, view, named(found.receipt)):
+        if found is not None and _listed(connection, view, found.receipt):
             return found
     raise NotFound(
         f"no receipt {receipt_id[:80]!r}; one of a task or a project is there only for a handle"
@@ -128,7 +128,8 @@ def named(found: Receipt) -> list[str]:
 
 
 def _shown(connection: sa.Connection, view: View, found: Stored) -> Receipt:
-    receipt, reader = found.receipt, view.viewer
+    reader = view.viewer
+    receipt = replace(found.receipt, asked=asked_of(found.receipt.asked, reader))
     if receipt.viewer is None:
         return receipt
     told = None
@@ -156,6 +157,8 @@ def _is_of(viewer: Viewer, asked: Mapping[str, Any]) -> bool:
     if task_id is not None and task_id not in viewer.session_ids:
         return False
     if project_id is not None and project_id not in viewer.project_ids:
+        return False
+    if not asks_within(asked, viewer):
         return False
     own = viewer.agent_id is None or agent_id == viewer.agent_id
     return own or (viewer.shared and agent_id is None)

@@ -166,6 +166,7 @@ def hidden_matches(
 
     Args:
         match: an FTS5 expression; of the newest that fulfil it ``MOST_MET`` are looked at.
+        narrowing: as of the answer; what was stored after it is not met.
 
     Returns:
         Ids by reason, ``scope`` and ``clearance``, newest first, ``MOST_HIDDEN`` together at most.
@@ -176,10 +177,11 @@ def hidden_matches(
         "SELECT m.memory_id, m.scope, m.scope_id, m.sensitivity, m.agent_id FROM (SELECT rowid AS"
         f" pk FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT {MOST_MET})"
         f" f CROSS JOIN memories m ON m.pk = f.pk WHERE ({View(view.viewer).where('m')}) IS NOT"
-        f" TRUE AND {anyones.where('m')} ORDER BY m.pk DESC LIMIT {MOST_HIDDEN}"
+        f" TRUE AND m.created_at <= :met_at AND {anyones.where('m')}"
+        f" ORDER BY m.pk DESC LIMIT {MOST_HIDDEN}"
     )
     found: dict[str, list[str]] = {"scope": [], "clearance": []}
-    values = anyones.params | {"match": match}
+    values = anyones.params | {"match": match, "met_at": narrowing.at}
     for memory_id, *facts in driver(connection).execute(statement, values):
         found[_reason(view.viewer, ScopeFacts(*facts))].append(memory_id)
     return found

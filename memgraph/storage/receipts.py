@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.errors import InvalidInput
 from memgraph.model.receipts import Receipt, ReceiptItem
+from memgraph.policy.viewers import viewer_of
 from memgraph.storage.encoding import json_text
+from memgraph.storage.rows import unreadable
 from memgraph.storage.visibility import View
 
 MAX_KEPT_QUERY_CHARS = 2_000
@@ -129,21 +132,36 @@ def write(
 
 
 def read(connection: sa.Connection, receipt_id: str) -> Stored | None:
-    """A stored receipt; None: there is none. ``counts`` is not kept and is True."""
+    """A stored receipt; None: there is none. ``counts`` is not kept and is True.
+
+    Raises:
+        DatabaseCorrupt: its rows are damaged.
+    """
     driver: Any = connection.connection.driver_connection
     row = driver.execute(_READ_HEAD, (receipt_id,)).fetchone()
     if row is None:
         return None
     head = dict(zip(_NAMES, row, strict=True))
+    found = driver.execute(_READ_ITEMS, (head["same_as"] or receipt_id,)).fetchall()
+    try:
+        return _stored(head, found)
+    except (AttributeError, InvalidInput, KeyError, TypeError, ValueError) as error:
+        raise unreadable("receipt", receipt_id) from error
+
+
+def _stored(head: Mapping[str, Any], found: Sequence[tuple[str, float, str]]) -> Stored:
     left_out = None if head["left_out"] is None else json.loads(head["left_out"])
-    found = driver.execute(_READ_ITEMS, (head["same_as"] or receipt_id,))
+    viewer = None if head["viewer"] is None else json.loads(head["viewer"])
+    if viewer is not None:
+        # Whoever reads it compares what it saw with what the reader sees.
+        viewer_of(viewer)
     receipt = Receipt(
-        receipt_id,
+        head["recall_id"],
         head["created_at"],
         head["query"],
         json.loads(head["request"]),
         tuple(_item(one, score, json.loads(why)) for one, score, why in found),
-        viewer=None if head["viewer"] is None else json.loads(head["viewer"]),
+        viewer=viewer,
         left_out=None if left_out is None else _numbers(left_out),
         **{name: head[name] for name in _PLAIN},
     )

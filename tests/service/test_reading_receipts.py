@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from hashlib import sha256
 from typing import Any
 
@@ -155,6 +156,9 @@ def test_a_list_holds_what_the_viewer_may_see_whole(service: MemoryService) -> N
         ({"task_id": "t1"}, Viewer(session_ids=frozenset({"t1"})), True),
         ({"project_id": "atlas"}, Viewer(), False),
         ({"project_id": "atlas"}, ATLAS, True),
+        ({"project_ids": ["atlas", "zephyr"]}, ATLAS, False),
+        ({"project_ids": ["atlas"]}, ATLAS, True),
+        ({"session_scope_ids": ["t1"]}, ATLAS, False),
         ({"agent_id": "ada"}, Viewer(), True),
         ({"agent_id": "ada"}, Viewer(agent_id="ben"), False),
         ({}, Viewer(agent_id="ben"), True),
@@ -168,7 +172,24 @@ def test_a_receipt_without_memories_is_its_places(
     service.orchestrator("o", create=True)
     with service.opened("o") as opened:
         opened.receipts.add(Receipt("rcl_1", 1, "what nobody knows", asked, ()))
-    assert bool(service.orchestrator("o", viewer=viewer).receipts().receipts) == seen
+    reader = service.orchestrator("o", viewer=viewer)
+    assert bool(reader.receipts().receipts) == seen
+    # What is not listed is not to be had by its id either.
+    with nullcontext() if seen else pytest.raises(NotFound):
+        reader.receipt("rcl_1")
+
+
+def test_a_receipt_names_no_place_that_its_reader_was_not_granted(service: MemoryService) -> None:
+    both = Viewer(project_ids=frozenset({"atlas", "zephyr"}), session_ids=frozenset({"t1"}))
+    owner = service.orchestrator("o", create=True, viewer=both)
+    owner.remember("The harbour closes at nine.")
+    places = {"project_ids": ("atlas", "zephyr"), "session_scope_ids": ("t1",)}
+    receipt_id = owner.recall("harbour", **places).receipt_id
+    assert owner.receipt(receipt_id).asked["project_ids"] == ["atlas", "zephyr"]
+    told = service.orchestrator("o", viewer=ATLAS).receipt(receipt_id)
+    assert told.viewer is not None
+    assert told.asked["project_ids"] == told.viewer["project_ids"] == ["atlas"]
+    assert told.asked["session_scope_ids"] == told.viewer["session_ids"] == []
 
 
 def test_only_so_many_receipts_are_looked_at(

@@ -93,6 +93,19 @@ def test_what_was_left_out_is_counted_for_who_sees_it(service: MemoryService) ->
     assert left_out(Viewer()) is None
 
 
+def test_what_was_stored_after_the_answer_was_not_left_out(
+    service: MemoryService, clock: FixedClock
+) -> None:
+    host = service.orchestrator("o", create=True, viewer=ALL)
+    host.remember("The harbour is deep.")
+    receipt_id = service.orchestrator("o").recall("harbour").receipt_id
+    clock.advance(ms=1_000)
+    host.remember("The harbour's code is 1234.", sensitivity=Sensitivity.RESTRICTED)
+    found = host.receipt(receipt_id).left_out
+    assert found is not None
+    assert (found["scope"], found["clearance"]) == (0, 0)
+
+
 def test_tokens_and_replaced_memories_are_left_out_by_name(orc: Orchestrator) -> None:
     first = orc.remember("The harbour closes at nine in the evening.")
     orc.remember("The harbour opens at six in the morning.")

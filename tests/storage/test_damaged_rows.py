@@ -10,11 +10,19 @@ from working import tampering
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import DatabaseCorrupt
 
+
+def _receipts(orc: Orchestrator) -> object:
+    return orc.receipts(), orc.recall("lamp")
+
+
 CASES: dict[str, tuple[str, Callable[[Orchestrator], object]]] = {
     "job": ("UPDATE job_runs SET job = 'decoy'", lambda orc: orc.jobs()),
     "state": ("UPDATE job_runs SET state = 'dome'", lambda orc: orc.jobs()),
     "counts": ("UPDATE job_runs SET counts = '{'", lambda orc: orc.jobs()),
     "time": ("UPDATE memories SET created_at = 'soon'", lambda orc: orc.recall("lamp")),
+    "viewer": ("UPDATE recalls SET viewer = '{}'", _receipts),
+    "request": ("UPDATE recalls SET request = '['", _receipts),
+    "legs": ("UPDATE recall_items SET explanation = '{}'", _receipts),
 }
 
 
