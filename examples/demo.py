@@ -45,9 +45,14 @@ def demo() -> int:
     say("The context is what a prompt gets within a budget of tokens. No text in it can end it.")
     run("context", NAME, QUESTIONS[0], "--budget", "500")
     say("Two memories contradict each other. Neither is deleted; somebody has to decide.")
-    run("contradictions", NAME)
-    say("The trace of one side: its source, its history, and what was decided because of it.")
-    run("trace", NAME, contested())
+    edge_id, newer_id = contested()
+    run("case", "show", NAME, edge_id)
+    say("What one side reached: whom it was handed to, and what was decided because of it.")
+    run("impact", NAME, newer_id)
+    say("What stands behind it, down to the lines of the file.")
+    run("grounds", NAME, newer_id)
+    say("What stands on a ground that was replaced.")
+    run("stale", NAME)
     say("Three conversations at the desk. Each turn is stored as it is said.")
     run("say", NAME, "--file", str(TALKS))
     say("What was said in those that are over becomes facts, by rules: the job that runs at night.")
@@ -60,17 +65,21 @@ def demo() -> int:
     run("contradictions", NAME, "--limit", "1")
     say("What nobody asks for fades. A confirmed memory does not.")
     run("fading", NAME, "--limit", "3")
+    say("How healthy is all of it?")
+    run("audit", NAME, "--examples", "1")
     say(
         "Decide a contradiction with: memgraph resolve. Let all jobs run: memgraph worker.",
+        f"See it in a browser: memgraph serve --root {ROOT} --allow-without-key, then /console/.",
         f"The memory stays in {ROOT}/ until the next demo.",
     )
     return 0
 
 
-def contested() -> str:
-    """The newer side of the open contradiction."""
+def contested() -> tuple[str, str]:
+    """The edge of the open contradiction, and its newer side."""
     with MemoryService(ROOT, background=False) as service:
-        return service.orchestrator(NAME).contradictions().items[0].second.memory_id
+        found = service.orchestrator(NAME).contradictions().items[0]
+        return found.edge.edge_id, found.second.memory_id
 
 
 def say(*lines: str) -> None:
