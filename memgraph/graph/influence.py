@@ -26,6 +26,7 @@ from memgraph.storage.database import Database
 from memgraph.storage.endings import endings
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.influence_queries import Place
+from memgraph.storage.rows import built
 from memgraph.storage.visibility import View
 
 MAX_NODES = 1_000
@@ -34,6 +35,8 @@ MAX_RECEIPTS = 1_000
 MAX_DEPTH = 12
 MAX_LEFT = 10
 """Memories that are told of one run or conversation."""
+MAX_LEAVING = 20
+"""Runs, and conversations, of which it is told what they left."""
 # A memory that was met before takes a row of a step without taking room.
 _ROWS_PER_NODE = 4
 
@@ -179,13 +182,7 @@ class _Walk:
         fresh: dict[str, Link] = {}
         for step in steps[:most]:
             if step.memory_id not in known and step.memory_id not in fresh:
-                fresh[step.memory_id] = Link(
-                    memory_id=step.memory_id,
-                    via_id=step.origin_id,
-                    edge_type=None if step.edge_type is None else EdgeType(step.edge_type),
-                    distance=distance,
-                    partial=bool(step.partial),
-                )
+                fresh[step.memory_id] = _link(step, distance)
         return fresh
 
     def bounded(self, found: Sequence[HandOut]) -> tuple[HandOut, ...]:
@@ -195,6 +192,17 @@ class _Walk:
         return tuple(found[: self.max_nodes])
 
 
+def _link(step: graph_queries.Step, distance: int) -> Link:
+    fields = {
+        "memory_id": step.memory_id,
+        "via_id": step.origin_id,
+        "edge_type": None if step.edge_type is None else EdgeType(step.edge_type),
+        "distance": distance,
+        "partial": bool(step.partial),
+    }
+    return built(Link, fields)
+
+
 def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[Reached, ...]:
     """Whom hand-outs were for, the one that was given something last first."""
     times: dict[str, list[int]] = {}
@@ -202,7 +210,10 @@ def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[R
         name = getattr(each, place)
         if name is not None:
             times.setdefault(name, []).append(each.at)
-    since = {name: min(each) for name, each in times.items()}
+    last_first = sorted(times.items(), key=lambda one: (-max(one[1]), one[0]))
+    if len(last_first) > MAX_LEAVING:
+        walk.cut.add("max_left")
+    since = {name: min(each) for name, each in last_first[:MAX_LEAVING]}
     left: dict[str, list[str]] = {}
     for name, memory_id in influence_queries.left_by(
         walk.connection, place, since, walk.view, limit=MAX_LEFT + 1
@@ -218,7 +229,7 @@ def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[R
             last_at=max(each),
             left=tuple(left.get(name, ())[:MAX_LEFT]),
         )
-        for name, each in sorted(times.items(), key=lambda one: (-max(one[1]), one[0]))
+        for name, each in last_first
     )
 
 
@@ -241,7 +252,7 @@ def _given_before(walk: _Walk, memory: Memory) -> list[HandOut]:
                 before=memory.created_at,
             )
             found |= {each.receipt_id: each for each in given}
-    return sorted(found.values(), key=lambda one: (-one.at, one.receipt_id))
+    return sorted(found.values(), key=lambda one: (one.at, one.receipt_id), reverse=True)
 
 
 def _given(hand_outs: Iterable[HandOut]) -> list[str]:

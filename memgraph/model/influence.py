@@ -19,6 +19,7 @@ class HandOut(Value):
         purpose: ``recall``, or what the receipt says that it was for.
         memory_ids: those of the memories in question that it handed out, the best first.
         bulletin_id: of a bulletin; ``same_as``: the receipt that it repeats, byte for byte.
+        as_of: what was asked for as it was then; None: as it was at ``at``.
     """
 
     receipt_id: str
@@ -31,6 +32,7 @@ class HandOut(Value):
     step_id: str | None
     bulletin_id: str | None
     same_as: str | None
+    as_of: Millis | None = None
 
 
 class Reached(Value):
@@ -40,7 +42,8 @@ class Reached(Value):
         name: the id of the run or the conversation.
         receipts: how many of the listed hand-outs were for it.
         left: ids of memories that come from it and were stored after it was first given one, the
-            oldest first: what it may have said because of it.
+            oldest first: what it may have said because of it. At most ten, of the twenty that
+            were given it last.
     """
 
     name: str

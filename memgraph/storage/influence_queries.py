@@ -7,12 +7,13 @@ nor counted. What repeats an earlier receipt has the earlier one's items.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
 from memgraph.model.influence import HandOut, SourceTurn
+from memgraph.storage.rows import built
 from memgraph.storage.statements import driver
 from memgraph.storage.visibility import View
 
@@ -20,13 +21,13 @@ Place = Literal["workflow_run_id", "conversation_id"]
 PURPOSE: Final = "recall"
 """Of a receipt that names no other."""
 
-# The receipts that hold the items of the one in question: itself, or the one that it repeats.
-_HOLDER: Final = "coalesce(r.same_as, r.recall_id)"
 _HEAD: Final = (
-    "r.recall_id, r.created_at,"
-    f" coalesce(r.purpose, json_extract(r.request, '$.purpose'), '{PURPOSE}'), r.actor,"
-    " r.conversation_id, r.workflow_run_id, r.step_id, r.bulletin_id, r.same_as"
+    "r.recall_id, r.created_at, r.purpose, r.actor, r.conversation_id, r.workflow_run_id,"
+    " r.step_id, r.bulletin_id, r.same_as,"
+    " json_extract(r.request, '$.purpose', '$.as_of', '$.bulletin.memory_ids')"
 )
+# So many receipts are looked into at once.
+_BLOCK: Final = 500
 # Every receipt with one of the memories: by its items, by those that it repeats, by its bulletin.
 # A bulletin's own receipt has what it cites as its items; where that one became too old while the
 # receipt of a turn is kept, only the bulletin itself tells.
@@ -66,13 +67,11 @@ def naming(
     connection: sa.Connection, memory_ids: Collection[str], view: View, *, limit: int
 ) -> list[HandOut]:
     """Receipts that name any of the memories, the newest first, at most ``limit``."""
-    # The sorted ones are looked at one by one until there are enough.
     statement = (
         f"{_NAMING} SELECT {_HEAD} FROM ordered o CROSS JOIN recalls r ON r.recall_id = o.recall_id"
-        f" WHERE {_seen(view)} LIMIT :limit"
     )
-    values = view.params | {"ids": _listed(memory_ids), "limit": limit}
-    return _hand_outs(connection, statement, values, frozenset(memory_ids))
+    rows = driver(connection).execute(statement, {"ids": _listed(memory_ids)})
+    return _hand_outs(_Names(connection, view), rows, limit, frozenset(memory_ids))
 
 
 def given_to(
@@ -92,10 +91,10 @@ def given_to(
     earlier = "" if before is None else "AND r.created_at < :before"
     statement = (
         f"SELECT {_HEAD} FROM recalls r INDEXED BY ix_recalls_{place} WHERE r.{place} = :name"
-        f" {earlier} AND {_seen(view)} ORDER BY r.created_at DESC, r.recall_id DESC LIMIT :limit"
+        f" {earlier} ORDER BY r.created_at DESC, r.recall_id DESC"
     )
-    values = view.params | {"name": name, "before": before, "limit": limit}
-    return _hand_outs(connection, statement, values, None)
+    rows = driver(connection).execute(statement, {"name": name, "before": before})
+    return _hand_outs(_Names(connection, view), rows, limit, None)
 
 
 def left_by(
@@ -163,60 +162,85 @@ def hidden_locators(connection: sa.Connection, sha256: str, view: View) -> list[
     return [row[0] for row in found]
 
 
-def _seen(view: View) -> str:
-    """Whether no memory that the receipt names is hidden; one that was erased hides nothing."""
-    hidden = f"({view.where('v')}) IS NOT TRUE"
-    return (
-        "NOT EXISTS (SELECT 1 FROM recall_items w CROSS JOIN memories v"
-        f" ON v.memory_id = w.memory_id WHERE w.recall_id = {_HOLDER} AND {hidden})"
-        " AND NOT EXISTS (SELECT 1 FROM bulletins b CROSS JOIN json_each(b.memory_ids) c"
-        f" CROSS JOIN memories v ON v.memory_id = c.value WHERE b.bulletin_id = r.bulletin_id"
-        f" AND {hidden})"
-        " AND NOT EXISTS (SELECT 1 FROM json_each(r.request, '$.bulletin.memory_ids') c"
-        f" CROSS JOIN memories v ON v.memory_id = c.value WHERE {hidden})"
-    )
+class _Names:
+    """What receipts name, and whether any of that is hidden; each memory is looked at once."""
+
+    def __init__(self, connection: sa.Connection, view: View) -> None:
+        self._execute = driver(connection).execute
+        self._params = view.params
+        self._hidden_of = (
+            "SELECT v.memory_id FROM json_each(:ids) f CROSS JOIN memories v"
+            f" ON v.memory_id = f.value WHERE ({view.where('v')}) IS NOT TRUE"
+        )
+        self._items: dict[str, list[str]] = {}
+        self._cited: dict[str, list[str]] = {}
+        self._known: set[str] = set()
+        self._hidden: set[str] = set()
+
+    def of(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], list[str]]]:
+        """Rows of ``_HEAD`` that name nothing hidden, with what they name; one that was erased
+        hides nothing.
+        """
+        self._read(rows)
+        named = [self._named(row) for row in rows]
+        fresh = set().union(*named) - self._known
+        values = self._params | {"ids": _listed(fresh)}
+        self._hidden |= {one for (one,) in self._execute(self._hidden_of, values)}
+        self._known |= fresh
+        for row, ids in zip(rows, named, strict=True):
+            if self._hidden.isdisjoint(ids):
+                yield row, ids
+
+    def _read(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        # The items are those of the receipt, or of the one that it repeats.
+        holders = {row[8] or row[0] for row in rows} - self._items.keys()
+        for holder, memory_id in self._execute(_ITEMS, {"holders": _listed(holders)}):
+            self._items.setdefault(holder, []).append(memory_id)
+        bulletins = {row[7] for row in rows if row[7] is not None} - self._cited.keys()
+        for bulletin_id, ids in self._execute(_CITED, {"bulletins": _listed(bulletins)}):
+            self._cited[bulletin_id] = json.loads(ids)
+
+    def _named(self, row: tuple[Any, ...]) -> list[str]:
+        beside = json.loads(row[9])[2] or ()
+        return [*self._items.get(row[8] or row[0], ()), *self._cited.get(row[7], ()), *beside]
 
 
 def _hand_outs(
-    connection: sa.Connection,
-    statement: str,
-    values: Mapping[str, Any],
-    wanted: frozenset[str] | None,
+    names: _Names, rows: Any, limit: int, wanted: frozenset[str] | None
 ) -> list[HandOut]:
-    """With the ids in each; of those the ``wanted`` ones, None: all."""
-    rows = driver(connection).execute(statement, values).fetchall()
-    holders = {row[8] or row[0] for row in rows}
-    items: dict[str, list[str]] = {}
-    for holder, memory_id in driver(connection).execute(_ITEMS, {"holders": _listed(holders)}):
-        items.setdefault(holder, []).append(memory_id)
-    bulletins = {row[7] for row in rows if row[7] is not None}
-    cited = {
-        bulletin_id: json.loads(ids)
-        for bulletin_id, ids in driver(connection).execute(
-            _CITED, {"bulletins": _listed(bulletins)}
-        )
+    """The first ``limit`` that name nothing hidden, with the ids that they name.
+
+    Args:
+        rows: a cursor; it is read as far as it has to be.
+        wanted: ids that are told; None: all.
+    """
+    found: list[HandOut] = []
+    while len(found) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
+        found += [_hand_out(row, _wanted(ids, wanted)) for row, ids in names.of(block)]
+    rows.close()
+    return found[:limit]
+
+
+def _hand_out(row: tuple[Any, ...], memory_ids: tuple[str, ...]) -> HandOut:
+    purpose, as_of, _ = json.loads(row[9])
+    fields = {
+        "receipt_id": row[0],
+        "at": row[1],
+        "purpose": row[2] or purpose or PURPOSE,
+        "actor": row[3],
+        "memory_ids": memory_ids,
+        "conversation_id": row[4],
+        "workflow_run_id": row[5],
+        "step_id": row[6],
+        "bulletin_id": row[7],
+        "same_as": row[8],
+        "as_of": as_of,
     }
-    return [
-        HandOut(
-            receipt_id=row[0],
-            at=row[1],
-            purpose=row[2],
-            actor=row[3],
-            memory_ids=_wanted(
-                (*items.get(row[8] or row[0], ()), *cited.get(row[7] or "", ())), wanted
-            ),
-            conversation_id=row[4],
-            workflow_run_id=row[5],
-            step_id=row[6],
-            bulletin_id=row[7],
-            same_as=row[8],
-        )
-        for row in rows
-    ]
+    return built(HandOut, fields)
 
 
 def _wanted(ids: Collection[str], wanted: frozenset[str] | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one for one in ids if wanted is None or one in wanted))
+    return tuple(dict.fromkeys(ids if wanted is None else filter(wanted.__contains__, ids)))
 
 
 def _listed(ids: Collection[str]) -> str:
