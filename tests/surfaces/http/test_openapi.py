@@ -26,6 +26,7 @@ from serving_worlds import Served, serving
 from memgraph import Orchestrator
 from memgraph.context.counting import Counters
 from memgraph.model.ingest import Document
+from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.app import openapi
 
 HELD = [
@@ -43,6 +44,12 @@ ENDLESS = "watch"
 """A stream, which no test reads to its end; ``test_http_events`` reads its beginning."""
 
 
+def offered(orc: Orchestrator) -> str:
+    """A memory from the folder of which the examples tell."""
+    path = str(orc.paths.processed / "mail/offer.md")
+    return orc.remember("The offer holds.", source={"source_path": path})
+
+
 PREPARED: Mapping[str, Callable[[Orchestrator, dict[str, Any]], object]] = {
     "restore": lambda orc, known: orc.retract(known["memory_id"], reason="it was wrong"),
     "reopen_contradiction": lambda orc, known: orc.resolve(
@@ -51,12 +58,22 @@ PREPARED: Mapping[str, Callable[[Orchestrator, dict[str, Any]], object]] = {
     "source_info": lambda orc, known: orc.save_episode(
         "When do you close?", session_id="chat-7", source_role="user"
     ),
-    "distrust_source": lambda orc, known: orc.trust("path", "mail", "low", reason="asked"),
-    "retract_source": lambda orc, known: orc.remember(
-        "The offer holds.", source={"source_path": str(orc.paths.processed / "mail/offer.md")}
+    "trust_source": lambda orc, known: offered(orc),
+    "distrust_source": lambda orc, known: (
+        offered(orc),
+        orc.trust("path", "mail", "low", reason="asked"),
+    ),
+    "retract_source": lambda orc, known: offered(orc),
+    "erase": lambda orc, known: orc.save_episode(
+        "When do you open?", session_id="session-7", source_role="user"
     ),
 }
 """What comes before some operations."""
+ASKED: Mapping[str, dict[str, str]] = {
+    "diff": {"since": "2026-01-01", "until": "2026-02-01"},
+    "grounds": {"memory_id": "mem_1"},
+}
+"""Of operations that ask for nothing by themselves."""
 TAKES_MORE = {"promote": 403, "get_metrics": 404}
 """A memory of a task that the request names; a server with figures: each has tests of its own."""
 HEADERS = {"idempotency-key", "authorization", "if-none-match", "last-event-id"}
@@ -111,7 +128,11 @@ def lasting(orc: Orchestrator) -> dict[str, Any]:
         "names": ["Ida Falk"],
     }
     places = {"orchestrator": orc.name, "sha256": "f" * 64, "session_id": "talk"}
-    return people | places | {"receipt_id": orc.recall("Oslo").receipt_id}
+    orc.bulletin()
+    [listed] = orc.bulletins().bulletins
+    [replayed] = examples.REPLAY.values()
+    receipt_id = orc.recall(replayed["value"]["query"]).receipt_id
+    return people | places | {"receipt_id": receipt_id, "bulletin_id": listed.bulletin_id}
 
 
 @pytest.fixture
@@ -152,15 +173,19 @@ def test_the_example_of_an_operation_does_what_it_is_for(
             fill(given["body"], known)
     names = {"name": "example.md", "job": "consolidation", "tier": "global"} | known
     taken = re.findall(r"{(\w+)}", path)
-    case = operation.Case(path_parameters={name: names[name] for name in taken}, **given)
     name = operation.definition.raw["operationId"]
+    query = {one: names.get(one, value) for one, value in ASKED.get(name, {}).items()}
+    case = operation.Case(
+        path_parameters={name: names[name] for name in taken}, query=query, **given
+    )
     prepare = PREPARED.get(name)
     if prepare is not None:
         prepare(orc, known)
     answer = case.call_and_validate(base_url=served.url, session=session, checks=HELD)
-    assert (
+    taken_as = (
         answer.status_code == TAKES_MORE[name] if name in TAKES_MORE else answer.status_code < 300
     )
+    assert taken_as, answer.text
 
 
 @document.exclude(operation_id=ENDLESS).parametrize()
