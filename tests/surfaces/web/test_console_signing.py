@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from console_browsing import HOME, Browser, console_served, token_of
+from console_browsing import HOME, Browser, Seen, console_served, token_of
 from serving_worlds import EVERYTHING, Served
 
 from memgraph.clock import FixedClock
@@ -53,15 +53,41 @@ def test_a_wrong_key_lets_nobody_in(served: Served) -> None:
 
 
 def test_the_id_of_a_session_is_new_at_each_sign_in(served: Served) -> None:
-    with Browser(served, served.key()) as browser:
-        before = dict(browser.client.cookies)
-        token = token_of(browser.page())
-        # Signing in once more, with the cookie that somebody may have planted.
+    with Browser(served, served.key()) as other, Browser(served) as browser:
+        token = token_of(browser.open("/console/login").text)
+        # With the cookie of a session that somebody planted.
+        browser.client.cookies.update(other.client.cookies)
         browser.post("/console/login", token=token, key=served.key())
-        assert dict(browser.client.cookies) != before
-        browser.client.cookies.clear()
-        browser.client.cookies.update(before)
-        assert browser.open(HOME).status_code == 303
+        assert dict(browser.client.cookies) != dict(other.client.cookies)
+        assert browser.page()
+        assert other.open(HOME).status_code == 303
+
+
+def test_a_link_from_elsewhere_leaves_the_session_as_it_is(served: Served) -> None:
+    with Browser(served, served.key()) as browser, served.client() as linked:
+        held = dict(browser.client.cookies)
+        # The browser follows it without the cookie, and heeds the cookies of the answers.
+        answer = linked.get(linked.get(HOME).headers["location"])
+        assert answer.status_code == 200
+        browser.client.cookies.update(linked.cookies)
+        assert held.items() <= dict(browser.client.cookies).items()
+        assert browser.page()
+
+
+def test_the_cookie_of_the_form_is_for_the_form_alone(served: Served) -> None:
+    with Browser(served) as browser:
+        cookie = browser.open("/console/login").headers["set-cookie"]
+        assert "Path=/console/login" in cookie
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        browser.sign_in(served.key())
+        assert len(dict(browser.client.cookies)) == 1
+
+
+def test_after_a_wrong_key_the_right_one_leads_where_the_first_would_have(served: Served) -> None:
+    with Browser(served) as browser:
+        page = browser.sign_in("mgk_x", next="/console/orc-1/diff").text
+        assert "/console/orc-1/diff" in Seen(page).values("value")
 
 
 def test_a_session_ends_with_its_key(served: Served) -> None:
@@ -153,12 +179,23 @@ def test_a_page_of_ours_may_not_ask_the_api_by_its_origin(served: Served) -> Non
         "/console/logout",
         "javascript:alert(1)",
         "/console/\r\nset-cookie: x=y",
+        "/console/../v1/orchestrators",
+        "/console/orc-1/%2E%2e/../v1",
+        "/console/login?next=/console/",
     ],
 )
 def test_signing_in_leads_nowhere_else(served: Served, target: str) -> None:
     with Browser(served) as browser:
         answer = browser.sign_in(served.key(), next=target)
         assert answer.headers["location"] == "/console/"
+
+
+@pytest.mark.parametrize("target", ["/console/logistics/diff?since=2026-01-01", "/console/login/"])
+def test_an_orchestrator_may_be_named_like_a_page_for_signing_in(
+    served: Served, target: str
+) -> None:
+    with Browser(served) as browser:
+        assert browser.sign_in(served.key(), next=target).headers["location"] == target
 
 
 def test_behind_a_proxy_that_encrypts_the_cookie_is_for_encrypted_connections(

@@ -27,7 +27,7 @@ def routes(console: Console) -> list[Route]:
     async def form(request: Request) -> Response:
         if console.gate.keyless or console.sessions.find(cookies.of(request), console.now_ms()):
             return RedirectResponse(cookies.own_target(request.query_params.get("next", "")), 303)
-        return _form(console, request)
+        return _form(console, request, request.query_params.get("next", ""))
 
     async def sign_in(request: Request) -> Response:
         fields = await request.form(max_files=0)
@@ -56,23 +56,26 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def _form(console: Console, request: Request, *, wrong: str = "", status: int = 200) -> Response:
+def _form(
+    console: Console, request: Request, target: str, *, wrong: str = "", status: int = 200
+) -> Response:
     """The form, with a token that is bound to a cookie that lets nobody in."""
-    cookie = cookies.of(request) or secrets.token_urlsafe(32)
+    cookie = cookies.of(request, cookies.FORM) or secrets.token_urlsafe(32)
     page = console.show(
         "login.html",
         None,
         status=status,
         token=console.tokens.of(cookie),
-        next=cookies.own_target(request.query_params.get("next", "")),
+        next=cookies.own_target(target),
         wrong=wrong,
     )
-    cookies.keep(request, page, cookie)
+    cookies.keep(request, page, cookie, cookies.FORM)
     return page
 
 
 def _signed_in(console: Console, request: Request, given: dict[str, str]) -> Response:
-    console.require_token(request, cookies.of(request), given.get(FIELD))
+    console.require_token(request, cookies.of(request, cookies.FORM), given.get(FIELD))
+    target = given.get("next", "")
     now = console.now_ms()
     address = request.client.host if request.client else ""
     wait_s = console.sign_ins.take(address, now)
@@ -81,10 +84,10 @@ def _signed_in(console: Console, request: Request, given: dict[str, str]) -> Res
     try:
         principal = console.gate.authenticate(given.get("key", "").strip()[:MAX_SECRET_CHARS])
     except Unauthenticated:
-        return _form(console, request, wrong="This is no valid key.", status=401)
+        return _form(console, request, target, wrong="This is no valid key.", status=401)
     # Whatever id the browser came with: one that others may know lets nobody in.
     console.sessions.end(cookies.of(request))
     session_id, _ = console.sessions.open(principal.key_id, now)
-    response = RedirectResponse(cookies.own_target(given.get("next", "")), 303)
+    response = RedirectResponse(cookies.own_target(target), 303)
     cookies.keep(request, response, session_id)
-    return response
+    return cookies.drop(request, response, cookies.FORM)
