@@ -69,8 +69,8 @@ def rows(
         f" AND {valid} ORDER BY {order} LIMIT :limit"
     )
     then = (
-        f"SELECT {_columns(view)} FROM temp.bulletin_changed c CROSS JOIN memories m"
-        f" ON m.memory_id = c.memory_id WHERE {seen}"
+        f"SELECT {_columns(view)} FROM temp.bulletin_changed changed CROSS JOIN memories m"
+        f" ON m.memory_id = changed.memory_id WHERE {seen}"
     )
     changed = f"SELECT * FROM ({then}) m WHERE {where} AND {valid} ORDER BY {order} LIMIT :limit"
     statement = (

@@ -101,14 +101,17 @@ class View:
         now = f"{alias}.last_accessed_at"
         if self.as_of is None:
             return now
+        asked = "{0}.created_at < :view_as_of AND {0}.request ->> '$.as_of' IS NULL"
+        # Bulletins and looks at the past are no accesses, nor are repetitions of such.
         return (
             f"CASE WHEN {now} < :view_as_of THEN {now} ELSE (SELECT max(max(r.created_at, coalesce("
             "(SELECT max(a.created_at) FROM recalls a WHERE a.same_as = r.recall_id"
-            " AND a.created_at < :view_as_of), 0))) FROM"
-            f" (SELECT i.recall_id FROM recall_items i WHERE i.memory_id = {alias}.memory_id"
-            f" AND i.recall_id < :view_receipt ORDER BY i.recall_id DESC LIMIT {_MOST_RECEIPTS}) f"
-            " CROSS JOIN recalls r ON r.recall_id = f.recall_id"
-            " WHERE r.created_at < :view_as_of AND r.request ->> '$.as_of' IS NULL) END"
+            f" AND {asked.format('a')}), 0))) FROM"
+            " (SELECT r.recall_id, r.created_at FROM recall_items i"
+            " CROSS JOIN recalls r ON r.recall_id = i.recall_id"
+            f" WHERE i.memory_id = {alias}.memory_id AND i.recall_id < :view_receipt"
+            f" AND r.purpose IS NOT 'bulletin' AND {asked.format('r')}"
+            f" ORDER BY i.recall_id DESC LIMIT {_MOST_RECEIPTS}) r) END"
         )
 
     def updated(self, alias: str) -> str:

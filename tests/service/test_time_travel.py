@@ -190,3 +190,17 @@ def test_an_access_after_a_time_does_not_count_at_that_time(
     assert orc.get(kept).last_accessed_at == clock.now_ms()
     assert orc.get(kept, as_of=first + 1).last_accessed_at == first
     assert orc.get(kept, as_of=first).last_accessed_at is None
+
+
+def test_a_bulletin_is_no_access_at_any_time(orc: Orchestrator, clock: FixedClock) -> None:
+    kept = orc.remember("The lighthouse keeper sleeps at noon.", type="Preference")
+    clock.advance(days=5)
+    orc.bulletin()
+    orc.receipts()
+    clock.advance(days=5)
+    between = clock.now_ms()
+    clock.advance(days=5)
+    orc.recall("lighthouse keeper")
+    orc.receipts()
+    assert orc.get(kept).last_accessed_at == clock.now_ms()
+    assert orc.get(kept, as_of=between).last_accessed_at is None

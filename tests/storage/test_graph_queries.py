@@ -14,7 +14,7 @@ from filling import NOW, Filling, fresh_database
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
 from memgraph.policy.scope import Viewer
-from memgraph.storage import bulletin_queries, graph_queries
+from memgraph.storage import bulletin_past, bulletin_queries, graph_queries
 from memgraph.storage.database import Database
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.visibility import STANDING, View
@@ -70,6 +70,9 @@ def test_no_query_scans_a_table_or_sorts_what_an_index_orders(
     steps = _plan(database, lambda connection: query(connection, view))
     assert steps
     scans = [one for one in steps if re.match(r"SCAN (?!.*VIRTUAL TABLE|\(subquery)", one)]
+    # A bulletin of a time takes the best of both: what has not changed since, and what has.
+    for one in steps.count("CO-ROUTINE m") * ["SCAN m", "SCAN changed"]:
+        scans.remove(one)
     # One partial index holds nothing but what is wanted, in the order that is wanted.
     assert all("USING INDEX ix_memor" in one or "USING COVERING" in one for one in scans), steps
     bounded = ("edges_among", "linked", "handed_out", "resolved contradictions")
@@ -82,6 +85,8 @@ def _plan(database: Database, work: Callable[[sa.Connection], Any]) -> list[str]
     """What SQLite says it would do for every statement that ``work`` runs."""
     asked: list[str] = []
     with database.read() as connection:
+        # As a bulletin of a time does once before all of its queries.
+        bulletin_past.prepare(connection, NOW)
         driver: Any = connection.connection.driver_connection
         driver.set_trace_callback(asked.append)
         work(connection)
