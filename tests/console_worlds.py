@@ -27,27 +27,29 @@ HOSTILE = (
 
 @dataclass(frozen=True)
 class World:
-    """A root with one orchestrator.
+    """An orchestrator in a root.
 
     Attributes:
         secret: of a key that may do everything in it.
+        name: of the orchestrator.
         case: the open contradiction between ``OLD_LINE`` and ``NEW_LINE``; empty in a hostile one.
     """
 
     root: Path
     secret: str
+    name: str = NAME
     case: str = ""
 
 
-def shop(root: Path) -> World:
+def shop(root: Path, name: str = NAME) -> World:
     """Two files that contradict each other, what stands on one of them, and some work."""
     with MemoryService(root, environ={}, background=False) as service:
-        orc = service.orchestrator(NAME, create=True, actor="anna")
-        for name, text in FILES.items():
-            _drop(orc, name, text)
+        orc = service.orchestrator(name, create=True, actor="anna")
+        for file, text in FILES.items():
+            _drop(orc, file, text)
         (found,) = orc.contradictions().items
         _work(orc)
-        return World(root, _key(service), found.edge.edge_id)
+        return World(root, _key(service), name, found.edge.edge_id)
 
 
 def _drop(orc: Orchestrator, name: str, text: str) -> None:
@@ -70,10 +72,10 @@ def _work(orc: Orchestrator) -> None:
     orc.bulletin()
 
 
-def hostile(root: Path) -> World:
+def hostile(root: Path, name: str = NAME) -> World:
     """Markup in every field that a text can be put into."""
     with MemoryService(root, environ={}, background=False) as service:
-        orc = service.orchestrator(NAME, create=True, actor=HOSTILE[:200])
+        orc = service.orchestrator(name, create=True, actor=HOSTILE[:200])
         source = Source(
             source_path=str(orc.paths.ingest / "processed" / HOSTILE.replace("/", "-")[:180]),
             conversation_id=HOSTILE,
@@ -101,11 +103,17 @@ def hostile(root: Path) -> World:
         )
         orc.recall(HOSTILE)
         orc.bulletin()
-        return World(root, _key(service, name=HOSTILE[:60]), case)
+        return World(root, _key(service, HOSTILE[:60]), name, case)
 
 
-def crowd(orc: Orchestrator, count: int) -> list[str]:
-    """So many memories, each joined to some before it; the same ones every time."""
+def crowd(root: Path, name: str, count: int) -> tuple[World, list[str]]:
+    """So many memories, each joined to some before it, the same ones every time; and their ids."""
+    with MemoryService(root, environ={}, background=False) as service:
+        ids = _crowd(service.orchestrator(name, create=True), count)
+        return World(root, _key(service), name), ids
+
+
+def _crowd(orc: Orchestrator, count: int) -> list[str]:
     types = list(MemoryType)
     stored = orc.remember_many(
         MemoryInput(

@@ -112,8 +112,11 @@ class AskingWords(Place):
         max_nodes: int = 200,
         edge_types: Collection[EdgeType | str] | None = None,
         as_of: Time | None = None,
+        retracted: bool = False,
     ) -> Call[Subgraph]:
         """The memories within ``hops`` (1..4) of ``ids`` and the edges between them, bounded.
+
+        ``retracted``: with memories that were taken back.
 
         Raises:
             InvalidInput: a bound out of range.
@@ -128,6 +131,7 @@ class AskingWords(Place):
             "max_nodes": max_nodes,
             "edge_types": None if edge_types is None else sorted(edge_types),
             "as_of": moment(as_of),
+            "retracted": retracted,
         }
         return self._look("/subgraph", fields, value_of(Subgraph))
 

@@ -115,15 +115,18 @@ class ReadingHandle(Handle):
         max_nodes: int = 200,
         edge_types: Collection[EdgeType | str] | None = None,
         as_of: Time | None = None,
+        retracted: bool = False,
     ) -> Subgraph:
         """The memories within ``hops`` (1..4) of ``ids`` and the edges between them, bounded.
 
-        ``cut`` tells whether a bound (``max_nodes``, a node's degree) left something out.
+        ``cut`` tells whether a bound (``max_nodes``, a node's degree) left something out;
+        ``retracted``: with memories that were taken back.
 
         Raises:
             InvalidInput: a bound out of range.
         """
         from memgraph.graph.subgraph import subgraph
+        from memgraph.storage.visibility import STANDING
 
         if isinstance(ids, str):
             raise InvalidInput("ids is a list of memory ids", field="ids")
@@ -136,6 +139,7 @@ class ReadingHandle(Handle):
                 edge_types=None if edge_types is None else _edge_types(edge_types),
                 viewer=self.viewer,
                 as_of=_moment(as_of),
+                statuses=None if retracted else STANDING,
             )
 
     def trace(self, memory_id: str, *, as_of: Time | None = None) -> Trace:

@@ -1,4 +1,7 @@
-"""A browser and a server for the tests of a module; what goes wrong in a page fails its test."""
+"""A browser for the tests of a module, and one server for all of them.
+
+What goes wrong in a page fails its test.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from browsing import MISSING, WIDE, chromium, find_chromium
-from console_worlds import NAME, World, hostile, shop
-from server_processes import server_process
+from console_worlds import World, hostile, shop
+from server_processes import ServerProcess, server_process
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request
@@ -79,22 +82,25 @@ def browser(executable: Path) -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def served(
-    tmp_path_factory: pytest.TempPathFactory, executable: Path
-) -> Iterator[tuple[str, World]]:
-    """A print shop behind `memgraph serve`, which asks for keys."""
-    world = shop(tmp_path_factory.mktemp("shop"))
-    with server_process(world.root, "--no-worker", keyless=False) as server:
-        yield server.url, world
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, executable: Path) -> Iterator[ServerProcess]:
+    """`memgraph serve`, which asks for keys. Worlds are put into its root while it runs."""
+    root = tmp_path_factory.mktemp("served")
+    with server_process(root, "--no-worker", keyless=False) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
-def served_hostile(tmp_path_factory: pytest.TempPathFactory, executable: Path) -> Iterator[Served]:
-    """Markup in every field, behind `memgraph serve`."""
-    world = hostile(tmp_path_factory.mktemp("hostile"))
-    with server_process(world.root, "--no-worker", keyless=False) as server:
-        yield server.url, world
+def served(server: ServerProcess, request: pytest.FixtureRequest) -> Served:
+    """A print shop of the module's own."""
+    name = request.module.__name__.rpartition("_")[2]
+    return server.url, shop(server.root, f"print-shop-{name}")
+
+
+@pytest.fixture(scope="module")
+def served_hostile(server: ServerProcess) -> Served:
+    """Markup in every field."""
+    return server.url, hostile(server.root, "hostile")
 
 
 @pytest.fixture
@@ -107,17 +113,19 @@ def look(browser: Browser) -> Opening:
         *,
         size: tuple[int, int] = WIDE,
         scheme: Any = "light",
+        zone: str = "UTC",
         allowed: tuple[str, ...] = (),
     ) -> Iterator[Tab]:
         base, world = served
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme=scheme,
+            timezone_id=zone,
             accept_downloads=True,
         )
         context.set_default_timeout(20_000)
         try:
-            tab = Tab(context.new_page(), f"{base}/console/{NAME}", world)
+            tab = Tab(context.new_page(), f"{base}/console/{world.name}", world)
             _listen(tab, base)
             yield tab
         finally:

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from browsing import NARROW
-from console_worlds import NAME, NEW_LINE, OLD_LINE, World, crowd
-from server_processes import server_process
+from console_worlds import NEW_LINE, OLD_LINE, World, crowd
 
 from memgraph import MemoryService
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Opening, Tab
+    from server_processes import ServerProcess
 
 Served = tuple[str, World]
 SHOWN = "memgraphGraph.nodes().not('.left-out').map(each => each.data('summary'))"
+IDS = "memgraphGraph.nodes().map(each => each.id())"
+JOINED = (
+    "memgraphGraph.edges().not('.left-out')"
+    ".filter(each => each.connectedNodes('.left-out').empty()).map(each => each.id())"
+)
 EDGES = "memgraphGraph.edges().not('.left-out').map(each => each.data('type')).sort()"
-CROWD = 900
+CROWD = 600
 
 
 @pytest.fixture(scope="module")
-def served_crowd(
-    tmp_path_factory: pytest.TempPathFactory, executable: Path
-) -> Iterator[tuple[Served, list[str]]]:
-    """Many memories, without keys; and their ids."""
-    root = tmp_path_factory.mktemp("crowd")
-    with MemoryService(root, environ={}, background=False) as service:
-        ids = crowd(service.orchestrator(NAME, create=True), CROWD)
-    with server_process(root, "--no-worker") as server:
-        yield (server.url, World(root, "")), ids
+def served_crowd(server: ServerProcess) -> tuple[Served, list[str]]:
+    """Many memories, and their ids."""
+    world, ids = crowd(server.root, "crowd", CROWD)
+    return (server.url, world), ids
 
 
 def _graph(tab: Tab, query: str = "") -> None:
@@ -71,6 +68,8 @@ def test_filters_leave_out_types_edges_and_what_was_replaced(look: Opening, serv
         assert "Contradicts" not in tab.page.evaluate(EDGES)
         tab.page.get_by_label("Event", exact=True).uncheck()
         assert not {OLD_LINE, NEW_LINE} & _shown(tab)
+        told = tab.page.locator("#graph-told").inner_text()
+        assert told == f"{len(_shown(tab))} memories and {len(tab.page.evaluate(JOINED))} edges"
 
 
 def test_what_stands_on_a_replaced_ground_is_marked_with_its_way(
@@ -103,7 +102,7 @@ def test_a_memory_is_chosen_and_expanded_from_the_list_by_keyboard(
         tab.page.keyboard.press("Enter")
         assert "The counter" in tab.page.locator("#graph-chosen .content").inner_text()
         link = tab.page.get_by_role("link", name="Open its page").get_attribute("href")
-        assert link == f"/console/{NAME}/memories/{alone}"
+        assert link == f"/console/{tab.world.name}/memories/{alone}"
 
 
 def test_expanding_adds_neighbours_and_moves_nothing_that_stands(
@@ -111,11 +110,12 @@ def test_expanding_adds_neighbours_and_moves_nothing_that_stands(
 ) -> None:
     served, ids = served_crowd
     with look(served) as tab:
-        _graph(tab, f"?seed={ids[400]}")
+        _graph(tab, f"?seed={ids[60]}")
         where = "Object.fromEntries(memgraphGraph.nodes().map(n => [n.id(), n.position()]))"
         before = tab.page.evaluate(where)
-        outer = next(each for each in before if each != ids[400])
-        tab.page.evaluate(f"memgraphGraph.getElementById('{outer}').select()")
+        outer = next(each for each in before if each != ids[60])
+        # Without `void` the whole graph would be handed over.
+        tab.page.evaluate(f"void memgraphGraph.getElementById('{outer}').select()")
         tab.page.get_by_role("button", name="Expand").click()
         tab.page.wait_for_function(f"() => memgraphGraph.nodes().length > {len(before)}")
         after = tab.page.evaluate(where)
@@ -131,6 +131,50 @@ def test_the_slider_shows_an_earlier_time(look: Opening, served: Served) -> None
         tab.page.wait_for_function(f"() => memgraphGraph.nodes().length < {len(now)}")
         assert tab.page.locator("#graph-time").get_attribute("aria-valuetext") != "now"
         assert _shown(tab) < now
+        tab.page.locator("#graph-list button").first.click()
+        link = tab.page.get_by_role("link", name="Open its page")
+        link.click()
+        tab.page.wait_for_load_state()
+        assert tab.page.locator(".notice.then").count() == 1
+
+
+def test_a_time_without_a_zone_is_told_as_the_server_reads_it(
+    look: Opening, served: Served
+) -> None:
+    with look(served, zone="Asia/Tokyo") as tab:
+        _graph(tab, "?as_of=2026-01-01T10:00:00")
+        assert tab.page.locator("#graph-time-told").inner_text() == "2026-01-01 10:00"
+
+
+def test_what_was_expanded_stays_beside_the_first_view_at_another_time(
+    look: Opening, served_crowd: tuple[Served, list[str]]
+) -> None:
+    served, ids = served_crowd
+    with look(served) as tab:
+        _graph(tab)
+        first = set(tab.page.evaluate(IDS))
+        edge_of_view = next(each for each in ids if each in first)
+        tab.page.evaluate(f"void memgraphGraph.getElementById('{edge_of_view}').select()")
+        tab.page.get_by_role("button", name="Expand").click()
+        tab.page.wait_for_function(f"() => memgraphGraph.nodes().length > {len(first)}")
+        more = set(tab.page.evaluate(IDS))
+        with tab.page.expect_response(lambda each: f"seed={edge_of_view}" in each.url):
+            tab.page.locator("#graph-time").fill("999")
+        tab.page.wait_for_function(
+            "() => / as of /.test(document.getElementById('graph-told').textContent)"
+        )
+        left = set(tab.page.evaluate(IDS))
+        assert left <= more
+        assert len(left) > 100
+        assert edge_of_view in left
+
+
+def test_a_server_that_does_not_answer_is_told(look: Opening, served: Served) -> None:
+    with look(served, allowed=("console: Failed to load resource",)) as tab:
+        _graph(tab)
+        tab.page.route("**/graph/data**", lambda each: each.abort())
+        tab.page.locator("#graph-time").fill("500")
+        tab.page.get_by_text("The server does not answer").wait_for()
 
 
 def test_a_graph_of_hundreds_is_drawn_alike_each_time(
@@ -217,7 +261,7 @@ def test_what_changed_between_two_bulletins_is_shown(look: Opening, served: Serv
         tab.open()
         tab.open("bulletin")
         with MemoryService(tab.world.root, environ={}, background=False) as service:
-            service.orchestrator(NAME).remember("The trimmer is repaired.", type="Todo")
+            service.orchestrator(tab.world.name).remember("The trimmer is repaired.", type="Todo")
         tab.open("bulletin")
         tab.page.get_by_role("link", name="from the one before").first.click()
         tab.page.wait_for_load_state()

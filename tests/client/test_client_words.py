@@ -156,6 +156,9 @@ def test_edges_contradictions_and_their_resolution(way: Any) -> None:
     assert type(found) is Subgraph
     assert {each.memory_id for each in found.nodes} == {one, other}
     assert found.edges[0].weight == 0.5
+    way.retract(other, reason="no more")
+    around = [way.subgraph([one], retracted=each).nodes for each in (False, True)]
+    assert [{each.memory_id for each in nodes} for nodes in around] == [{one}, {one, other}]
     for wrong in (lambda: way.relate(one, "Knows", other), lambda: way.relate(one, "PartOf", one)):
         with pytest.raises(InvalidInput):
             wrong()

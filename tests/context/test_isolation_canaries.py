@@ -87,7 +87,13 @@ def recalls(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 def subgraphs(orc: Orchestrator, world: World) -> Iterator[Any]:
     ids = [each.memory_id for each in world.seen(orc.viewer)]
-    for options in ({}, {"as_of": world.at}, {"edge_types": ["Contradicts", "PartOf"]}):
+    asked_for: tuple[dict[str, Any], ...] = (
+        {},
+        {"as_of": world.at},
+        {"edge_types": ["Contradicts", "PartOf"]},
+        {"retracted": True},
+    )
+    for options in asked_for:
         found = orc.subgraph(ids, hops=4, max_nodes=500, **options)
         yield found
         graph = found.to_networkx()

@@ -15,6 +15,7 @@ from memgraph import Orchestrator
 from memgraph.clock import FixedClock, iso
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
+from memgraph.surfaces.web.pages import exploring
 from memgraph.surfaces.web.pages.bulletins import differing
 
 CONFIG = {"memory": {"embedding": {"provider": "none"}}}
@@ -95,7 +96,39 @@ def test_ways_to_refuted_grounds_are_marked_for_who_may_audit(
         assert not any(each["stale"] for each in drawn(reader, f"?seed={stands}")["nodes"])
 
 
-@pytest.mark.parametrize("query", ["?hops=9", "?hops=x", "?max_nodes=99999", "?as_of=never"])
+def test_the_first_view_has_the_way_to_what_was_taken_back(
+    browser: Browser, orc: Orchestrator
+) -> None:
+    ground = orc.remember("The paper is recycled.")
+    stands = orc.remember("We order recycled paper.", derived_from=(ground,))
+    orc.remember("The trimmer is repaired.")
+    orc.retract(ground, reason="a mistake")
+    found = drawn(browser, "?max_nodes=2")
+    assert found["cut_reasons"] == ["max_nodes"]
+    assert {each["id"]: each["status"] for each in found["nodes"]} == {
+        stands: "active",
+        ground: "retracted",
+    }
+    assert [(each["type"], each["stale"]) for each in found["edges"]] == [("DerivedFrom", True)]
+    assert {"active", "superseded", "retracted"} <= set(
+        harmless(browser.page(f"{HOME}graph")).values("value")
+    )
+
+
+def test_addresses_that_a_script_goes_on_from_are_without_a_time(browser: Browser) -> None:
+    then = "as_of=2026-01-01T00:00:00Z"
+    graph = Seen(browser.page(f"{HOME}graph?{then}"))
+    assert graph.values("data-memories") == [f"{HOME}memories"]
+    assert Seen(browser.page(f"{HOME}ingest?{then}")).values("data-url") == [f"{HOME}ingest"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("?hops=9", "?hops=x", "?max_nodes=99999", "?as_of=never"),
+        f"?{'&'.join(f'seed=fact_{number}' for number in range(exploring.MAX_SEEDS + 1))}",
+    ],
+)
 def test_a_bound_out_of_range_is_told(browser: Browser, query: str) -> None:
     answer = browser.open(f"{HOME}graph/data{query}")
     assert answer.status_code == 422

@@ -53,6 +53,9 @@ def subgraph(
     as_of: Annotated[
         str | None, typer.Option(metavar="TIME", help="As the graph was then, ISO 8601.")
     ] = None,
+    retracted: Annotated[
+        bool, typer.Option("--retracted", help="With memories that were taken back.")
+    ] = False,
     form: Annotated[
         Form | None, choice(Form, "--format", text="Write the graph instead of listing it.")
     ] = None,
@@ -63,7 +66,12 @@ def subgraph(
     """Show the memories around some memories and the edges between them, bounded."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.subgraph(
-            memory_ids, hops=hops, max_nodes=max_nodes, edge_types=edge_types, as_of=as_of
+            memory_ids,
+            hops=hops,
+            max_nodes=max_nodes,
+            edge_types=edge_types,
+            as_of=as_of,
+            retracted=retracted,
         )
     chosen = form or (Form.JSON if output is not None else None)
     if chosen is None:

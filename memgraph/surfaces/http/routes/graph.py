@@ -29,6 +29,7 @@ class Neighbourhood(Value):
     max_nodes: int = 200
     edge_types: tuple[EdgeType, ...] | None = None
     as_of: Millis | None = None
+    retracted: bool = False
 
 
 class Resolution(Value):
@@ -65,6 +66,7 @@ def subgraph(
         max_nodes=body.max_nodes,
         edge_types=body.edge_types,
         as_of=body.as_of,
+        retracted=body.retracted,
     )
     return answered(found)
 

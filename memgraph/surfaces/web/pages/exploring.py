@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.responses import JSONResponse, Response
 
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
+from memgraph.model.cases import Stale
 from memgraph.model.enums import MemoryStatus, MemoryType
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.web.drawing import EDGES, Staleness, drawing, staleness
+from memgraph.surfaces.web.drawing import EDGES, drawing, staleness
 from memgraph.surfaces.web.visiting import Page, Visit
 
 MAX_SEEDS: Final = 200
 NODES: Final = 500
 """Of the first view."""
+MOST_NODES: Final = 2_000
+"""Of any; more is refused by who reads them."""
 DISPUTED: Final = 25
 """So many open contradictions are in a first view that names no memory."""
-NEWEST: Final = 450
+AT_ONCE: Final = 1_000
+"""Memories that are listed together."""
 STALE: Final = 200
 """So many memories are marked, those whose ground ended last."""
+STALE_FIRST: Final = 10
+"""So many of them are in such a first view, with the ways to their grounds."""
 
 
 def explorer(visit: Visit) -> Response:
@@ -29,7 +36,7 @@ def explorer(visit: Visit) -> Response:
     return visit.show(
         "graph.html",
         types=[each.value for each in MemoryType],
-        statuses=[MemoryStatus.ACTIVE.value, MemoryStatus.SUPERSEDED.value],
+        statuses=[each.value for each in MemoryStatus],
         edges=EDGES,
         marks_stale=visit.may(Permission.AUDIT),
         now_ms=visit.console.now_ms(),
@@ -44,31 +51,51 @@ def _data_address(visit: Visit) -> str:
 
 
 def data(visit: Visit) -> Response:
-    """The neighbourhood of the memories that are named, else of what is in dispute or new."""
+    """The neighbourhood of the memories that are named, else of what is disputed, stale or new."""
     orc = visit.enter()
-    seeds = visit.request.query_params.getlist("seed")[:MAX_SEEDS]
+    named = visit.request.query_params.getlist("seed")
+    if len(named) > MAX_SEEDS:
+        raise InvalidInput(f"seed: {MAX_SEEDS} at most", field="seed")
+    fallen = _fallen(visit, orc)
+    most = _bound(visit, "max_nodes", NODES)
     found = orc.subgraph(
-        seeds or _seeds(orc, visit.as_of),
-        hops=_bound(visit, "hops", 1 if seeds else 2),
-        max_nodes=_bound(visit, "max_nodes", NODES),
+        named or _seeds(orc, fallen, visit.as_of, most),
+        hops=_bound(visit, "hops", 1 if named else 2),
+        max_nodes=most,
         as_of=visit.as_of,
+        retracted=True,
     )
-    return JSONResponse(drawing(found, _stale(visit, orc), as_of=visit.as_of))
+    return JSONResponse(drawing(found, staleness(fallen), as_of=visit.as_of))
 
 
-def _stale(visit: Visit, orc: Orchestrator) -> Staleness:
-    """What is marked as standing on a refuted ground; nothing for who may not audit."""
+def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[Stale]:
+    """What stands on a refuted ground; nothing for who may not audit."""
     if not visit.may(Permission.AUDIT):
-        return Staleness()
-    return staleness(orc.stale(limit=STALE, as_of=visit.as_of).items)
+        return ()
+    return orc.stale(limit=STALE, as_of=visit.as_of).items
 
 
-def _seeds(orc: Orchestrator, as_of: int | None) -> list[str]:
-    """The sides of open contradictions, then the newest memories."""
+def _seeds(orc: Orchestrator, fallen: Sequence[Stale], as_of: int | None, most: int) -> list[str]:
+    """The sides of open contradictions, the ways to refuted grounds, then the newest memories.
+
+    More than ``most`` where there are more, so that the drawing is told to be cut.
+    """
     open_ones = orc.contradictions(limit=DISPUTED, as_of=as_of).items
     sides = [one.memory_id for each in open_ones for one in (each.first, each.second)]
-    newest = [each.memory_id for each in orc.list_memories(limit=NEWEST, as_of=as_of)]
-    return list(dict.fromkeys((*sides, *newest)))
+    steps = [step for each in fallen[:STALE_FIRST] for step in each.premise.path]
+    ways = [one for step in steps for one in (step.memory_id, step.ground_id)]
+    return list(dict.fromkeys((*sides, *ways, *_newest(orc, min(most, MOST_NODES) + 1, as_of))))
+
+
+def _newest(orc: Orchestrator, count: int, as_of: int | None) -> list[str]:
+    found: list[str] = []
+    while (wanted := min(count - len(found), AT_ONCE)) > 0:
+        before = found[-1] if found else None
+        page = orc.list_memories(limit=wanted, before=before, as_of=as_of)
+        found += [each.memory_id for each in page]
+        if len(page) < wanted:
+            break
+    return found
 
 
 def _bound(visit: Visit, name: str, default: int) -> int:

@@ -68,11 +68,12 @@ PAGES: Final = (
 
 async def upload(visit: Visit) -> Response:
     """Take a file as it comes, within the bounds of the key; it is worked off in the background."""
-    arriving = await run_sync(_draft, visit)
-    # It has the time of a request to arrive; then it is taken, however late that is.
-    visit.request.scope.get(UNTIMED, lambda: None)()
     service = visit.gate.service
     settings = await run_sync(service.settings)
+    # It has the time of a request to arrive; then it is taken, however late that is.
+    visit.request.scope.get(UNTIMED, lambda: None)()
+    # Last: from here on it is `taken` that removes the draft.
+    arriving = await run_sync(_draft, visit)
     uploaded = await taken(visit.request, arriving, settings.memory.server.request_timeout_s)
     if uploaded.known is None:
         service.intake.wake(visit.orchestrator)

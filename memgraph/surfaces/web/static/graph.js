@@ -10,17 +10,20 @@
   const LISTED = 100;
   const MARGIN = 40;
   const NEAR = 1.25; // as near as a whole drawing is shown
+  const SEEDS = 200; // so many may be asked for together
   const PAUSE_MS = 200; // a slider has stopped when it was still for so long
   const form = document.getElementById("graph-filters");
   const told = document.getElementById("graph-told");
   const chosen = document.getElementById("graph-chosen");
   const list = document.getElementById("graph-list");
   const slider = document.getElementById("graph-time");
-  const expanded = new Set(new URLSearchParams(location.search).getAll("seed"));
+  const named = new URLSearchParams(location.search).getAll("seed");
+  const expanded = new Set(); // beyond what the page began with
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const filters = ["type", "status", "edge"];
   let asOf = form.elements.as_of.value;
   let asked = 0;
+  let cut = ""; // what the drawing leaves out
 
   const cy = cytoscape({
     container: frame,
@@ -99,14 +102,35 @@
     return `${frame.dataset.url}?${query}`;
   }
 
-  async function ask(where) {
+  // The answers to some questions as one; null: there is none, or it is no longer wanted.
+  async function ask(...places) {
     const turn = (asked += 1);
     tell("Loading");
-    const answer = await fetch(where, { credentials: "same-origin" });
-    if (turn !== asked) return null; // a later question is on its way
-    if (answer.ok && !answer.redirected) return answer.json();
-    tell(answer.redirected ? "The session has ended: sign in again" : `No answer: ${answer.status}`);
-    return null;
+    try {
+      const answers = await Promise.all(places.map(answered));
+      return turn === asked ? joined(answers) : null; // else a later question is on its way
+    } catch (error) {
+      if (turn === asked) tell(error.message);
+      return null;
+    }
+  }
+
+  async function answered(place) {
+    const answer = await fetch(place, { credentials: "same-origin" }).catch(() => {
+      throw new Error("The server does not answer");
+    });
+    if (answer.redirected) throw new Error("The session has ended: sign in again");
+    if (!answer.ok) throw new Error(`No answer: ${answer.status}`);
+    return answer.json();
+  }
+
+  function joined(answers) {
+    return {
+      nodes: answers.flatMap((each) => each.nodes),
+      edges: answers.flatMap((each) => each.edges),
+      cut_reasons: [...new Set(answers.flatMap((each) => each.cut_reasons))],
+      as_of: answers[0].as_of,
+    };
   }
 
   function tell(text) {
@@ -147,7 +171,9 @@
       choose();
     });
     coarse(cy.elements().length > MANY);
-    report(answer);
+    const reasons = answer.cut_reasons.join(", ");
+    cut = reasons ? `; more was left out (${reasons})` : "";
+    report();
   }
 
   function arrange(known) {
@@ -164,12 +190,17 @@
     renderer.textureOnViewport = many;
   }
 
-  function report(answer) {
-    const cut = answer.cut ? `; more was left out (${answer.cut_reasons.join(", ")})` : "";
-    const time = answer.as_of ? ` as of ${answer.as_of}` : "";
+  function report() {
     const shown = cy.nodes().not(".left-out").length;
-    tell(`${shown} memories and ${cy.edges().not(".left-out").length} edges${time}${cut}`);
+    const time = asOf ? ` as of ${asOf}` : "";
+    tell(`${shown} memories and ${edgesShown(cy.edges())} edges${time}${cut}`);
     listed();
+  }
+
+  // An edge goes with either of its ends.
+  function edgesShown(edges) {
+    const out = (each) => each.hasClass("left-out");
+    return edges.filter((edge) => ![edge, edge.source(), edge.target()].some(out)).length;
   }
 
   // ── filters ─────────────────────────────────────────────────────────────────────────────────
@@ -212,13 +243,14 @@
       ...row("Status", memory.stale ? `${memory.status}, stands on a refuted ground` : memory.status),
       ...row("Confidence", memory.confidence.toFixed(2)),
       ...row("Stored", memory.created_at),
-      ...row("Edges drawn", String(node.connectedEdges().not(".left-out").length)),
+      ...row("Edges drawn", String(edgesShown(node.connectedEdges()))),
     );
     const text = document.createElement("p");
     text.className = "content";
     text.textContent = memory.summary;
     const link = document.createElement("a");
-    link.href = `${frame.dataset.memories}/${encodeURIComponent(memory.id)}`;
+    const then = asOf ? `?${new URLSearchParams({ as_of: asOf })}` : "";
+    link.href = `${frame.dataset.memories}/${encodeURIComponent(memory.id)}${then}`;
     link.textContent = "Open its page";
     const more = button("Expand", () => expand(memory.id));
     chosen.replaceChildren(text, about, more, " ", link);
@@ -283,7 +315,8 @@
   }
 
   async function travel() {
-    const answer = await ask(address(expanded));
+    const more = expanded.size ? [address([...expanded].slice(-SEEDS))] : [];
+    const answer = await ask(address(named), ...more);
     if (answer === null) return;
     draw(answer, true);
     chosen.replaceChildren();
@@ -317,6 +350,7 @@
     cy.one("render", () => {
       document.documentElement.dataset.drawn = Math.round(performance.now());
     });
+    asOf = answer.as_of ?? ""; // as the server reads it: a browser takes a time without a zone for its own
     draw(answer, true);
     whole();
     first = Math.min(last, ...answer.nodes.map((node) => Date.parse(node.created_at)));
@@ -335,7 +369,7 @@
   form.addEventListener("change", (event) => {
     if (event.target === slider) return;
     cy.batch(choose);
-    listed();
+    report();
   });
   form.elements.find.addEventListener("input", listed);
   form.addEventListener("submit", (event) => event.preventDefault());

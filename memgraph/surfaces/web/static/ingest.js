@@ -6,72 +6,88 @@
   const drop = document.getElementById("drop");
   const state = document.getElementById("state");
 
-  async function watch(url, done) {
+  // The JSON of an answer; what is thrown is for a person to read.
+  async function answered(url, options = {}) {
+    const answer = await fetch(url, { credentials: "same-origin", ...options }).catch(() => {
+      throw new Error("the server does not answer");
+    });
+    if (answer.redirected) throw new Error("the session has ended: sign in again");
+    if (!answer.ok) throw new Error(await trouble(answer));
+    return answer.json();
+  }
+
+  // What an error page says.
+  async function trouble(answer) {
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const told = page.querySelector("[role=alert]");
+    return told ? told.textContent : `not taken: ${answer.status}`;
+  }
+
+  // What became of a file that waits.
+  async function settled(url) {
     for (;;) {
       await new Promise((after) => setTimeout(after, AGAIN_MS));
-      const answer = await fetch(url, { credentials: "same-origin" });
-      if (!answer.ok || answer.redirected) return;
-      const told = await answer.json();
-      if (told.status !== "waiting") {
-        done(told.status);
-        return;
-      }
+      const told = await answered(url);
+      if (told.status !== "waiting") return told.status;
     }
   }
 
-  if (state && state.dataset.status === "waiting") watch(state.dataset.url, () => location.reload());
+  if (state && state.dataset.status === "waiting") {
+    settled(state.dataset.url).then(
+      () => location.reload(),
+      (error) => {
+        state.textContent = error.message;
+      },
+    );
+  }
   if (!drop) return;
   drop.hidden = false;
 
   const chosen = document.getElementById("files");
   const sent = document.getElementById("sent");
 
-  // What an error page says.
-  async function trouble(answer) {
-    if (answer.redirected) return "the session has ended: sign in again";
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const told = page.querySelector("[role=alert]");
-    return told ? told.textContent : `not taken: ${answer.status}`;
+  // A line of the list: a name, and how far it is.
+  function begun(file) {
+    const [entry, status] = [document.createElement("li"), document.createElement("span")];
+    status.textContent = ": sending";
+    entry.append(file.name, status);
+    sent.append(entry);
+    return { file, entry, status };
   }
 
-  async function send(file) {
-    const entry = document.createElement("li");
-    entry.textContent = `${file.name}: sending`;
-    sent.append(entry);
-    const answer = await fetch(`${drop.dataset.url}/${encodeURIComponent(file.name)}`, {
+  async function send({ file, entry, status }) {
+    const told = await answered(`${drop.dataset.url}/${encodeURIComponent(file.name)}`, {
       method: "PUT",
       body: file,
-      credentials: "same-origin",
       headers: { "x-csrf-token": drop.dataset.token },
     });
-    if (!answer.ok || answer.redirected) {
-      entry.textContent = `${file.name}: ${await trouble(answer)}`;
-      return;
-    }
-    follow(entry, file.name, await answer.json());
-  }
-
-  function follow(entry, name, told) {
     const link = document.createElement("a");
     link.href = told.page;
-    link.textContent = name;
-    const status = document.createElement("span");
-    status.textContent = told.known === "processed" ? ": was taken in before" : ": waiting";
+    link.textContent = file.name;
     entry.replaceChildren(link, status);
-    if (told.known !== "processed") {
-      watch(told.state, (ended) => {
-        status.textContent = `: ${ended}`;
+    status.textContent = told.known === "processed" ? ": was taken in before" : ": waiting";
+    return told.known === "processed" ? null : told.state;
+  }
+
+  // One after the other: a folder of files is no crowd of requests.
+  async function sendAll(files) {
+    const lines = [...files].map(begun);
+    const waiting = [];
+    for (const line of lines) {
+      await telling(line, async () => waiting.push([line, await send(line)]));
+    }
+    for (const [line, url] of waiting.filter((each) => each[1] !== null)) {
+      await telling(line, async () => {
+        line.status.textContent = `: ${await settled(url)}`;
       });
     }
   }
 
-  function sendAll(files) {
-    for (const file of files) {
-      send(file).catch(() => {
-        const entry = document.createElement("li");
-        entry.textContent = `${file.name}: the server does not answer`;
-        sent.append(entry);
-      });
+  async function telling(line, work) {
+    try {
+      await work();
+    } catch (error) {
+      line.status.textContent = `: ${error.message}`;
     }
   }
 
