@@ -88,7 +88,10 @@ class JobRunRow(SQLModel, table=True):
 
 
 class SupportRow(SQLModel, table=True):
-    """A further source that says what a memory says; its own is in ``memories.source_id``."""
+    """A further source that says what a memory says; its own is in ``memories.source_id``.
+
+    One that was taken back has an ``ended_at``; so has a row for the memory's own source then.
+    """
 
     __tablename__ = "memory_supports"
     __table_args__ = (
@@ -99,6 +102,7 @@ class SupportRow(SQLModel, table=True):
     memory_id: str = memory_ref(primary_key=True)
     source_id: str = column(sa.Text, sa.ForeignKey("memory_sources.source_id"), primary_key=True)
     added_at: int = column(sa.Integer, nullable=False)
+    ended_at: int | None = column(sa.Integer)
 
 
 class EchoLineRow(SQLModel, table=True):

@@ -96,6 +96,19 @@ class Unseated(Value):
     by: tuple[str, ...]
 
 
+class Weakened(Value):
+    """A memory that stays, and for which the source counts no longer; what it gave it is lost.
+
+    Attributes:
+        confidence_before, confidence_after: 0..1.
+    """
+
+    memory_id: str
+    summary: str
+    confidence_before: float
+    confidence_after: float
+
+
 class SourceRetraction(Value):
     """What was taken back with a source, or would be.
 
@@ -104,7 +117,7 @@ class SourceRetraction(Value):
 
     Attributes:
         dry_run: nothing was changed.
-        given, derived, kept, unseated: how many of each there are.
+        given, derived, kept, weakened, unseated: how many of each there are.
         cut: a list is not whole.
     """
 
@@ -114,9 +127,11 @@ class SourceRetraction(Value):
     given: int
     derived: int
     kept: int
+    weakened: int = 0
     unseated: int
     retracted_items: tuple[Taken, ...] = ()
     kept_items: tuple[Kept, ...] = ()
+    weakened_items: tuple[Weakened, ...] = ()
     unseated_items: tuple[Unseated, ...] = ()
     cut: bool = False
 

@@ -127,6 +127,24 @@ def strengthened(confidence: float, before: Support, after: Support) -> float:
     return CEILING - (CEILING - confidence) * share
 
 
+def weakened(confidence: float, gained: Iterable[tuple[float, float]]) -> float:
+    """The confidence without what was gained from sources that were taken back.
+
+    Each gain took away a share of what was missing to the ceiling; that share is given back. What
+    a person confirmed stays.
+
+    Args:
+        gained: the confidence before and after each gain.
+    """
+    missing = CEILING - confidence
+    if missing <= 0.0:
+        return confidence
+    for before, after in gained:
+        if before < after < CEILING:
+            missing *= (CEILING - before) / (CEILING - after)
+    return max(CEILING - missing, 0.0)
+
+
 class _Known:
     """What of the sources so far tells whether another is one of them."""
 

@@ -8,22 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.model.enums import SourceName
-from memgraph.model.sources import MAX_TOLD, Kept, SourceRetraction, Taken, Unseated
-from memgraph.policy.support import Origin, stands_without
+from memgraph.model.sources import MAX_TOLD, Kept, SourceRetraction, Taken, Unseated, Weakened
+from memgraph.policy.support import Origin, stands_without, weakened
 from memgraph.policy.trust import Named
 from memgraph.service.opened import Transaction
 from memgraph.service.sources import no_source
-from memgraph.storage import decay_queries, item_queries, source_queries, supports
+from memgraph.storage import decay_queries, item_queries, memories, source_queries, supports
 from memgraph.storage.visibility import View
 
 BATCH: Final = 500
 """Memories of one statement; the transaction is one."""
+
+
+class Loss(NamedTuple):
+    """What a memory loses with a source that said it, too; ``source_ids``: the rows of that."""
+
+    source_ids: tuple[str, ...]
+    before: float
+    after: float
 
 
 @dataclass(slots=True)
@@ -32,6 +40,8 @@ class Plan:
 
     gone: dict[str, Literal["given", "derived"]] = field(default_factory=dict)
     kept: dict[str, Literal["supported", "grounds"]] = field(default_factory=dict)
+    said_own: set[str] = field(default_factory=set)
+    weakened: dict[str, Loss] = field(default_factory=dict)
     unseated: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -39,13 +49,17 @@ def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
     """What taking a source back would come to, as far as the view goes.
 
     Raises:
-        NotFound: nothing visible came from it, retracted or not.
+        NotFound: nothing visible came from it, retracted or not, and it says nothing that does.
     """
-    if source_queries.totals(connection, named, view) is None:
+    said = source_queries.said_by(connection, named, view)
+    if not said and source_queries.totals(connection, named, view) is None:
         raise no_source(named)
     found = Plan()
     stands = _Stands(connection, named)
     given = source_queries.given_by(connection, named, view)
+    # Where the own source was taken back before, this one may be all that was left.
+    found.said_own = known = set(given)
+    given += [one for one in said if one not in known and stands.rests_on_it(one)]
     said_elsewhere = stands.among(given)
     for one in given:
         if one in said_elsewhere:
@@ -53,6 +67,8 @@ def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
         else:
             found.gone[one] = "given"
     _cascade(connection, found, stands, view)
+    left = {one: tuple(rows) for one, rows in said.items() if one not in found.gone}
+    found.weakened = _weakened(connection, left)
     found.unseated = _unseated(connection, found.gone, view)
     return found
 
@@ -71,18 +87,31 @@ def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str)
             reason=f"its source was taken back: {reason}",
         )
         transaction.tell([Entry("retract", one, told | {"by": found.gone[one]}) for one in batch])
+    for one, loss in found.weakened.items():
+        _weaken(transaction, one, loss, told)
+    for one, because in found.kept.items():
+        if because == "supported" and one in found.said_own:
+            supports.end_own(transaction.connection, one, at=transaction.at)
     counts = {"given": _number(found.gone, "given"), "derived": _number(found.gone, "derived")}
     whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
-    transaction.tell([Entry("retract_source", None, whole | {"kept": len(found.kept)})])
+    transaction.tell(
+        [
+            Entry(
+                "retract_source",
+                None,
+                whole | {"kept": len(found.kept), "weakened": len(found.weakened)},
+            )
+        ]
+    )
 
 
 def report(
     connection: sa.Connection, named: Named, found: Plan, *, dry_run: bool
 ) -> SourceRetraction:
     """A plan as it is told."""
-    lists: Sequence[Collection[str]] = (found.gone, found.kept, found.unseated)
-    gone, kept, unseated = (list(each)[:MAX_TOLD] for each in lists)
-    summaries = source_queries.summaries(connection, [*gone, *kept, *unseated])
+    lists: Sequence[Collection[str]] = (found.gone, found.kept, found.weakened, found.unseated)
+    gone, kept, less, unseated = (list(each)[:MAX_TOLD] for each in lists)
+    summaries = source_queries.summaries(connection, [*gone, *kept, *less, *unseated])
     return SourceRetraction(
         kind=named.kind,
         name=named.name,
@@ -90,12 +119,22 @@ def report(
         given=_number(found.gone, "given"),
         derived=_number(found.gone, "derived"),
         kept=len(found.kept),
+        weakened=len(found.weakened),
         unseated=len(found.unseated),
         retracted_items=tuple(
             Taken(memory_id=one, summary=summaries[one], because=found.gone[one]) for one in gone
         ),
         kept_items=tuple(
             Kept(memory_id=one, summary=summaries[one], because=found.kept[one]) for one in kept
+        ),
+        weakened_items=tuple(
+            Weakened(
+                memory_id=one,
+                summary=summaries[one],
+                confidence_before=found.weakened[one].before,
+                confidence_after=found.weakened[one].after,
+            )
+            for one in less
         ),
         unseated_items=tuple(
             Unseated(memory_id=one, summary=summaries[one], by=found.unseated[one])
@@ -112,6 +151,11 @@ class _Stands:
         self._connection = connection
         self._gone = is_of(named)
 
+    def rests_on_it(self, memory_id: str) -> bool:
+        """Whether the source is what stands for a memory's own, that was taken back before."""
+        own, _ = supports.origins(self._connection, memory_id)
+        return any(self._gone(each) for each in own)
+
     def among(self, memory_ids: Sequence[str]) -> set[str]:
         """Those that a further source says as well."""
         found: set[str] = set()
@@ -121,6 +165,30 @@ class _Stands:
                 if stands_without(*supports.origins(self._connection, one), self._gone):
                     found.add(one)
         return found
+
+
+def _weakened(connection: sa.Connection, said: Mapping[str, tuple[str, ...]]) -> dict[str, Loss]:
+    """What memories lose that a source said, too; gained it has what the journal tells."""
+    found: dict[str, Loss] = {}
+    ids = list(said)
+    for start in range(0, len(ids), BATCH):
+        for each in memories.get_many(connection, ids[start : start + BATCH]):
+            rows, before = said[each.memory_id], each.confidence
+            gains = supports.gained(connection, each.memory_id, rows)
+            # What does not decay was confirmed, and gained nothing.
+            after = weakened(before, gains) if each.decay_rate > 0.0 else before
+            found[each.memory_id] = Loss(rows, before, round(after, 6))
+    return {one: found[one] for one in ids}
+
+
+def _weaken(transaction: Transaction, memory_id: str, loss: Loss, told: Mapping[str, str]) -> None:
+    connection, at = transaction.connection, transaction.at
+    supports.end(connection, memory_id, loss.source_ids, at=at)
+    if loss.after != loss.before:
+        memories.update(connection, memory_id, confidence=loss.after, updated_at=at)
+    changed = {"confidence": {"before": loss.before, "after": loss.after}}
+    whole = {**told, "source_ids": list(loss.source_ids), **changed}
+    transaction.tell([Entry("weaken", memory_id, whole)])
 
 
 def is_of(named: Named) -> Callable[[Origin], bool]:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.model.enums import EntityType
 from memgraph.model.erasing import Erasable
 from memgraph.storage.statements import driver
 from memgraph.storage.text_index import saying
@@ -36,11 +37,15 @@ _LISTED: Final = "(SELECT value FROM json_each(?))"
 
 
 class Entity(NamedTuple):
-    """An entity with all that means it: those merged into it, and how they are written."""
+    """An entity with all that means it: those merged into it, and how they are written.
+
+    ``dates``: those of the names that are no more than a date.
+    """
 
     entity_id: str
     pks: tuple[int, ...]
     names: tuple[str, ...]
+    dates: tuple[str, ...] = ()
 
 
 class Doomed(NamedTuple):
@@ -69,7 +74,7 @@ _DOOMED = (
 _ELSEWHERE = f"""
     SELECT m.pk FROM memories m WHERE m.pk IN {_LISTED} AND EXISTS (
         SELECT 1 FROM memory_supports p JOIN memory_sources o ON o.source_id = p.source_id
-        WHERE p.memory_id = m.memory_id AND NOT EXISTS (
+        WHERE p.memory_id = m.memory_id AND p.ended_at IS NULL AND NOT EXISTS (
             SELECT 1 FROM memories g JOIN memory_sources s ON s.source_id = g.source_id
             WHERE g.pk IN {_LISTED} AND (
                 s.source_id = o.source_id OR s.source_path = o.source_path
@@ -92,8 +97,12 @@ _STANDING: Final = (
     ("SELECT '', canonical_name FROM entities WHERE pk NOT IN", "entities"),
     ("SELECT '', alias FROM entity_aliases WHERE entity_pk NOT IN", "entities"),
 )
+# Names of places and of who did something: ids, which stay.
 _PLACES = (
-    "SELECT source_path, conversation_id, workflow_run_id, step_id, locator FROM memory_sources"
+    "SELECT source_path, conversation_id, workflow_run_id, step_id, locator, captured_by"
+    " FROM memory_sources",
+    "SELECT DISTINCT agent_id, session_id, scope_id FROM memories",
+    "SELECT DISTINCT actor FROM audit_log",
 )
 
 
@@ -128,15 +137,16 @@ def entity(connection: sa.Connection, named: str) -> list[Entity]:
 def _entity(connection: sa.Connection, entity_id: str) -> Entity:
     execute = driver(connection).execute
     rows = execute(
-        "SELECT pk, canonical_name FROM entities WHERE entity_id = ?1 OR merged_into = ?1",
+        "SELECT pk, canonical_name, type FROM entities WHERE entity_id = ?1 OR merged_into = ?1",
         (entity_id,),
     ).fetchall()
-    pks = tuple(pk for pk, _ in rows)
+    pks = tuple(pk for pk, *_ in rows)
     aliases = execute(
         f"SELECT alias FROM entity_aliases WHERE entity_pk IN {_LISTED}", (json.dumps(pks),)
     )
-    names = [name for _, name in rows] + [alias for (alias,) in aliases]
-    return Entity(entity_id, pks, tuple(sorted(set(names))))
+    names = sorted({name for _, name, _ in rows} | {alias for (alias,) in aliases})
+    dated = all(kind == EntityType.DATE for *_, kind in rows)
+    return Entity(entity_id, pks, tuple(names), tuple(names) if dated else ())
 
 
 def naming(connection: sa.Connection, found: Entity) -> list[int]:
@@ -170,9 +180,12 @@ def named_only_by(connection: sa.Connection, pks: Sequence[int]) -> Entity:
         )
         .fetchall()
     )
-    ids = [_with_merged(connection, pk) for (pk,) in rows]
+    found = [_with_merged(connection, pk) for (pk,) in rows]
     return Entity(
-        "", tuple(pk for each in ids for pk in each.pks), tuple(n for e in ids for n in e.names)
+        "",
+        tuple(pk for each in found for pk in each.pks),
+        tuple(name for each in found for name in each.names),
+        tuple(name for each in found for name in each.dates),
     )
 
 
@@ -220,8 +233,9 @@ def standing_texts(
         cursor = driver(connection).execute(f"{statement} {_LISTED}", (without[table],))
         for memory_id, *texts in cursor:
             yield from ((memory_id, text) for text in texts if text)
-    for row in driver(connection).execute(_PLACES):
-        yield from (("", text) for text in row if text)
+    for statement in _PLACES:
+        for row in driver(connection).execute(statement):
+            yield from (("", text) for text in row if text)
 
 
 def vectors_of(connection: sa.Connection, pks: Sequence[int]) -> list[bytes]:

@@ -107,14 +107,15 @@ def derived_from(
 ) -> dict[str, list[str]]:
     """Visible memories that are not retracted and were derived from one of these, by id.
 
-    Each with all of its grounds that are not retracted, whoever sees those.
+    Each with all of its grounds that are not retracted, whoever sees those. A ground that came
+    along when a memory was said again is none that it was derived from.
     """
     found = (
         driver(connection)
         .execute(
             "SELECT DISTINCT m.memory_id FROM json_each(:ids) f"
             " CROSS JOIN memory_derivations d ON d.derived_from_id = f.value"
-            " CROSS JOIN memories m ON m.memory_id = d.memory_id"
+            " AND d.added_at IS NULL CROSS JOIN memories m ON m.memory_id = d.memory_id"
             f" WHERE m.status <> 'retracted' AND {view.where('m')} ORDER BY m.pk",
             view.params | {"ids": json.dumps(list(memory_ids))},
         )
@@ -136,10 +137,24 @@ def supported(connection: sa.Connection, memory_ids: Collection[str]) -> set[str
     """Those of these memories that further sources say, too."""
     found = driver(connection).execute(
         "SELECT DISTINCT p.memory_id FROM json_each(?) f"
-        " CROSS JOIN memory_supports p ON p.memory_id = f.value",
+        " CROSS JOIN memory_supports p ON p.memory_id = f.value AND p.ended_at IS NULL",
         (json.dumps(list(memory_ids)),),
     )
     return {one for (one,) in found}
+
+
+def said_by(connection: sa.Connection, named: Named, view: View) -> dict[str, list[str]]:
+    """Visible memories of which the source is a further one, with its rows' ids, oldest first."""
+    found: dict[str, list[str]] = {}
+    for memory_id, source_id in driver(connection).execute(
+        "SELECT m.memory_id, p.source_id FROM memory_sources s"
+        " JOIN memory_supports p ON p.source_id = s.source_id AND p.ended_at IS NULL"
+        f" JOIN memories m ON m.memory_id = p.memory_id WHERE {_NAMED[named.kind]}"
+        f" AND m.status <> 'retracted' AND {view.where('m')} ORDER BY m.pk, p.source_id",
+        view.params | {"name": named.name},
+    ):
+        found.setdefault(memory_id, []).append(source_id)
+    return found
 
 
 class Totals(NamedTuple):

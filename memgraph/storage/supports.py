@@ -19,10 +19,13 @@ _ORIGIN = "s.conversation_id, s.source_path, s.content_sha256, s.workflow_run_id
 _OWN = (
     f"SELECT {_ORIGIN}, m.session_id FROM memories m"
     " JOIN memory_sources s ON s.source_id = m.source_id WHERE m.memory_id = ?"
+    " AND NOT EXISTS (SELECT 1 FROM memory_supports p WHERE p.memory_id = m.memory_id"
+    " AND p.source_id = m.source_id AND p.ended_at <= ?)"
 )
+_HELD = "p.added_at <= ? AND (p.ended_at IS NULL OR p.ended_at > ?)"
 _FURTHER = (
     f"SELECT {_ORIGIN} FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
-    " WHERE p.memory_id = ? AND p.added_at <= ? ORDER BY p.added_at, p.source_id"
+    f" WHERE p.memory_id = ? AND {_HELD} ORDER BY p.added_at, p.source_id"
 )
 _TURNS = (
     "SELECT m.session_id, m.source_role, json_extract(m.attributes, '$.told_as'),"
@@ -33,17 +36,42 @@ _TURNS = (
 _TOLD = (
     f"SELECT p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
     " FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
-    " WHERE p.memory_id = ? AND p.added_at <= ? ORDER BY p.added_at, p.source_id"
+    f" WHERE p.memory_id = ? AND {_HELD} ORDER BY p.added_at, p.source_id"
 )
 _TOLD_OF = (
     f"SELECT p.memory_id, p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
     " FROM json_each(?) f CROSS JOIN memory_supports p ON p.memory_id = f.value"
+    " AND p.ended_at IS NULL"
     " CROSS JOIN memory_sources s ON s.source_id = p.source_id"
     " ORDER BY p.memory_id, p.added_at, p.source_id"
 )
+# What was taken back may be said again. Of the own source there is a row only then.
 _ADD = (
-    "INSERT OR IGNORE INTO memory_supports (memory_id, source_id, added_at)"
-    " SELECT memory_id, ?, ? FROM memories WHERE memory_id = ? AND source_id <> ?"
+    "INSERT INTO memory_supports (memory_id, source_id, added_at)"
+    " SELECT m.memory_id, ?, ? FROM memories m WHERE m.memory_id = ? AND (m.source_id <> ?"
+    " OR EXISTS (SELECT 1 FROM memory_supports p WHERE p.memory_id = m.memory_id"
+    " AND p.source_id = m.source_id))"
+    " ON CONFLICT (memory_id, source_id) DO UPDATE SET added_at = excluded.added_at,"
+    " ended_at = NULL WHERE ended_at IS NOT NULL"
+)
+_END = (
+    "UPDATE memory_supports SET ended_at = ? WHERE memory_id = ? AND ended_at IS NULL"
+    " AND source_id IN (SELECT value FROM json_each(?))"
+)
+# It counts from no time on: as a further source it is never told.
+_END_OWN = (
+    "INSERT INTO memory_supports (memory_id, source_id, added_at, ended_at)"
+    " SELECT memory_id, source_id, ?, ? FROM memories WHERE memory_id = ?"
+    " ON CONFLICT (memory_id, source_id) DO UPDATE SET ended_at = excluded.ended_at"
+    " WHERE ended_at IS NULL"
+)
+_GAINED = (
+    "SELECT json_extract(a.details, '$.confidence.before'),"
+    " json_extract(a.details, '$.confidence.after') FROM audit_log a"
+    " JOIN memory_supports p ON p.memory_id = a.subject"
+    " AND p.source_id = json_extract(a.details, '$.source_id')"
+    " WHERE a.subject = ? AND a.action = 'strengthen' AND a.at >= p.added_at"
+    " AND p.source_id IN (SELECT value FROM json_each(?)) ORDER BY a.seq"
 )
 
 
@@ -68,10 +96,12 @@ def origins(
     """
     said = _said(connection, memory_id, until)
     own = []
-    for *row, session_id in driver(connection).execute(_OWN, (memory_id,)):
+    for *row, session_id in driver(connection).execute(_OWN, (memory_id, until)):
         own = [_origin(row, said), _origin((session_id, None, None, None), said)]
-    further = driver(connection).execute(_FURTHER, (memory_id, until))
-    return own, [_origin(row, said) for row in further]
+    rows = driver(connection).execute(_FURTHER, (memory_id, until, until))
+    further = [_origin(row, said) for row in rows]
+    # Its own source was taken back: the first of those that are left stands for it.
+    return (own, further) if own else (further[:1], further[1:])
 
 
 def _said(connection: sa.Connection, memory_id: str, until: int) -> dict[str, list[_Said]]:
@@ -108,7 +138,7 @@ def further(
     connection: sa.Connection, memory_id: str, *, until: int = MAX_MS
 ) -> list[tuple[int, StoredSource]]:
     """When each further source of a memory was noted, and what it is; the first one first."""
-    found = driver(connection).execute(_TOLD, (memory_id, until))
+    found = driver(connection).execute(_TOLD, (memory_id, until, until))
     return [(at, source_from_row(row)) for at, *row in found]
 
 
@@ -123,4 +153,23 @@ def further_of(
 def add(connection: sa.Connection, memory_id: str, source_id: str, *, at: int) -> bool:
     """Note a further source; whether it is new. The memory's own one is none."""
     done = driver(connection).execute(_ADD, (source_id, at, memory_id, source_id))
+    return int(done.rowcount) > 0
+
+
+def gained(
+    connection: sa.Connection, memory_id: str, source_ids: Collection[str]
+) -> list[tuple[float, float]]:
+    """The confidence before and after, each time that one of these further sources gave some."""
+    found = driver(connection).execute(_GAINED, (memory_id, json.dumps(list(source_ids))))
+    return [(before, after) for before, after in found if before is not None and after is not None]
+
+
+def end(connection: sa.Connection, memory_id: str, source_ids: Collection[str], *, at: int) -> None:
+    """Further sources of a memory were taken back: from now on they count for nothing."""
+    driver(connection).execute(_END, (at, memory_id, json.dumps(list(source_ids))))
+
+
+def end_own(connection: sa.Connection, memory_id: str, *, at: int) -> bool:
+    """A memory's own source was taken back, it stands on others; whether that is new."""
+    done = driver(connection).execute(_END_OWN, (at, at, memory_id))
     return int(done.rowcount) > 0

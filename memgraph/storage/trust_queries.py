@@ -32,7 +32,7 @@ _OWN = (
 )
 _SUPPORTS = (
     f"SELECT p.memory_id, {CAPTURED}, NULL FROM json_each(?) f"
-    " CROSS JOIN memory_supports p ON p.memory_id = f.value"
+    " CROSS JOIN memory_supports p ON p.memory_id = f.value AND p.ended_at IS NULL"
     " JOIN memory_sources s ON s.source_id = p.source_id"
     " ORDER BY p.memory_id, p.added_at, p.source_id"
 )

@@ -97,12 +97,23 @@ KEEP_WHAT_WAS_OPEN = """
         AND h.since > m.created_at
         AND NOT EXISTS (SELECT 1 FROM memory_revisions r WHERE r.memory_id = m.memory_id)
 """
+# Which grounds came along when a memory was said again, and when.
+DATE_GROUNDS = """
+    UPDATE memory_derivations SET added_at = later.at FROM (
+        SELECT a.subject, t.value AS ground, min(a.at) AS at
+        FROM audit_log a, json_each(a.details, '$.turns') t
+        WHERE a.action = 'strengthen' AND a.subject IS NOT NULL
+            AND json_type(a.details, '$.turns') = 'array' GROUP BY 1, 2
+    ) later WHERE memory_id = later.subject AND derived_from_id = later.ground
+"""
 
 
 def upgrade() -> None:
     _receipts()
     _revisions()
     _trust()
+    # NULL: it still says so. As a further source a memory's own one was taken back.
+    op.add_column("memory_supports", sa.Column("ended_at", sa.Integer(), nullable=True))
 
 
 def _receipts() -> None:
@@ -176,6 +187,7 @@ def _revisions() -> None:
     _index("ix_memory_edge_revisions_until", "memory_edge_revisions", "until", "edge_id")
     # NULL: with the memory itself.
     op.add_column("memory_derivations", sa.Column("added_at", sa.Integer(), nullable=True))
+    op.execute(DATE_GROUNDS)
     _index("ix_audit_log_at", "audit_log", "at", "action")
     _index("ix_memory_status_since", "memory_status", "since", "status", "memory_id")
     op.create_index(
@@ -216,6 +228,7 @@ def _index(name: str, table: str, *columns: str) -> None:
 
 
 def downgrade() -> None:
+    op.drop_column("memory_supports", "ended_at")
     op.drop_table("source_trust")
     op.drop_index("ix_memory_status_ended", table_name="memory_status")
     op.drop_index("ix_memory_status_since", table_name="memory_status")

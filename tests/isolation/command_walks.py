@@ -257,9 +257,7 @@ COMMAND_WALKS: dict[str, Lines] = {
         [["source", "list", ONE, "--limit", "500"], ["source", "list", ONE, "--kind", "run"]]
     ),
     "source show": lambda view: _sources(view, "show"),
-    "source trust": lambda view: iter(
-        [["source", "trust", ONE, "run:mine", "--tier", "low", *WHY]]
-    ),
+    "source trust": lambda view: _sources(view, "trust", "--tier", "standard", *WHY),
     "source distrust": lambda view: chain(
         _sources(view, "distrust", *WHY), [["source", "distrust", ONE, "run:told", *WHY]]
     ),

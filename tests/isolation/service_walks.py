@@ -270,7 +270,8 @@ def list_trusted(view: View) -> Iterator[Ask]:
 
 @walks("POST", HERE + "/sources/trust")
 def trust_source(view: View) -> Iterator[Ask]:
-    yield _post("/sources/trust", {"kind": "run", "name": "mine", "tier": "low", **WHY})
+    for each in _named_sources(view):
+        yield _post("/sources/trust", each | {"tier": "standard", **WHY})
 
 
 @walks("POST", HERE + "/sources/distrust")

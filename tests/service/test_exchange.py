@@ -78,7 +78,7 @@ def fill_the_rest(opened: Opened) -> None:
         ("INSERT INTO source_trust VALUES ('path', 'a', 'low', 3, 9, 'ada', 'why')", ()),
         ("INSERT INTO echo_lines VALUES (-5, 6, 7)", ()),
         (
-            "INSERT INTO memory_supports SELECT memory_id, source_id, 5 FROM memories"
+            "INSERT INTO memory_supports SELECT memory_id, source_id, 5, 7 FROM memories"
             " WHERE memory_id = ?",
             (memory_id,),
         ),

@@ -357,6 +357,67 @@ class TestRetractingASource:
         done = orc.retract_source(path="/drop", reason="x", dry_run=False)
         assert [each.memory_id for each in done.retracted_items] == [one.memory_id]
 
+    def test_what_it_said_as_well_stays_and_loses_what_it_gave(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        fact = said(orc, "The roof leaks.", MANUAL, confidence=0.6)
+        turn = orc.save_episode("The roof leaks.", session_id="forum", source_role="user")
+        repeats(service, fact, FORUM, turn)
+        raised = orc.get(fact).confidence
+        repeats(service, fact, {"conversation_id": "desk"})
+        assert 0.6 < raised < orc.get(fact).confidence
+        dry = orc.retract_source(conversation_id="forum", reason="poisoned")
+        done = orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        assert done == dry.model_copy(update={"dry_run": False})
+        assert [each.memory_id for each in done.retracted_items] == [turn]
+        [loss] = done.weakened_items
+        assert loss.memory_id == fact
+        # What the desk says counts as if the forum had never spoken.
+        assert loss.confidence_after == pytest.approx(raised, abs=1e-5)
+        assert orc.get(fact).confidence == loss.confidence_after
+        trace = orc.trace(fact)
+        assert [each.source.conversation_id for each in trace.supports] == ["desk"]
+        assert trace.independent_sources == 2
+        assert [subject for subject, _ in journal(service, "weaken")] == [fact]
+        assert orc.retract_source(conversation_id="forum", reason="x").weakened == 0
+        # Said again it counts again.
+        repeats(service, fact, FORUM)
+        assert orc.trace(fact).independent_sources == 3
+        assert orc.verify().ok
+
+    def test_what_a_person_confirmed_loses_nothing(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        fact = said(orc, "The roof leaks.", MANUAL, confidence=0.6)
+        repeats(service, fact, FORUM)
+        orc.confirm(fact)
+        [loss] = orc.retract_source(conversation_id="forum", reason="x").weakened_items
+        assert (loss.confidence_before, loss.confidence_after) == (1.0, 1.0)
+
+    @pytest.mark.parametrize("order", ["ab", "ba"])
+    def test_nothing_stands_on_sources_that_were_taken_back(
+        self, orc: Orchestrator, order: str
+    ) -> None:
+        """Whichever goes first: the second takes what both said."""
+        [one] = orc.ingest_document(document("a", "The roof leaks.")).memories
+        orc.ingest_document(document("b", "The roof leaks."))
+        fact = str(one.memory_id)
+        first, second = (f"/drop/{mark}.md" for mark in order)
+        orc.retract_source(path=first, reason="x", dry_run=False)
+        assert status(orc, fact) is MemoryStatus.ACTIVE
+        assert orc.trace(fact).independent_sources == 1
+        done = orc.retract_source(path=second, reason="x", dry_run=False)
+        assert [each.memory_id for each in done.retracted_items] == [fact]
+        assert status(orc, fact) is MemoryStatus.RETRACTED
+
+    def test_what_is_hidden_loses_nothing(self, orc: Orchestrator, service: MemoryService) -> None:
+        owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+        fact = said(owner, "The code is 1234.", MANUAL, sensitivity=Sensitivity.RESTRICTED)
+        repeats(service, fact, FORUM)
+        with pytest.raises(NotFound):
+            orc.retract_source(conversation_id="forum", reason="x")
+        assert owner.retract_source(conversation_id="forum", reason="x").weakened == 1
+
     def test_a_copy_of_the_file_is_no_other_source(self, orc: Orchestrator) -> None:
         [one] = orc.ingest_document(document("a", "The roof leaks.")).memories
         copy = document("a", "The roof leaks.").memories[0]

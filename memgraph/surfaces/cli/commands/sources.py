@@ -156,11 +156,18 @@ def _show_retraction(screen: Screen, found: SourceRetraction) -> None:
         screen.heading(f"{found.kept} stay: they are said elsewhere, or have other grounds")
         kept = [(each.memory_id, each.because, short(each.summary)) for each in found.kept_items]
         screen.table(("memory", "because", ""), kept[:SHOWN])
+    if found.weakened_items:
+        screen.heading(f"{found.weakened} stay, and the source counts no longer for them")
+        less = [
+            (each.memory_id, f"{each.confidence_before:.2f}", f"{each.confidence_after:.2f}")
+            for each in found.weakened_items
+        ]
+        screen.table(("memory", "confidence", "then"), less[:SHOWN])
     if found.unseated_items:
         screen.heading(f"{found.unseated} stay replaced, by nothing that is left")
         left = [(each.memory_id, short(each.summary)) for each in found.unseated_items]
         screen.table(("memory", ""), left[:SHOWN])
-    if found.dry_run and found.retracted:
+    if found.dry_run and (found.retracted or found.weakened):
         screen.line("nothing was changed: say --yes to do it")
 
 
