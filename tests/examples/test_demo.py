@@ -66,6 +66,17 @@ def test_it_shows_the_bulletin_and_the_trace_of_the_contradiction(shown: str) ->
     assert "\x1b" not in shown
 
 
+def test_it_answers_an_auditor(shown: str) -> None:
+    case = shown.split("$ memgraph case show")[1].split("$ memgraph trace")[0]
+    assert "closes at 20:00" in case
+    assert "closes at 22:00" in case
+    impact = shown.split("$ memgraph impact")[1].split("$ memgraph grounds")[0]
+    assert "Two volunteers take the late shift" in impact
+    grounds = shown.split("$ memgraph grounds")[1].split("$ memgraph stale")[0]
+    assert "opening-hours.json" in grounds
+    assert "contradiction" in shown.split("$ memgraph audit")[1]
+
+
 def test_it_shows_what_a_prompt_gets(shown: str) -> None:
     block = shown.split("$ memgraph context")[1].split("$ memgraph contradictions")[0]
     assert "0002-keep-the-loan-register-in-sqlite.md#L" in block
