@@ -33,7 +33,7 @@ def main() -> None:
         graph = bakery.subgraph(seeds, hops=2)
         drawn = picture(graph, "svg", title="Memories of bakery")
         (FOLDER / "graph.svg").write_bytes(drawn)
-        (FOLDER / "confidence.svg").write_bytes(_confidence(bakery, clock, hours))
+        (FOLDER / "confidence.svg").write_bytes(_confidence(bakery, hours))
 
 
 def _filled(bakery: Orchestrator, clock: FixedClock) -> tuple[str, list[str]]:
@@ -56,11 +56,16 @@ def _filled(bakery: Orchestrator, clock: FixedClock) -> tuple[str, list[str]]:
     return old, [hours, reason]
 
 
-def _confidence(bakery: Orchestrator, clock: FixedClock, memory_id: str) -> bytes:
+def _confidence(bakery: Orchestrator, memory_id: str) -> bytes:
     found = bakery.history(memory_id)
-    held = held_of(found, accesses_of(bakery.impact(memory_id)), clock.now_ms())
-    title = f"{found.memory.type.value}: {found.memory.content}"
-    return confidence_picture(held, found.periods, "svg", title=title, now_ms=clock.now_ms())
+    return confidence_picture(
+        held_of(found, accesses_of(bakery.impact(memory_id))),
+        found.periods,
+        "svg",
+        title=f"{found.memory.type.value}: {found.memory.content}",
+        now_ms=found.at,
+        exponent=found.decay_exponent,
+    )
 
 
 if __name__ == "__main__":

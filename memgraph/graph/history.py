@@ -56,8 +56,19 @@ def diff(
         return _Comparing(connection, View(viewer), Interval(since, until), limit).made()
 
 
-def history(database: Database, memory_id: str, *, viewer: Viewer = DEFAULT_VIEWER) -> History:
-    """Every status and every value that a memory had. Raises NotFound."""
+def history(
+    database: Database,
+    memory_id: str,
+    *,
+    now_ms: int,
+    exponent: float,
+    viewer: Viewer = DEFAULT_VIEWER,
+) -> History:
+    """Every status and every value that a memory had. Raises NotFound.
+
+    Args:
+        exponent: with which confidence fades in this store.
+    """
     with database.read() as connection:
         view = View(viewer)
         found = graph_queries.visible_memories(connection, [memory_id], view)
@@ -72,6 +83,9 @@ def history(database: Database, memory_id: str, *, viewer: Viewer = DEFAULT_VIEW
                 for each, reason in zip(periods, reasons, strict=True)
             ),
             values=_values(found[memory_id], history_queries.revisions(connection, memory_id)),
+            # Clocks differ: nothing was read before it was stored.
+            at=max(now_ms, found[memory_id].created_at),
+            decay_exponent=exponent,
         )
 
 

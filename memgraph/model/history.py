@@ -95,8 +95,15 @@ class ValuePeriod(Value):
 
 
 class History(Value):
-    """The life of one memory: its statuses and its values, each the first one first."""
+    """The life of one memory: its statuses and its values, each the first one first.
+
+    Attributes:
+        at: when it was read: what has no end held until then.
+        decay_exponent: with which confidence fades here; see ``policy.decay``.
+    """
 
     memory: Memory
     periods: tuple[StatusPeriod, ...]
     values: tuple[ValuePeriod, ...]
+    at: Millis
+    decay_exponent: float

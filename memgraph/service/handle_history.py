@@ -37,4 +37,10 @@ class HistoryHandle(Handle):
         from memgraph.graph.history import history
 
         with self._service.opened(self.name) as opened:
-            return history(opened.database, memory_id, viewer=self.viewer)
+            return history(
+                opened.database,
+                memory_id,
+                now_ms=opened.clock.now_ms(),
+                exponent=opened.settings.memory.decay.exponent,
+                viewer=self.viewer,
+            )

@@ -12,16 +12,17 @@ from memgraph.model.influence import Impact
 from memgraph.surfaces.pictures.timelines import Held
 
 QUIET: Final = frozenset({"bulletin", "on_diagnostics"})
-"""Purposes of receipts that count as no access."""
+"""Purposes of receipts that count as no access; nor does one that asks how it was then."""
 
 
-def held_of(history: History, accesses: Iterable[int], now_ms: int) -> list[Held]:
-    """The stored confidences one after another, each from an access or a change to the next one.
+def held_of(history: History, accesses: Iterable[int]) -> list[Held]:
+    """The stored confidences one after another, each from an access or a change to the next one,
+    until the history was read.
 
     Args:
         accesses: milliseconds, in any order; as far as receipts are kept.
     """
-    created = history.memory.created_at
+    created, now_ms = history.memory.created_at, history.at
     last = history.memory.last_accessed_at
     times = {created, *accesses} | (set() if last is None else {last})
     seen = sorted(each for each in times if created <= each <= now_ms)
@@ -47,5 +48,5 @@ def accesses_of(found: Impact) -> list[int]:
     return [
         each.at
         for each in found.hand_outs
-        if found.memory_id in each.memory_ids and each.purpose not in QUIET
+        if found.memory_id in each.memory_ids and each.purpose not in QUIET and each.as_of is None
     ]

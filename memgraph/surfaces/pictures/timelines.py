@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.model.values import StatusPeriod
-from memgraph.policy.decay import DEFAULT_EXPONENT, effective_confidence
+from memgraph.policy.decay import effective_confidence
 from memgraph.surfaces.pictures.canvas import GRID, MUTED, STATUS_COLORS, Fill, drawn
 from memgraph.surfaces.pictures.page import Listing, page
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SIZE: Final = (8.0, 3.6)
 CURVE_POINTS: Final = 200
+"""Of each stored value, and at most so many of them in all: then fewer of each."""
+MOST_POINTS: Final = 4_000
 KEPT, ADDED, REMOVED = "#5c6f82", "#2c7a4b", "#b5443a"
 
 
@@ -61,7 +63,7 @@ def confidence_picture(
     *,
     title: str,
     now_ms: int,
-    exponent: float = DEFAULT_EXPONENT,
+    exponent: float,
 ) -> bytes:
     """How sure a memory was: the stored confidence, what was left of it, and its statuses.
 
@@ -142,8 +144,11 @@ def _file(fill: Fill, form: str, title: str, listings: Sequence[Listing]) -> byt
 
 def _curves(axes: Axes, held: Sequence[Held], exponent: float) -> None:
     steps = [(at, each.confidence) for each in held for at in (each.since, each.until)]
+    count = max(min(CURVE_POINTS, MOST_POINTS // max(len(held), 1)), 1)
     fading = [
-        (ms, each.at(ms, exponent)) for each in held for ms in _between(each.since, each.until)
+        (ms, each.at(ms, exponent))
+        for each in held
+        for ms in _between(each.since, each.until, count)
     ]
     for points, color, style, text in (
         (steps, MUTED, "--", "stored"),
@@ -170,10 +175,10 @@ def _statuses(axes: Axes, periods: Sequence[StatusPeriod], now_ms: int) -> None:
         told.add(status)
 
 
-def _between(since: int, until: int) -> list[int]:
-    step = max((until - since) / CURVE_POINTS, 1.0)
-    count = int((until - since) / step)
-    return [since + round(step * at) for at in range(count + 1)]
+def _between(since: int, until: int, count: int) -> list[int]:
+    """Times at ``count`` equal steps, or at each millisecond, with both ends."""
+    steps = max(min(until - since, count), 1)
+    return [since + round((until - since) * at / steps) for at in range(steps + 1)]
 
 
 def _told(periods: Sequence[StatusPeriod]) -> list[tuple[str, ...]]:

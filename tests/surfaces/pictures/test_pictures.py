@@ -8,14 +8,15 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from memgraph import Orchestrator
+from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import ExtraMissing, InvalidInput
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.graph import Subgraph
 from memgraph.model.values import StatusPeriod
 from memgraph.policy.decay import effective_confidence
-from memgraph.surfaces.pictures import canvas
+from memgraph.surfaces.cli.commands.pictures import _confidence
+from memgraph.surfaces.pictures import canvas, timelines
 from memgraph.surfaces.pictures.graphs import label, labelled, picture, places
 from memgraph.surfaces.pictures.histories import accesses_of, held_of
 from memgraph.surfaces.pictures.page import Listing, page
@@ -147,10 +148,42 @@ def test_values_are_held_from_a_change_or_an_access_to_the_next_one(
     clock.advance(days=2)
     found = orc.impact(memory_id)
     assert accesses_of(found) == [start + 2 * DAY]
-    held = held_of(orc.history(memory_id), accesses_of(found), clock.now_ms())
+    # Who asks how it was then makes no access.
+    assert orc.recall("shop closes", as_of=clock.now_ms()).ids == (memory_id,)
+    assert accesses_of(orc.impact(memory_id)) == [start + 2 * DAY]
+    history = orc.history(memory_id)
+    assert history.at == clock.now_ms()
+    held = held_of(history, accesses_of(found))
     ends = [(each.since - start, each.until - start, each.confidence) for each in held]
     assert ends == [(0, 2 * DAY, 0.6), (2 * DAY, 4 * DAY, 0.6), (4 * DAY, 6 * DAY, 1.0)]
     assert [each.idle_since - start for each in held] == [0, 2 * DAY, 2 * DAY]
+
+
+def test_the_command_draws_with_the_settings_and_the_clock_of_the_orchestrator(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = {}
+    monkeypatch.setattr(
+        timelines, "confidence_picture", lambda *_, **told: drawn.update(told) or b""
+    )
+    config = {"memory.decay.exponent": 0.25}
+    with MemoryService(
+        tmp_path / "root", environ={}, background=False, clock=clock, config=config
+    ) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        clock.advance(days=3)
+        _confidence(orc, tmp_path / "a.svg", "svg", orc.remember("The shop closes at six."))
+    assert (drawn["exponent"], drawn["now_ms"]) == (0.25, clock.now_ms())
+
+
+def test_a_curve_has_a_bounded_number_of_points() -> None:
+    def points(count: int) -> int:
+        held = [Held(at * DAY, (at + 1) * DAY, 0.9, 0.1, at * DAY) for at in range(count)]
+        periods = [_period("active", 0, None)]
+        svg = confidence_picture(held, periods, "svg", title="t", now_ms=count * DAY, exponent=0.8)
+        return len(svg)
+
+    assert points(2_000) < 1_000_000
 
 
 def test_a_bulletin_is_told_by_what_it_kept_added_and_left_out() -> None:

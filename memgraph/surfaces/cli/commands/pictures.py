@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.clock import SystemClock
 from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
 from memgraph.surfaces.cli.commands.shaping import short, summary_of
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 NEWEST = 30
 MOST_BULLETINS = 60
+MOST_RECEIPTS = 10_000
 
 Output = Annotated[
     Path,
@@ -124,10 +124,16 @@ def _confidence(handle: Any, output: Path, form: str, memory_id: str) -> Report:
     from memgraph.surfaces.pictures.timelines import confidence_picture
 
     found = handle.history(memory_id)
-    now_ms = max(SystemClock().now_ms(), found.memory.created_at)
-    held = held_of(found, accesses_of(handle.impact(memory_id)), now_ms)
+    accesses = accesses_of(handle.impact(memory_id, max_nodes=MOST_RECEIPTS))
     title = short(f"{found.memory.type.value}: {summary_of(found.memory)}")
-    drawing = confidence_picture(held, found.periods, form, title=title, now_ms=now_ms)
+    drawing = confidence_picture(
+        held_of(found, accesses),
+        found.periods,
+        form,
+        title=title,
+        now_ms=found.at,
+        exponent=found.decay_exponent,
+    )
     write_whole(output, drawing)
     told = f"drew {counted(len(found.values), 'value')} of {memory_id} to {output}"
     return _drawn({"path": str(output), "values": len(found.values)}, told)
