@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 _LINES = re.compile(r"L([0-9]{1,9})-L([0-9]{1,9})")
@@ -51,40 +52,54 @@ def part_of(locator: str | None) -> Part | None:
     return Part(pointer=locator) if locator.startswith("/") else None
 
 
-def texts_of(data: bytes, part: Part, hidden: Iterable[Part] = ()) -> Iterator[tuple[int, str]]:
+class Text:
+    """The text of a file; lines and values of JSON are found when they are first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @classmethod
+    def of(cls, data: bytes) -> Text:
+        """As ingestion reads bytes."""
+        encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+        return cls(data.decode(encoding, errors="replace"))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return _LINE_ENDS.split(self._text)
+
+    def value_at(self, pointer: str) -> str | None:
+        """The value at a JSON pointer, written over lines; None: there is none."""
+        try:
+            value = self._json
+            for step in pointer.removeprefix("/").split("/"):
+                name = step.replace("~1", "/").replace("~0", "~")
+                value = value[int(name)] if isinstance(value, list) else value[name]
+            return json.dumps(value, ensure_ascii=False, indent=2)
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return None
+
+    @cached_property
+    def _json(self) -> Any:
+        return json.loads(self._text)
+
+
+def texts_of(text: Text, part: Part, hidden: Iterable[Part] = ()) -> Iterator[tuple[int, str]]:
     """The lines of a part with their numbers, but for those of hidden parts.
 
     A value in JSON is written as lines of its own, counted from 1, unless any of it is hidden.
     """
-    text = _text(data)
     hidden = list(hidden)
     if part.pointer is not None:
         shown = not any(each.hides(part) for each in hidden)
-        value = _value_at(text, part.pointer) if shown else None
+        value = text.value_at(part.pointer) if shown else None
         lines = [] if value is None else value.split("\n")
         yield from enumerate(lines, start=1)
         return
     if any(each.first is None for each in hidden):
         return
-    lines = _LINE_ENDS.split(text)
+    lines = text.lines
     first, last = part.first or 1, min(part.last or len(lines), len(lines))
     for number in range(first, last + 1):
         if not any((each.first or 0) <= number <= (each.last or 0) for each in hidden):
             yield number, lines[number - 1]
-
-
-def _text(data: bytes) -> str:
-    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    return data.decode(encoding, errors="replace")
-
-
-def _value_at(text: str, pointer: str) -> str | None:
-    """The value at a JSON pointer, written over lines; None: there is none."""
-    try:
-        value: Any = json.loads(text)
-        for step in pointer.removeprefix("/").split("/"):
-            name = step.replace("~1", "/").replace("~0", "~")
-            value = value[int(name)] if isinstance(value, list) else value[name]
-        return json.dumps(value, ensure_ascii=False, indent=2)
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus
 from memgraph.model.influence import Grounds, Line, SourceLines, SourceState
 from memgraph.model.values import Memory, StoredSource
-from memgraph.policy.source_places import Part, part_of, texts_of
+from memgraph.policy.source_places import Part, Text, part_of, texts_of
 from memgraph.service.opened import Opened
 from memgraph.storage import graph_queries, influence_queries, ingest_files
 from memgraph.storage.visibility import View
@@ -33,10 +34,10 @@ MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 
 
 class _Kept(NamedTuple):
-    """What is left of a file: its bytes if they are the ones that were read."""
+    """What is left of a file: its text if it is the one that was read."""
 
     state: SourceState
-    data: bytes = b""
+    text: Text = Text("")
 
 
 def source_lines(opened: Opened, view: View, memory_id: str) -> SourceLines:
@@ -49,7 +50,7 @@ def source_lines(opened: Opened, view: View, memory_id: str) -> SourceLines:
         found = graph_queries.visible_memories(connection, [memory_id], view)
         if memory_id not in found:
             raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-        return _Reading(opened, connection, view).of(found[memory_id])
+        return _Reading(opened, connection, view).of_all([found[memory_id]])[0]
 
 
 def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grounds:
@@ -62,42 +63,76 @@ def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grou
         raise InvalidInput(f"lines lies between 0 and {MAX_OF_GROUNDS:,}", field="lines")
     if not most:
         return found
-    own = () if found.memory_id is None else (found.memory_id,)
-    ids = list(dict.fromkeys((*own, *found.given, *(each.memory_id for each in found.links))))
+    links = [each.memory_id for each in found.links]
+    # What a run was given is nearest to it; of a memory that is what it rests on itself.
+    nearest = (*found.given, *links)
+    if found.memory_id is not None:
+        nearest = (found.memory_id, *links, *found.given)
+    ids = list(dict.fromkeys(nearest))
     with opened.database.read() as connection:
-        reading = _Reading(opened, connection, view)
-        lines = tuple(reading.of(found.memory_by_id[one]) for one in ids[:most])
+        # What was erased meanwhile has no source any more.
+        there = graph_queries.visible_memories(connection, ids[:most], view)
+        lines = _Reading(opened, connection, view).of_all(list(there.values()))
     cut = set(found.cut_reasons) | ({"max_lines"} if len(ids) > most else set())
     told = {"lines": lines, "cut": bool(cut), "cut_reasons": tuple(sorted(cut))}
     return found.model_copy(update=told)
 
 
+class _File(NamedTuple):
+    """What is known of a content, and of the file that is told to have it.
+
+    Attributes:
+        made: ids of the memories that were stored of it.
+        hidden: parts that are not shown.
+    """
+
+    erased: bool
+    made: Collection[str]
+    hidden: Sequence[Part]
+    kept: _Kept
+
+
 class _Reading:
-    """Lines of memories on one snapshot; a file of several memories is read once."""
+    """Lines of memories on one snapshot; of each file once, and one file at a time in memory."""
 
     def __init__(self, opened: Opened, connection: sa.Connection, view: View) -> None:
         self._folder = opened.paths.processed
         self._connection = connection
         self._view = view
-        self._files: dict[tuple[str, str], _Kept] = {}
 
-    def of(self, memory: Memory) -> SourceLines:
-        [source] = graph_queries.sources_of(self._connection, [memory])
+    def of_all(self, memories: Sequence[Memory]) -> tuple[SourceLines, ...]:
+        """In the order of the memories."""
+        sources = {
+            each.source_id: each for each in graph_queries.sources_of(self._connection, memories)
+        }
+        of_file: dict[tuple[str | None, str | None], list[Memory]] = {}
+        for memory in memories:
+            source = sources[memory.source_id]
+            of_file.setdefault((source.source_path, source.content_sha256), []).append(memory)
+        found: dict[str, SourceLines] = {}
+        for (path, sha256), its in of_file.items():
+            file = None if path is None or sha256 is None else self._file(path, sha256)
+            for memory in its:
+                found[memory.memory_id] = self._of(memory, sources[memory.source_id], file)
+        return tuple(found[each.memory_id] for each in memories)
+
+    def _of(self, memory: Memory, source: StoredSource, file: _File | None) -> SourceLines:
         turns = influence_queries.turns_of(
             self._connection, memory.memory_id, self._view, limit=MAX_TURNS + 1
         )
         cut = {"max_turns"} if len(turns) > MAX_TURNS else set()
         part = part_of(source.locator)
-        kept = self._kept(memory, source)
+        state = _state(memory, source, file)
         lines: Sequence[Line] = ()
-        if kept.state == "kept" and part is not None:
-            lines = self._lines(source, part, kept.data)
+        if state == "kept" and part is not None and file is not None:
+            texts = texts_of(file.kept.text, part, file.hidden)
+            lines = [Line(number=at, text=text) for at, text in islice(texts, MAX_LINES + 1)]
         if len(lines) > MAX_LINES:
             cut.add("max_lines")
         return SourceLines(
             memory_id=memory.memory_id,
             source=source,
-            state=kept.state,
+            state=state,
             path=source.source_path,
             first_line=None if part is None else part.first,
             last_line=None if part is None else part.last,
@@ -107,38 +142,35 @@ class _Reading:
             cut_reasons=tuple(sorted(cut)),
         )
 
-    def _kept(self, memory: Memory, source: StoredSource) -> _Kept:
-        path, sha256 = source.source_path, source.content_sha256
-        if path is None:
-            return _Kept("none")
-        manifest = {} if sha256 is None else self._manifest(sha256)
-        if sha256 is None or not _made(manifest, memory.memory_id):
-            return _Kept("unverified")
-        if not memory.content or manifest.get("erased"):
-            return _Kept("erased")
-        if (path, sha256) not in self._files:
-            # An erasure overwrites lines in place: those that are left are where they were.
-            digest = manifest.get("redacted", {}).get("sha256", sha256)
-            self._files[path, sha256] = _read(self._folder, path, digest)
-        return self._files[path, sha256]
-
-    def _manifest(self, sha256: str) -> Mapping[str, Any]:
-        """What is kept of a content that was taken; empty: none was."""
+    def _file(self, path: str, sha256: str) -> _File:
         known = ingest_files.status_of(self._connection, sha256)
-        return known[1] if known is not None and known[0] is IngestStatus.PROCESSED else {}
+        taken = known is not None and known[0] is IngestStatus.PROCESSED
+        manifest: Mapping[str, Any] = known[1] if known is not None and taken else {}
+        made = _made(manifest)
+        erased = bool(manifest.get("erased"))
+        if not made or erased:
+            return _File(erased, made, (), _Kept("unverified"))
+        hidden = influence_queries.hidden_locators(self._connection, sha256, self._view)
+        # An erasure overwrites lines in place: those that are left are where they were.
+        digest = manifest.get("redacted", {}).get("sha256", sha256)
+        return _File(erased, made, _parts(hidden), _read(self._folder, path, digest))
 
-    def _lines(self, source: StoredSource, part: Part, data: bytes) -> list[Line]:
-        hidden = influence_queries.hidden_locators(
-            self._connection, source.content_sha256 or "", self._view
-        )
-        return [Line(number=at, text=text) for at, text in texts_of(data, part, _parts(hidden))]
+
+def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceState:
+    if source.source_path is None:
+        return "none"
+    if file is None or memory.memory_id not in file.made:
+        return "unverified"
+    return "erased" if file.erased or not memory.content else file.kept.state
 
 
-def _made(manifest: Mapping[str, Any], memory_id: str) -> bool:
-    """Whether a memory was stored of the content that a manifest tells of."""
-    made = manifest.get("items", {}).get("memories", ())
-    return any(
-        each.get("memory_id") == memory_id and each.get("outcome") == "stored" for each in made
+def _made(manifest: Mapping[str, Any]) -> frozenset[str]:
+    """Memories that were stored of the content that a manifest tells of."""
+    items = manifest.get("items", {}).get("memories", ())
+    return frozenset(
+        each["memory_id"]
+        for each in items
+        if each.get("outcome") == "stored" and each.get("memory_id") is not None
     )
 
 
@@ -166,7 +198,7 @@ def _read(folder: Path, told: str, sha256: str) -> _Kept:
         data = file.read(MAX_FILE_BYTES)
     if hashlib.sha256(data).hexdigest() != sha256:
         return _Kept("changed")
-    return _Kept("kept", data)
+    return _Kept("kept", Text.of(data))
 
 
 def _kept_path(folder: Path, told: str) -> Path | None:

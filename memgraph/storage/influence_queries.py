@@ -152,11 +152,14 @@ def turns_of(
 
 
 def hidden_locators(connection: sa.Connection, sha256: str, view: View) -> list[str | None]:
-    """Where in a content memories were read that the view does not show."""
+    """Where in a content memories were read, or said again, that the view does not show."""
+    hidden = f"s.content_sha256 = :sha256 AND ({view.where('m')}) IS NOT TRUE"
     statement = (
-        "SELECT DISTINCT s.locator FROM memory_sources s"
-        " CROSS JOIN memories m ON m.source_id = s.source_id"
-        f" WHERE s.content_sha256 = :sha256 AND ({view.where('m')}) IS NOT TRUE"
+        "SELECT s.locator FROM memory_sources s"
+        f" CROSS JOIN memories m ON m.source_id = s.source_id WHERE {hidden}"
+        " UNION SELECT s.locator FROM memory_sources s"
+        " CROSS JOIN memory_supports p ON p.source_id = s.source_id"
+        f" CROSS JOIN memories m ON m.memory_id = p.memory_id WHERE {hidden}"
     )
     found = driver(connection).execute(statement, view.params | {"sha256": sha256})
     return [row[0] for row in found]

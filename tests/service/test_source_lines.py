@@ -11,9 +11,13 @@ import pytest
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.errors import InvalidInput, NotFound
+from memgraph.graph.influence import grounds_of_memory
 from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import SourceLines
 from memgraph.model.values import Memory
+from memgraph.service import source_lines as reading
+from memgraph.service.source_lines import with_lines
+from memgraph.storage.visibility import View
 
 NOTES = "# Shop\n\nThe shop closes at six on Fridays.\n\nThe oven was repaired in May.\n"
 SECRET = "The safe holds the deeds of the house."
@@ -127,6 +131,22 @@ def test_lines_of_what_is_hidden_are_left_out(service: MemoryService, orc: Orche
     assert len(high.source_lines(memory.memory_id).lines) == 1
 
 
+def test_lines_that_say_again_what_is_hidden_are_left_out(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    memory = one_of(ingested(orc, "notes.md", NOTES), "oven")
+    hidden = orc.remember("The oven was repaired in May, at home.", sensitivity="Restricted")
+    with service.opened("orc-1") as opened, opened.database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO memory_supports (memory_id, source_id, added_at)"
+            " SELECT ?, source_id, created_at FROM memories WHERE memory_id = ?",
+            (hidden, memory.memory_id),
+        )
+    assert orc.source_lines(memory.memory_id).lines == ()
+    high = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+    assert len(high.source_lines(memory.memory_id).lines) == 1
+
+
 def test_a_memory_of_a_talk_has_the_turns_that_the_reader_sees(
     service: MemoryService, orc: Orchestrator
 ) -> None:
@@ -161,6 +181,63 @@ def test_grounds_go_down_to_the_lines_of_as_many_as_are_asked_for(orc: Orchestra
     for wrong in (-1, 1_001, "1"):
         with pytest.raises(InvalidInput):
             orc.grounds(fact, lines=wrong)  # type: ignore[arg-type]  # what a caller may pass
+
+
+def test_what_a_memory_rests_on_is_nearer_than_what_its_run_was_given(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    given = orc.remember("The shop has a garden.")
+    with service.opened("orc-1") as opened, opened.database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO recalls (recall_id, created_at, query, request, workflow_run_id)"
+            " VALUES ('rcl_1', 1, '', '{}', 'run-1')"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
+            " VALUES ('rcl_1', 1, ?, 0.5, '{}')",
+            (given,),
+        )
+    ground = orc.remember("The oven was repaired.")
+    fact = orc.remember(
+        "The oven works.",
+        derived_from=[ground],
+        source={"source_type": "workflow_output", "workflow_run_id": "run-1"},
+    )
+    whole = orc.grounds(fact, lines=10)
+    assert whole.given == (given,)
+    assert [each.memory_id for each in whole.lines] == [fact, ground, given]
+
+
+def test_what_is_erased_while_grounds_are_read_is_told_as_such(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    ground = one_of(ingested(orc, "notes.md", NOTES), "oven").memory_id
+    other = orc.remember("The oven is large.")
+    fact = orc.remember("The oven works.", derived_from=[ground, other])
+    with service.opened("orc-1") as opened:
+        found = grounds_of_memory(opened.database, fact)
+        orc.erase(memory_id=ground, reason="asked", dry_run=False)
+        told = with_lines(opened, View(orc.viewer), found, most=10).lines
+    states = {each.memory_id: (each.state, each.lines) for each in told}
+    assert states[ground] == ("erased", ())
+    assert states[other] == ("none", ())
+
+
+def test_a_file_of_many_memories_is_read_once(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = ingested(orc, "notes.md", NOTES)
+    grounds = [one_of(found, words).memory_id for words in ("oven", "closes")]
+    between = orc.remember("Between the two.")
+    fact = orc.remember("All of it.", derived_from=[grounds[0], between, grounds[1]])
+    read = []
+    plain = reading._read
+    monkeypatch.setattr(reading, "_read", lambda *of: read.append(of) or plain(*of))
+    lines = orc.grounds(fact, lines=10).lines
+    assert len(read) == 1
+    told = {each.memory_id: [line.number for line in each.lines] for each in lines}
+    assert told.items() >= {fact: [], grounds[0]: [5], between: [], grounds[1]: [3]}.items()
+    assert next(iter(told)) == fact
 
 
 def test_grounds_are_of_a_memory_or_of_a_run(orc: Orchestrator) -> None:
