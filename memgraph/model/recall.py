@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 MAX_QUERY_CHARS = 2_000_000
 MAX_TOP_N = 1_000
 MAX_TOKEN_BUDGET = 10_000_000
+
+Accesses = Mapping[str, int | None]
+"""When memories had been asked for last, milliseconds; None: never."""
+AS_STORED: Final[Accesses] = MappingProxyType({})
 
 Query = Annotated[Text, Field(max_length=MAX_QUERY_CHARS)]
 Names = Annotated[tuple[Name, ...], Field(max_length=1_000)]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from memgraph.model.recall import Bundle, Query, RecallRequest
+from memgraph.model.recall import Bundle, Query, RecallItem, RecallRequest
 from memgraph.model.values import Millis, Value
 
 Count = Annotated[int, Field(ge=0)]
@@ -25,6 +25,10 @@ RECALL: Final = "recall"
 class ReceiptItem:
     """One memory that was handed out. ``legs`` and ``modifiers`` are those of ``RecallItem``,
     ``reasons`` those of ``PackedItem`` and ``shortened``; a recall has none.
+
+    Attributes:
+        access_count, last_accessed_at: how often and when last, in milliseconds, it had been asked
+            for, as far as the answer could know; None and None: that is not kept.
     """
 
     memory_id: str
@@ -32,6 +36,21 @@ class ReceiptItem:
     legs: Mapping[str, int] = field(default_factory=dict)
     modifiers: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+    access_count: int | None = None
+    last_accessed_at: Millis | None = None
+
+    @staticmethod
+    def of(item: RecallItem) -> ReceiptItem:
+        """The item of a recall."""
+        memory = item.memory
+        return ReceiptItem(
+            memory.memory_id,
+            item.score,
+            item.legs,
+            item.modifiers,
+            access_count=memory.access_count,
+            last_accessed_at=memory.last_accessed_at,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +118,7 @@ class Receipt:
             at=bundle.at,
             query=bundle.query,
             asked=request.model_dump(mode="json", exclude_defaults=True, exclude={"query"}),
-            items=tuple(
-                ReceiptItem(item.memory.memory_id, item.score, item.legs, item.modifiers)
-                for item in bundle.items
-            ),
+            items=tuple(ReceiptItem.of(item) for item in bundle.items),
             counts=request.as_of is None,
             purpose=RECALL,
             change_seq=account.change_seq,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from memgraph.config.schema import MemorySettings, ModifierGroup
 from memgraph.model.enums import MemoryStatus
+from memgraph.model.recall import AS_STORED, Accesses
 from memgraph.policy.decay import days_idle, effective_confidence
 from memgraph.policy.ranking import Modified, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.retrieval.grounds import Standing
@@ -42,12 +43,14 @@ class Rating:
         at: the time of the answer, milliseconds.
         exponent: of the decay.
         stand: how the candidates stand in the graph.
+        accessed: of some candidates, what counts instead of what is stored.
     """
 
     at: int
     limits: ModifierSettings
     exponent: float
     stand: Standing
+    accessed: Accesses
 
     def rated(
         self,
@@ -61,7 +64,8 @@ class Rating:
         # SQLite keeps a text in a column of numbers, if that is what damage made of it.
         if status is None or not isinstance(candidate.created_at, int):
             raise unreadable("memory", candidate.memory_id)
-        days = days_idle(self.at, candidate.created_at, candidate.last_accessed_at)
+        last = self.accessed.get(candidate.memory_id, candidate.last_accessed_at)
+        days = days_idle(self.at, candidate.created_at, last)
         confidence = effective_confidence(
             candidate.confidence, candidate.decay_rate, days, self.exponent
         )
@@ -78,10 +82,12 @@ class Rating:
         return Rated(candidate, legs, modified, confidence, brought_by)
 
 
-def rating(at: int, settings: MemorySettings, stand: Standing) -> Rating:
+def rating(
+    at: int, settings: MemorySettings, stand: Standing, accessed: Accesses = AS_STORED
+) -> Rating:
     """As the settings say."""
     modifiers = settings.retrieval.modifiers
-    return Rating(at, _limits(modifiers), settings.decay.exponent, stand)
+    return Rating(at, _limits(modifiers), settings.decay.exponent, stand, accessed)
 
 
 @lru_cache(maxsize=16)

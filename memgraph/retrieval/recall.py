@@ -16,7 +16,15 @@ import sqlalchemy as sa
 
 from memgraph.config.schema import MemorySettings
 from memgraph.ids import IdSource
-from memgraph.model.recall import Account, Bundle, Degraded, RecallItem, RecallRequest
+from memgraph.model.recall import (
+    AS_STORED,
+    Accesses,
+    Account,
+    Bundle,
+    Degraded,
+    RecallItem,
+    RecallRequest,
+)
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.budget import select_within
 from memgraph.policy.placing import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
@@ -64,11 +72,13 @@ def recall(
     name_keys: NameKeys | None,
     now_ms: int,
     ids: IdSource,
+    clock: Callable[[], int] | None = None,
     model_changed: Callable[[sa.Connection], bool] | None = None,
     exact: bool = False,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
     turn: AbstractContextManager[object] = ALWAYS,
+    accessed: Accesses = AS_STORED,
 ) -> Bundle:
     """Answer a request.
 
@@ -77,11 +87,13 @@ def recall(
         embed: texts to vectors, as ``EmbeddingProvider.embed``; None: there is no model to ask.
         name_keys: the canonical names in a text, as the entities of the database are keyed.
         now_ms: the time of the recall, for decay and recency.
+        clock: read instead once the snapshot stands, so that the answer holds nothing of later.
         model_changed: whether the vectors come from another model than ``embed``'s.
         exact: leave no term out and compare every vector, whatever it costs; for measuring.
         held: the vectors of this database that the process keeps.
         timed: told how long each part takes.
         turn: entered once the query is embedded, left with the answer.
+        accessed: see ``Rating``.
 
     Raises:
         AccessDenied: the request reaches further than ``viewer``.
@@ -91,6 +103,10 @@ def recall(
     with timed("prepare"):
         asked = prepared(request, embed=embed, name_keys=name_keys)
     with turn, database.read() as connection:
+        seq, _ = journal.head(connection)
+        if clock is not None:
+            now_ms = clock()
+            narrowing = narrowed(request, viewer, now_ms)
         return _Answer(
             connection,
             asked,
@@ -101,6 +117,8 @@ def recall(
             held,
             _model_has_changed(connection, model_changed),
             timed,
+            accessed,
+            seq,
         ).bundle(ids.new(RECEIPT_PREFIX))
 
 
@@ -114,6 +132,7 @@ def recalled(
     model_changed: Callable[[sa.Connection], bool] | None = None,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
+    accessed: Accesses = AS_STORED,
 ) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], Account]:
     """The items of a bundle, on a snapshot that the caller holds, what they had to do without, and
     how they came about.
@@ -121,7 +140,10 @@ def recalled(
     Args: as of `recall`.
     """
     changed = _model_has_changed(connection, model_changed)
-    answer = _Answer(connection, asked, settings, narrowing, now_ms, False, held, changed, timed)
+    seq, _ = journal.head(connection)
+    answer = _Answer(
+        connection, asked, settings, narrowing, now_ms, False, held, changed, timed, accessed, seq
+    )
     found = answer.found()
     return tuple(found.items), found.degraded, found.account
 
@@ -153,6 +175,8 @@ class _Answer:
     held: HeldVectors | None
     model_changed: bool
     timed: Timed
+    accessed: Accesses
+    seq: int
 
     def bundle(self, receipt_id: str) -> Bundle:
         found = self.found()
@@ -207,7 +231,7 @@ class _Answer:
         if self._ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
             stand = grounds.standing(self.connection, names, self.narrowing.view, self._ties)
-        rate = rating(self.narrowing.at, self.settings, stand).rated
+        rate = rating(self.narrowing.at, self.settings, stand, self.accessed).rated
         ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
         ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
@@ -220,8 +244,7 @@ class _Answer:
         }
         reasons_of = {"top_n": "top_n", "budget": "token_budget"}
         reasons = {named for one, named in reasons_of.items() if left_out[one]}
-        seq, _ = journal.head(self.connection)
-        account = Account(seq, left_out, legs.match)
+        account = Account(self.seq, left_out, legs.match)
         return _Found(items, reasons, (*told, *legs.degraded), account)
 
     @property
@@ -307,7 +330,7 @@ class _Answer:
             for one, each in by_id.items()
         }
         shown = placed(list(by_id), amended_by, behind, by_id.keys() | outside.keys(), top_n)
-        rate = rating(self.narrowing.at, self.settings, stand).rated
+        rate = rating(self.narrowing.at, self.settings, stand, self.accessed).rated
         chosen = [
             by_id[one] if one in by_id else rate(outside[one], 0.0, {}, beside)
             for one, beside in shown.items()

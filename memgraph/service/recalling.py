@@ -13,7 +13,15 @@ import sqlalchemy as sa
 
 from memgraph.config import Settings
 from memgraph.errors import ProviderError
-from memgraph.model.recall import Account, Bundle, Degraded, RecallItem, RecallRequest
+from memgraph.model.recall import (
+    AS_STORED,
+    Accesses,
+    Account,
+    Bundle,
+    Degraded,
+    RecallItem,
+    RecallRequest,
+)
 from memgraph.policy.scope import Viewer
 from memgraph.service.embedding import model_mismatch
 from memgraph.service.opened import Opened
@@ -29,15 +37,20 @@ if TYPE_CHECKING:
     from memgraph.retrieval.asking import Embed
 
 
-def answer(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
-    """Answer a request from one orchestrator. Raises AccessDenied, StorageError."""
+def answer(
+    opened: Opened, viewer: Viewer, request: RecallRequest, *, accessed: Accesses = AS_STORED
+) -> Bundle:
+    """Answer a request from one orchestrator; ``accessed``: see ``retrieval.rating.Rating``.
+
+    Raises AccessDenied, StorageError.
+    """
     with opened.timed("recall"):
-        bundle = _answered(opened, viewer, request)
+        bundle = _answered(opened, viewer, request, accessed)
     _tell_degraded(opened, bundle.degraded)
     return bundle
 
 
-def _answered(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
+def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, accessed: Accesses) -> Bundle:
     # With it comes numpy, which commands that recall nothing do without.
     from memgraph.retrieval.recall import recall
 
@@ -59,11 +72,13 @@ def _answered(opened: Opened, viewer: Viewer, request: RecallRequest) -> Bundle:
             embed=embed,
             name_keys=opened.naming.query_keys,
             now_ms=opened.clock.now_ms(),
+            clock=opened.clock.now_ms,
             ids=opened.ids,
             model_changed=lambda connection: _model_changed(opened, connection),
             held=opened.held_vectors,
             timed=partial(opened.timed, "recall"),
             turn=opened.turns,
+            accessed=accessed,
         )
 
     if not reranks:
@@ -92,7 +107,12 @@ class Reading:
 
 @contextmanager
 def reading(
-    opened: Opened, viewer: Viewer, request: RecallRequest, now_ms: int
+    opened: Opened,
+    viewer: Viewer,
+    request: RecallRequest,
+    now_ms: int,
+    *,
+    accessed: Accesses = AS_STORED,
 ) -> Iterator[Reading]:
     """Answer a request and keep the snapshot open, for what else is to be read beside it.
 
@@ -111,7 +131,7 @@ def reading(
             yield Reading(connection, narrowing, (), (), Account(seq, {}))
         return
     if opened.reranker is not None:
-        bundle = answer(opened, viewer, request)
+        bundle = answer(opened, viewer, request, accessed=accessed)
         with opened.database.read() as connection:
             there = {one.memory_id for one in by_ids(connection, narrowing, bundle.ids)}
             items = tuple(each for each in bundle.items if each.memory.memory_id in there)
@@ -137,6 +157,7 @@ def reading(
                     model_changed=lambda one: _model_changed(opened, one),
                     held=opened.held_vectors,
                     timed=timed,
+                    accessed=accessed,
                 )
         _tell_degraded(opened, degraded)
         yield Reading(connection, narrowing, items, degraded, account)

@@ -140,10 +140,10 @@ def _again(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
 
 def _recalled(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
     request = _recall_request(receipt, query)
-    bundle = answer(opened, asker, request).model_copy(
+    bundle = answer(opened, asker, request, accessed=_accessed(receipt)).model_copy(
         update={"at": receipt.at, "receipt_id": receipt.receipt_id}
     )
-    bundle = _as_it_was(opened, bundle, receipt.at)
+    bundle = _as_it_was(bundle, receipt)
     digest = hashlib.sha256(bundle_bytes(bundle)).hexdigest()
     return Again(bundle.ids, digest, bool(bundle.degraded))
 
@@ -156,7 +156,7 @@ def _injected(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Ag
         _recall_request(receipt, query),
         format=BlockFormat(asked["format"]),
         include_insight=bool(asked.get("insight", True)),
-        then=injecting.Then(receipt.at, asked.get("mark", "")),
+        then=injecting.Then(receipt.at, asked.get("mark", ""), _accessed(receipt)),
     )
     digest = hashlib.sha256(block.text.encode()).hexdigest() if "mark" in asked else None
     return Again(block.memory_ids, digest, bool(block.degraded))
@@ -173,7 +173,17 @@ def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
         task = Task(task_id=asked["task_id"], project_id=asked.get("project_id"))
     counter, told = Counters().at_hand(request.model or asked["plan"]["model"])
     plan = building.plan_from(asked, query)
-    package, _, _ = building.built(opened, asker, task, request, plan, counter, told, at=receipt.at)
+    package, _, _ = building.built(
+        opened,
+        asker,
+        task,
+        request,
+        plan,
+        counter,
+        told,
+        at=receipt.at,
+        accessed=_accessed(receipt),
+    )
     # Another counter measures other texts.
     same_counter = counter.name == asked.get("counter")
     digest = hashlib.sha256(package.text.encode()).hexdigest() if same_counter else None
@@ -199,13 +209,25 @@ def _fields(kind: type[RecallRequest | ContextRequest], asked: Mapping[str, Any]
     return {name: asked[name] for name in kind.model_fields if name in asked}
 
 
-def _as_it_was(opened: Opened, bundle: Bundle, at: int) -> Bundle:
-    """With what a memory's row said then of accesses and changes, which no view tells."""
-    with opened.database.read() as connection:
-        then = replay_queries.counters(connection, bundle.ids, at)
+def _accessed(receipt: Receipt) -> dict[str, int | None]:
+    """What the answer knew of accesses: those just before it may have been written after it."""
+    known = (one for one in receipt.items if one.access_count is not None)
+    return {one.memory_id: one.last_accessed_at for one in known}
+
+
+def _as_it_was(bundle: Bundle, receipt: Receipt) -> Bundle:
+    """With what the answer knew of accesses."""
+    known = {
+        one.memory_id: {
+            "access_count": one.access_count,
+            "last_accessed_at": one.last_accessed_at,
+        }
+        for one in receipt.items
+        if one.access_count is not None
+    }
     items = tuple(
         item.model_copy(
-            update={"memory": item.memory.model_copy(update=then[item.memory.memory_id]._asdict())}
+            update={"memory": item.memory.model_copy(update=known.get(item.memory.memory_id))}
         )
         for item in bundle.items
     )

@@ -246,12 +246,15 @@ def _items(given: Receipt) -> Iterator[tuple[str, int, float, str, str]]:
         why: dict[str, Any] = {"legs": dict(item.legs), "modifiers": dict(item.modifiers)}
         if item.reasons:
             why["reasons"] = list(item.reasons)
+        if item.access_count is not None:
+            why["accesses"] = [item.access_count, item.last_accessed_at]
         yield given.receipt_id, rank, item.score, json_text(why), item.memory_id
 
 
 def _item(memory_id: str, score: float, why: dict[str, Any]) -> ReceiptItem:
     reasons = tuple(why.get("reasons", ()))
-    return ReceiptItem(memory_id, score, why["legs"], why["modifiers"], reasons)
+    count, last = why.get("accesses", (None, None))
+    return ReceiptItem(memory_id, score, why["legs"], why["modifiers"], reasons, count, last)
 
 
 def _numbers(left_out: Mapping[str, Any]) -> dict[str, int]:

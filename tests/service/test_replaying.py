@@ -69,6 +69,46 @@ def test_nothing_changed_and_the_bytes_are_the_same(
     assert (found.same, found.same_digest) == (True, True)
 
 
+def test_an_access_that_was_written_after_the_answer_is_none_that_it_knew(
+    orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    clock.advance(ms=40 * 24 * HOUR)
+    orc.recall("harbour", top_n=2)
+    clock.advance(ms=1_000)
+    bundle = orc.recall(QUERY)
+    block = orc.get_context(QUERY)
+    package = orc.build_context(None, query=QUERY)
+    clock.advance(ms=1_000)
+    for receipt_id in (bundle.receipt_id, block.receipt_id, package.receipt_id):
+        found = orc.replay(receipt_id, query=QUERY)
+        assert (found.same, found.same_digest) == (True, True)
+    first = orc.receipt(bundle.receipt_id).items[0]
+    assert (first.access_count, first.last_accessed_at) == (0, None)
+
+
+def test_an_answer_that_waited_is_of_the_moment_of_its_snapshot(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    written: list[str] = []
+
+    class Waiting:
+        def __enter__(self) -> None:
+            clock.advance(ms=500)
+            written.append(orc.remember("The harbour closes when the mate goes home."))
+            clock.advance(ms=500)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    with service.opened("orc-1") as opened:
+        turns, opened.turns = opened.turns, Waiting()  # type: ignore[assignment]
+        bundle = orc.recall(QUERY)
+        opened.turns = turns
+    assert set(written) < set(bundle.ids)
+    clock.advance(ms=HOUR)
+    assert orc.replay(bundle.receipt_id, query=QUERY).same
+
+
 def test_the_entry_that_makes_the_difference_is_named(
     orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:

@@ -85,6 +85,7 @@ def built(
     told: Sequence[Degraded] = (),
     *,
     at: int | None = None,
+    accessed: Mapping[str, int | None] | None = None,
 ) -> tuple[ContextPackage, Receipt, Behind]:
     """The context, its receipt and what stands behind that.
 
@@ -92,6 +93,7 @@ def built(
         viewer: sees nothing but what the context may hold.
         told: what the counting had to do without.
         at: as it was handed out at that moment, milliseconds; None: now.
+        accessed: when memories in it had been asked for before that.
     """
     now = opened.clock.now_ms() if at is None else at
     most = _candidates_of(plan)
@@ -102,7 +104,8 @@ def built(
         most=most,
         exponent=opened.settings.memory.decay.exponent,
     )
-    with reading(opened, viewer, _recall_request(asked, most, at), now) as found:
+    request = _recall_request(asked, most, at)
+    with reading(opened, viewer, request, now, accessed=accessed or {}) as found:
         candidates = gathered(found.connection, found.narrowing, wanted, found.items)
     context = assembled(candidates, plan, counter)
     # Built without validation, being made of our own.
@@ -206,7 +209,7 @@ def _receipt_item(packed: PackedItem, recalled: Mapping[str, RecallItem]) -> Rec
     item = recalled.get(packed.memory_id)
     if item is None:
         return ReceiptItem(packed.memory_id, 0.0, reasons=reasons)
-    return ReceiptItem(packed.memory_id, item.score, item.legs, item.modifiers, reasons)
+    return replace(ReceiptItem.of(item), reasons=reasons)
 
 
 def _first(*values: Any) -> Any:

@@ -31,10 +31,13 @@ SURPLUS = 25
 
 
 class Then(NamedTuple):
-    """A moment at which a block was handed out, milliseconds, and the mark of its fence."""
+    """A moment at which a block was handed out, milliseconds, the mark of its fence, and when the
+    memories in it had been asked for before.
+    """
 
     at: int
     mark: str
+    accessed: Mapping[str, int | None] = {}
 
 
 def new_mark(ids: IdSource) -> str:
@@ -64,7 +67,7 @@ def context_for(
     limit = request.top_n or opened.settings.memory.context.facts
     most = min(limit + SURPLUS, MAX_TOP_N)
     wide = request.model_copy(update={"top_n": most})
-    bundle = answer(opened, viewer, wide)
+    bundle = answer(opened, viewer, wide, accessed={} if then is None else then.accessed)
     if then is not None:
         bundle = bundle.model_copy(update={"at": then.at})
     at = None if then is None else then.at
