@@ -11,7 +11,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from memgraph.errors import MemgraphError, ServerEnding
@@ -70,7 +70,7 @@ class Envelope:
             nonlocal status, code
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = [*message.get("headers", ()), told_id]
+                headers = [*_relative(scope, message.get("headers", ())), told_id]
                 # What is mounted and shows pages says by itself what they may load.
                 there = {name for name, _ in headers}
                 headers += [each for each in (*SECURITY, NO_STORE) if each[0] not in there]
@@ -121,6 +121,20 @@ class Envelope:
         log = self._log()
         if log is not None:
             log.error("request.bug", request_id=request_id, **bug_fields(error))
+
+
+def _relative(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Redirects to ourselves name no host: behind a proxy that encrypts, the address that we see
+    is not that of who asks.
+    """
+    own = f"{scope.get('scheme', 'http')}://{header(scope, b'host')}".encode("latin-1")
+    told = []
+    for name, value in headers:
+        path = value.removeprefix(own) if name == b"location" else value
+        # Two slashes would begin the address of another host.
+        own_path = path.startswith(b"/") and not path.startswith(b"//")
+        told.append((name, path if own_path else value))
+    return told
 
 
 def _code_of(body: bytes) -> str | None:

@@ -218,7 +218,10 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
         raise error
     texts = {404: "there is no such page", 405: "this address takes no such request"}
     text = texts.get(error.status_code, "the request cannot be read")
-    return failure_page(console_of(request), RequestRefused(text), error.status_code)
+    answer = failure_page(console_of(request), RequestRefused(text), error.status_code)
+    # Such as the methods that an address takes.
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 async def _on_bug(request: Request, _error: Exception) -> Response:

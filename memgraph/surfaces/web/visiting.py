@@ -117,9 +117,10 @@ class Visit:
 
     def here(self, **query: Any) -> str:
         """The address of this very page with some parameters changed; None takes one away."""
-        asked: dict[str, Any] = dict(self.request.query_params) | query
-        kept = {name: value for name, value in asked.items() if value not in (None, "")}
-        return self.request.url.path + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+        given = self.request.query_params.multi_items()
+        asked = [each for each in given if each[0] not in query] + list(query.items())
+        kept = [(name, value) for name, value in asked if value not in (None, "")]
+        return self.request.url.path + (f"?{urlencode(kept)}" if kept else "")
 
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """A page.

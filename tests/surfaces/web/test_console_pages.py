@@ -218,6 +218,32 @@ def test_confidence_and_status_over_time_are_drawn(browser: Browser, shop: Shop)
     assert bands == ["status-active", "status-superseded"]
 
 
+def test_a_memory_of_then_was_given_to_nobody_yet(browser: Browser, shop: Shop) -> None:
+    before = iso(shop.clock.now_ms())
+    shop.clock.advance(ms=1_000)
+    receipt = shop.orc.recall("when does the shop close").receipt_id
+    shop.served.service.write_down()
+    address = f"{HOME}memories/{shop.read}"
+    assert f"{HOME}receipts/{receipt}" in Seen(browser.page(address)).values("href")
+    assert receipt not in browser.page(f"{address}?as_of={before}")
+
+
+def test_the_way_back_to_now_keeps_all_else_that_was_asked_for(
+    browser: Browser, shop: Shop
+) -> None:
+    seeds = f"seed={shop.read}&seed={shop.said}"
+    page = Seen(browser.page(f"{HOME}graph?{seeds}&as_of={iso(shop.clock.now_ms())}"))
+    assert f"{HOME}graph?{seeds}" in page.values("href")
+
+
+def test_a_redirect_names_no_host_and_a_refusal_what_is_taken(browser: Browser) -> None:
+    for address in ("/console", "/console/orc-1", "/console/orc-1/memories/"):
+        assert browser.open(address).headers["location"].startswith("/console/"), address
+    refused = browser.client.delete(HOME)
+    assert refused.status_code == 405
+    assert set(refused.headers["allow"].split(", ")) == {"GET", "HEAD"}
+
+
 def test_a_bug_is_told_in_a_page_and_not_what_it_is(
     browser: Browser, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,7 +45,9 @@ def export(visit: Visit) -> Response:
     lines = lines_of(visit, *(side.memory.memory_id for side in found.sides))
     root = visit.gate.service.root
     text = case_document(found, orchestrator=orc.name, lines=lines, root=root)
-    name = "".join(each for each in found.edge.edge_id if each.isalnum() or each in "_-")
+    name = "".join(
+        each for each in found.edge.edge_id if each.isascii() and (each.isalnum() or each in "_-")
+    )
     headers = {"Content-Disposition": f'attachment; filename="case-{name[:80]}.html"'}
     return Response(text, media_type="text/html", headers=headers)
 

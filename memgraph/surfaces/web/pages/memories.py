@@ -76,9 +76,10 @@ def memory(visit: Visit) -> Response:
     trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
     held = [(each.since, each.confidence) for each in orc.history(memory_id).values]
-    impact = None
+    impact, hand_outs = None, []
     if visit.may(Permission.AUDIT):
         impact = visit.enter(Permission.AUDIT).impact(memory_id, max_nodes=HAND_OUTS)
+        hand_outs = [each for each in impact.hand_outs if each.at <= now]
     return visit.show(
         "memory.html",
         trace=trace,
@@ -87,6 +88,7 @@ def memory(visit: Visit) -> Response:
         periods=ribbon(trace.status_history, now),
         confidence=step_chart([each for each in held if each[0] <= now] or held[:1], now),
         impact=impact,
+        hand_outs=hand_outs,
     )
 
 
