@@ -64,7 +64,7 @@ def test_importing_does_next_to_nothing() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_recall_does_not_load_what_only_writers_need(tmp_path: Path) -> None:
+def test_recall_and_health_do_not_load_what_only_writers_need(tmp_path: Path) -> None:
     with memgraph.MemoryService(tmp_path, environ={}, background=False) as service:
         orc = service.orchestrator("o", create=True)
         orc.remember("The gate closes at nine.")
@@ -73,6 +73,7 @@ def test_recall_does_not_load_what_only_writers_need(tmp_path: Path) -> None:
         "import sys; from memgraph import MemoryService\n"
         f"with MemoryService({str(tmp_path)!r}, environ={{}}, background=False) as service:\n"
         "    assert service.orchestrator('o').recall('gate').items\n"
+        "    assert service.health('o')['status'] == 'ready'\n"
         "    print([m for m in ('sqlmodel', 'alembic', 'litellm', 'networkx') if m in sys.modules])"
     )
     done = subprocess.run(

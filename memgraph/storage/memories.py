@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -320,12 +321,14 @@ def counts(connection: sa.Connection, view: View | None = None) -> dict[str, dic
     """How many visible memories there are of each kind, type and status; None: all of them."""
     condition = "1" if view is None else view.where("m")
     values = {} if view is None else view.params
-    found: dict[str, dict[str, int]] = {}
-    for column in ("kind", "type", "status"):
+    found: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
+    # An index has type and status together: the table is read once, for the kind.
+    for columns in (("kind",), ("type", "status")):
+        named = ", ".join(f"m.{each}" for each in columns)
         statement = sa.text(
-            f"SELECT m.{column}, count(*) FROM memories m WHERE {condition}"
-            f" GROUP BY m.{column} ORDER BY m.{column}"
+            f"SELECT {named}, count(*) FROM memories m WHERE {condition} GROUP BY {named}"
         )
-        rows = connection.execute(statement, values)
-        found[column] = {str(value): count for value, count in rows}
-    return found
+        for *names, count in connection.execute(statement, values):
+            for column, name in zip(columns, names, strict=True):
+                found[column][str(name)] += count
+    return {column: dict(sorted(each.items())) for column, each in found.items()}
