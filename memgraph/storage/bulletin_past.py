@@ -19,6 +19,7 @@ _KEPT: Final = (
     "memory_id",
     "type",
     "kind",
+    "item_id",
     "content",
     "summary",
     "event_time",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.storage import bulletin_past
+from memgraph.storage.namespace_queries import is_no_item
 from memgraph.storage.visibility import View
 
 # More of a text than any bulletin shows; keeps a long one from being read and copied whole.
@@ -35,7 +36,11 @@ _BY_IMPORTANCE = "m.importance DESC, m.created_at DESC, m.pk DESC"
 
 
 class Excerpt(NamedTuple):
-    """The part of a memory that a bulletin shows. ``decision_status`` is free text, or None."""
+    """The part of a memory that a bulletin shows.
+
+    ``valid_until`` is None where reading puts the end off: no journal entry tells of that.
+    ``decision_status`` is free text, or None.
+    """
 
     memory_id: str
     type: str
@@ -210,7 +215,8 @@ def _memories(
 def _excerpt(alias: str) -> str:
     return (
         f"{alias}.memory_id, {alias}.type, {_text(alias)}, {alias}.confidence, {alias}.event_time,"
-        f" {alias}.created_at, {alias}.valid_until,"
+        f" {alias}.created_at, CASE WHEN {is_no_item(alias)}"
+        f" OR json_extract({alias}.attributes, '$.ttl') IS NULL THEN {alias}.valid_until END,"
         f" json_extract({alias}.attributes, '$.decision_status')"
     )
 

@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from memgraph.bulletin.document import view_key
-from memgraph.bulletin.generate import generate
+from memgraph.bulletin.generate import generate, generate_in
 from memgraph.config.schema import BulletinSettings
 from memgraph.model.bulletin import Bulletin
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.policy.bulletin import Section
+from memgraph.policy.namespaces import ITEM_TAG, ROOT
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.storage import namespace_queries
 from memgraph.storage.database import Database
 
 SETTINGS = BulletinSettings()
@@ -323,3 +325,29 @@ def test_views_and_limits_are_told_apart() -> None:
     assert len(keys) == len(viewers_) * len(limits)
     kept = SETTINGS.model_copy(update={"keep_snapshots": 1})
     assert view_key(DEFAULT_VIEWER, kept) == view_key(DEFAULT_VIEWER, SETTINGS)
+
+
+def test_an_end_that_reading_puts_off_changes_no_bulletin(database: Database) -> None:
+    filling = Filling(database)
+    item = filling.memory(
+        type="Preference",
+        item_id=f"{ROOT}likes",
+        tags=[ITEM_TAG],
+        attributes={"ttl": 5 * DAY},
+        valid_until=NOW + 5 * DAY,
+    )
+    filling.memory(
+        type="Preference", item_id=None, valid_until=NOW + 5 * DAY, attributes={"ttl": 5 * DAY}
+    )
+    filling.flush()
+    before = made(database)
+    assert before.text.count("(until ") == 1
+    with database.write() as connection:
+        namespace_queries.prolong(connection, [item], at=NOW + 4 * DAY)
+        [(until,)] = connection.exec_driver_sql(
+            "SELECT valid_until FROM memories WHERE memory_id = ?", (item,)
+        )
+    assert until == NOW + 9 * DAY
+    assert made(database).text == before.text
+    with database.read() as connection:
+        assert generate_in(connection, DEFAULT_VIEWER, SETTINGS, NOW + DAY).text == before.text
