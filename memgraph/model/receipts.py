@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from memgraph.model.recall import Bundle, Query, RecallItem, RecallRequest
+from memgraph.model.recall import Bundle, Degraded, Query, RecallItem, RecallRequest
 from memgraph.model.values import Millis, Value
 
 Count = Annotated[int, Field(ge=0)]
@@ -61,8 +62,8 @@ class Receipt:
         receipt_id: begins with ``rcl_``.
         at: milliseconds.
         query: what was asked; empty where nothing was, or where only its digest is kept.
-        asked: the request as JSON values, and for whom it was: what a person may want to know
-            later.
+        asked: the request as JSON values, for whom it was, and as ``degraded`` the codes of what
+            the answer had to do without: what a person may want to know later.
         items: in the order in which they were handed out.
         counts: whether it is an access to the memories; who asks how it was then makes none.
         purpose: what it was for: ``recall``, ``bulletin``, ``get_context``, ``build_context``,
@@ -117,13 +118,20 @@ class Receipt:
             receipt_id=bundle.receipt_id,
             at=bundle.at,
             query=bundle.query,
-            asked=request.model_dump(mode="json", exclude_defaults=True, exclude={"query"}),
+            asked=request.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
+            | did_without(bundle.degraded),
             items=tuple(ReceiptItem.of(item) for item in bundle.items),
             counts=request.as_of is None,
             purpose=RECALL,
             change_seq=account.change_seq,
             left_out=account.left_out,
         )
+
+
+def did_without(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
+    """What ``Receipt.asked`` tells of what an answer had to do without; nothing of nothing."""
+    codes = [each.code for each in degraded]
+    return {"degraded": codes} if codes else {}
 
 
 def said_of(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,6 +218,18 @@ class Difference(Value):
     because: tuple[JournalNote, ...] = ()
 
 
+WHY: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "settings": "the settings have changed",
+        "model": "the vectors come from another model",
+        "embeddings": "some memories were not embedded yet, then or now",
+        "degraded": "one of the two answers had to do without something else",
+        "index": "what was stored or erased since changes how words weigh",
+    }
+)
+"""What ``Replay.because`` may say, and what it means."""
+
+
 class Replay(Value):
     """A request that was asked once more, as of the moment when it was asked first.
 
@@ -218,10 +238,7 @@ class Replay(Value):
         same_digest: whether it gives the same bytes; None: they cannot be told.
         differences: memories that came, went or stand elsewhere, in the order of the receipt and
             then of the replay.
-        because: codes of what else differs: ``settings`` (they changed), ``model`` (vectors come
-            from another model), ``degraded`` (the replay had to do without something), ``index``
-            (neither these nor an entry tell of a difference: what was stored or erased since
-            changes how words weigh).
+        because: codes of what else differs, see ``WHY``.
         cut: not all entries of the journal were looked at.
     """
 

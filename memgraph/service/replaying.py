@@ -11,7 +11,7 @@ from memgraph.bulletin.generate import generate_in
 from memgraph.context.counting import Counters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import BlockFormat, ContextRequest, Task
-from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.recall import Bundle, Degraded, RecallRequest
 from memgraph.model.receipts import (
     RECALL,
     Difference,
@@ -33,6 +33,9 @@ from memgraph.storage.visibility import View
 if TYPE_CHECKING:
     from memgraph.service.opened import Opened
 
+PENDING = "vector.pending"
+"""What an answer tells that was given while memories waited for their vectors."""
+
 
 @dataclass(frozen=True, slots=True)
 class Again:
@@ -40,7 +43,7 @@ class Again:
 
     memory_ids: tuple[str, ...]
     sha256: str | None
-    degraded: bool = False
+    degraded: tuple[Degraded, ...] = ()
 
 
 def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
@@ -145,7 +148,7 @@ def _recalled(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Ag
     )
     bundle = _as_it_was(bundle, receipt)
     digest = hashlib.sha256(bundle_bytes(bundle)).hexdigest()
-    return Again(bundle.ids, digest, bool(bundle.degraded))
+    return Again(bundle.ids, digest, bundle.degraded)
 
 
 def _injected(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
@@ -159,7 +162,7 @@ def _injected(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Ag
         then=injecting.Then(receipt.at, asked.get("mark", ""), _accessed(receipt)),
     )
     digest = hashlib.sha256(block.text.encode()).hexdigest() if "mark" in asked else None
-    return Again(block.memory_ids, digest, bool(block.degraded))
+    return Again(block.memory_ids, digest, block.degraded)
 
 
 def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
@@ -188,7 +191,7 @@ def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
     same_counter = counter.name == asked.get("counter")
     digest = hashlib.sha256(package.text.encode()).hexdigest() if same_counter else None
     ids = tuple(each.memory_id for each in package.items)
-    return Again(ids, digest, bool(package.degraded))
+    return Again(ids, digest, package.degraded)
 
 
 def _issued(opened: Opened, receipt: Receipt, asker: Viewer) -> Again:
@@ -272,10 +275,12 @@ def _because(
 ) -> list[str]:
     if same:
         return []
+    lacked = set(receipt.asked.get("degraded", ())) ^ {each.code for each in again.degraded}
     causes = {
         "settings": receipt.settings_sha256 not in (None, opened.settings_sha256),
         "model": opened.other_model is not None,
-        "degraded": again.degraded,
+        "embeddings": PENDING in lacked,
+        "degraded": not lacked <= {PENDING},
     }
     found = [name for name, holds in causes.items() if holds]
     if not found and not all(each.because for each in differences):

@@ -20,7 +20,7 @@ from memgraph import (
 )
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput, NotFound
-from memgraph.model.receipts import Replay, bundle_bytes
+from memgraph.model.receipts import WHY, Replay, bundle_bytes
 
 HOUR = 3_600_000
 QUERY = "When does the harbour close?"
@@ -107,6 +107,20 @@ def test_an_answer_that_waited_is_of_the_moment_of_its_snapshot(
     assert set(written) < set(bundle.ids)
     clock.advance(ms=HOUR)
     assert orc.replay(bundle.receipt_id, query=QUERY).same
+
+
+def test_vectors_that_came_later_are_told(orc: Orchestrator, clock: FixedClock) -> None:
+    orc.remember("The kitten sleeps on the sofa.")
+    orc.remember("The truck is red.")
+    clock.advance(ms=HOUR)
+    query = "Where do cats sleep?"
+    before = orc.recall(query)
+    assert orc.receipt(before.receipt_id).asked["degraded"] == ["vector.pending"]
+    clock.advance(ms=HOUR)
+    orc.embed_pending()
+    found = orc.replay(before.receipt_id, query=query)
+    assert (found.same, found.because) == (False, ("embeddings",))
+    assert set(found.because) <= WHY.keys()
 
 
 def test_the_entry_that_makes_the_difference_is_named(

@@ -28,7 +28,7 @@ from memgraph.model.context import (
     Task,
 )
 from memgraph.model.recall import Account, Degraded, RecallItem, RecallRequest
-from memgraph.model.receipts import Receipt, ReceiptItem
+from memgraph.model.receipts import Receipt, ReceiptItem, did_without
 from memgraph.policy.scope import Viewer
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import reading
@@ -180,7 +180,9 @@ def _receipt(
         receipt_id=package.receipt_id,
         at=package.at,
         query=asked.query,
-        asked=request | {name: value for name, value in for_whom.items() if value is not None},
+        asked=request
+        | {name: value for name, value in for_whom.items() if value is not None}
+        | did_without(package.degraded),
         items=tuple(_receipt_item(each, recalled) for each in context.items),
     )
 

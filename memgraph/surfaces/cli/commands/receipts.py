@@ -245,12 +245,14 @@ def _show(screen: Screen, receipt: Receipt, data: Mapping[str, Any]) -> None:
 
 
 def _show_replay(screen: Screen, found: Replay) -> None:
+    from memgraph.model.receipts import WHY
+
     said = "the same memories in the same order" if found.same else "another answer"
     screen.heading(f"{found.receipt_id}, as of {moment(found.at)}: {said}")
     if found.same_digest is not None:
         screen.line("the same bytes" if found.same_digest else "other bytes")
     if found.because:
-        screen.line(f"because of: {', '.join(found.because)}")
+        screen.line(f"because of: {'; '.join(WHY[one] for one in found.because)}")
     if not found.differences:
         return
     rows = [
@@ -263,6 +265,8 @@ def _show_replay(screen: Screen, found: Replay) -> None:
         for each in found.differences
     ]
     screen.table(("memory", "rank then", "rank now", "journal since"), rows)
+    if found.cut:
+        screen.line("not all entries of the journal since were looked at")
 
 
 def _items_table(

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from memgraph.errors import NotFound
 from memgraph.model.access import Permission
-from memgraph.model.receipts import Receipt, Replay
+from memgraph.model.receipts import WHY, Receipt, Replay
 from memgraph.model.values import Memory
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.web.visiting import Page, Visit
@@ -50,7 +50,7 @@ def replay(visit: Visit) -> Response:
 def _receipt_page(visit: Visit, orc: Orchestrator, replayed: Replay | None = None) -> Response:
     found = orc.receipt(visit.path("receipt_id"))
     return visit.show(
-        "receipt.html", receipt=found, memories=_memories(orc, found), replay=replayed
+        "receipt.html", receipt=found, memories=_memories(orc, found), replay=replayed, why=WHY
     )
 
 
