@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import sqlalchemy as sa
@@ -21,7 +22,9 @@ class Quotas:
     def __init__(self, connection: sa.Connection, trust: Trust) -> None:
         self._connection = connection
         self._trust = trust_queries.with_told(connection, trust)
-        self._counts: dict[Named, int] = {}
+        self._before: dict[Named, int] = {}
+        self._exact: set[Named] = set()
+        self._added: Counter[Named] = Counter()
 
     def refusal(self, given: MemoryInput) -> QuotaReached | None:
         """Why this may not be stored as one more of its source; None: it may, and is counted."""
@@ -29,17 +32,20 @@ class Quotas:
             return None
         quotas = self._trust.quotas(captured(given))
         for named, most in quotas:
-            if self._count(named, most) >= most:
+            if not self._has_room(named, most):
                 told = {"kind": named.kind.value, "limit": most}
                 return QuotaReached(f"its source may hold {most:,} memories", **told)
-        for named, _ in quotas:
-            self._counts[named] += 1
+        self._added.update(named for named, _ in quotas)
         return None
 
-    def _count(self, named: Named, most: int) -> int:
-        if named not in self._counts:
-            self._counts[named] = source_queries.count(self._connection, named, most)
-        return self._counts[named]
+    def _has_room(self, named: Named, most: int) -> bool:
+        """Which memories were retracted is looked at where all of them would be too many."""
+        if named not in self._before:
+            self._before[named] = source_queries.bound(self._connection, named, most)
+        if self._before[named] + self._added[named] >= most and named not in self._exact:
+            self._before[named] = source_queries.count(self._connection, named, most)
+            self._exact.add(named)
+        return self._before[named] + self._added[named] < most
 
 
 def captured(given: MemoryInput) -> Captured:

@@ -69,15 +69,31 @@ def _replacements(given: str) -> str:
     return " UNION ".join((replaced, *ends))
 
 
-def keys_of(kind: SourceName) -> str:
-    """A query for the keys of all memories of a source; it binds ``name``."""
-    found = (
+def _of_sources(kind: SourceName) -> str:
+    return (
         "SELECT o.pk FROM memory_sources s JOIN memories o ON o.source_id = s.source_id"
         f" WHERE {_NAMED[kind]}"
     )
+
+
+def keys_of(kind: SourceName) -> str:
+    """A query for the keys of all memories of a source; it binds ``name``."""
+    found = _of_sources(kind)
     if kind is SourceName.CONVERSATION:
         found += " UNION SELECT o.pk FROM memories o WHERE o.session_id = :name"
     return found
+
+
+def bound(connection: sa.Connection, named: Named, most: int) -> int:
+    """No fewer than how many memories a source has, counted up to ``most``; reads indexes alone."""
+    found = f"SELECT 1 FROM ({_of_sources(named.kind)}"
+    if named.kind is SourceName.CONVERSATION:
+        # Some are in both: no less than there are is enough.
+        found += " UNION ALL SELECT o.pk FROM memories o WHERE o.session_id = :name"
+    values = {"name": named.name, "most": most}
+    statement = f"SELECT count(*) FROM ({found}) LIMIT :most)"
+    [(number,)] = driver(connection).execute(statement, values)
+    return int(number)
 
 
 def count(connection: sa.Connection, named: Named, most: int) -> int:

@@ -293,6 +293,30 @@ class TestQuotas:
         orc.retract(str(done[0].memory_id), reason="x")
         assert said(orc, "One more.", FORUM)
 
+    @given(st.lists(st.sampled_from(["add", "retract", "two", "turn"]), max_size=14))
+    @settings(max_examples=12)
+    def test_it_holds_as_many_as_it_may_whatever_was_before(
+        self, tmp_path_factory: pytest.TempPathFactory, steps: list[str]
+    ) -> None:
+        root = tmp_path_factory.mktemp("quota")
+        with MemoryService(root, ids=CountingIds(), environ={}, background=False) as service:
+            orc = service.orchestrator("orc-1", create=True)
+            orc.trust("conversation", "c1", "low", max_memories=3, reason="x")
+            source, held = {"conversation_id": "c1"}, list[str]()
+            for n, step in enumerate(steps):
+                if step == "retract":
+                    if held:
+                        orc.retract(held.pop(), reason="x")
+                    continue
+                item: dict[str, Any] = {"content": f"Text {n}.", "source": source}
+                if step == "turn":
+                    item |= {"kind": "episode", "session_id": "c1", "source_role": "user"}
+                more = [{"content": f"More {n}.", "source": source}] if step == "two" else []
+                done = orc.remember_many([item, *more])
+                stored = [str(each.memory_id) for each in done if each.outcome == "stored"]
+                assert len(stored) == min(len(done), 3 - len(held))
+                held += stored
+
     def test_a_turn_counts_for_its_conversation(self, orc: Orchestrator) -> None:
         orc.trust("conversation", "c1", "low", max_memories=1, reason="x")
         orc.save_episode("Hello.", session_id="c1", source_role="user")
