@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from memgraph.model.enums import MemoryStatus
@@ -11,6 +10,7 @@ from memgraph.model.graph import Subgraph
 from memgraph.model.values import Edge, Memory
 from memgraph.policy.bulletin import flatten
 from memgraph.surfaces.pictures.canvas import EDGE_STYLES, INK, TYPE_COLORS, drawn
+from memgraph.surfaces.pictures.labels import GAP_POINTS, MARGIN, Places, labelled
 from memgraph.surfaces.pictures.page import Listing, page
 
 if TYPE_CHECKING:
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 MAX_DRAWN: Final = 400
 """More dots than that are a cloud."""
-LABEL_CHARS: Final = 48
-LABEL_WIDTH: Final = 24
-# About as wide as a label's line, and as high as two of them.
-_LABEL_INCHES: Final = (1.3, 0.4)
 _SEED: Final = 7
-Places = Mapping[str, tuple[float, float]]
 
 
 def picture(graph: Subgraph, form: str, *, title: str) -> bytes:
@@ -74,27 +69,6 @@ def places(graph: Subgraph) -> Places:
     return _stretched({one: (float(x), float(y)) for one, (x, y) in found.items()})
 
 
-def labelled(
-    nodes: Sequence[Memory], where: Places, size: tuple[float, float]
-) -> list[tuple[Memory, str]]:
-    """The memories with room for a label under them, and the label; the first come first.
-
-    Args:
-        size: of the picture, inches.
-    """
-    taken: list[tuple[float, float]] = []
-    found = []
-    for node in nodes:
-        x, y = (place * length for place, length in zip(where[node.memory_id], size, strict=True))
-        if all(
-            abs(x - left) > _LABEL_INCHES[0] or abs(y - top) > _LABEL_INCHES[1]
-            for left, top in taken
-        ):
-            taken.append((x, y))
-            found.append((node, label(node)))
-    return found
-
-
 def _stretched(where: Places) -> Places:
     """The same in a square from 0 to 1: the picture is filled."""
     spans = []
@@ -117,28 +91,20 @@ def _draw(axes: Axes, graph: Subgraph, size: tuple[float, float]) -> None:
     seeds = frozenset(graph.seeds)
     for node in graph.nodes:
         _draw_node(axes, node, where[node.memory_id], is_seed=node.memory_id in seeds)
-    for node, text in labelled(graph.nodes, where, size):
+    for each in labelled(graph, where, size):
         axes.annotate(
-            text,
-            where[node.memory_id],
-            xytext=(0, -9),
+            each.text,
+            where[each.memory_id],
+            xytext=(each.side.x * GAP_POINTS, each.side.y * GAP_POINTS),
             textcoords="offset points",
-            ha="center",
-            va="top",
+            ha=each.side.horizontal,
+            va=each.side.vertical,
             fontsize=6.5,
             # An edge that runs under it leaves it readable.
             bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.6},
         )
-    axes.margins(0.12)
+    axes.margins(MARGIN)
     _legend(axes, graph.nodes, graph.edges)
-
-
-def label(node: Memory) -> str:
-    """The beginning of a memory's text, over two lines."""
-    text = flatten(node.summary or node.content)
-    return "\n".join(
-        textwrap.wrap(textwrap.shorten(text, LABEL_CHARS, placeholder="…"), LABEL_WIDTH)
-    )
 
 
 def _draw_node(axes: Axes, node: Memory, at: tuple[float, float], *, is_seed: bool) -> None:

@@ -17,8 +17,9 @@ from memgraph.model.values import StatusPeriod
 from memgraph.policy.decay import effective_confidence
 from memgraph.surfaces.cli.commands.pictures import _confidence
 from memgraph.surfaces.pictures import canvas, timelines
-from memgraph.surfaces.pictures.graphs import label, labelled, picture, places
+from memgraph.surfaces.pictures.graphs import picture, places
 from memgraph.surfaces.pictures.histories import accesses_of, held_of
+from memgraph.surfaces.pictures.labels import SIDES, Box, box_of, labelled
 from memgraph.surfaces.pictures.page import Listing, page
 from memgraph.surfaces.pictures.timelines import (
     Held,
@@ -89,11 +90,30 @@ def test_an_empty_graph_says_so(graph: Subgraph) -> None:
 def test_labels_do_not_lie_on_one_another(graph: Subgraph) -> None:
     ids = [node.memory_id for node in graph.nodes]
     apart = dict(zip(ids, [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)], strict=True))
-    assert [node.memory_id for node, _ in labelled(graph.nodes, apart, (9.0, 6.0))] == ids
-    near = dict.fromkeys(ids, (0.5, 0.5))
-    [(first, text)] = labelled(graph.nodes, near, (9.0, 6.0))
-    assert (first, text) == (graph.nodes[0], label(graph.nodes[0]))
-    assert all(len(line) <= 24 for line in text.splitlines())
+    assert [each.memory_id for each in labelled(graph, apart, (9.0, 6.0))] == ids
+    lone = graph.model_copy(update={"edges": ()})
+    around = [(0.5, 0.5), (0.5, 0.47), (0.5, 0.53)]
+    crowd = dict(zip(ids, around, strict=True))
+    [*_, last] = labelled(lone, crowd, (9.0, 6.0))
+    for one in labelled(lone, crowd, (9.0, 6.0)):
+        for other in ids:
+            x, y = (each * side / 1.24 for each, side in zip(crowd[other], (9, 6), strict=True))
+            at = tuple(
+                each * side / 1.24 for each, side in zip(crowd[one.memory_id], (9, 6), strict=True)
+            )
+            box = box_of(one.text, at, one.side)
+            assert other == one.memory_id or not box.meets(Box(x, y, x, y))
+    assert all(len(line) <= 24 for line in last.text.splitlines())
+
+
+def test_a_label_stands_where_no_edge_of_its_dot_leads(graph: Subgraph) -> None:
+    edge = graph.edges[0]
+    others = [each.memory_id for each in graph.nodes if each.memory_id != edge.from_id]
+    below = {edge.from_id: (0.5, 1.0), others[0]: (0.5, 0.0), others[1]: (0.5, 0.5)}
+    one = graph.model_copy(update={"edges": (edge,)})
+    sides = {each.memory_id: each.side for each in labelled(one, below, (9.0, 6.0))}
+    assert sides[edge.from_id] == SIDES[1]
+    assert sides[edge.to_id] == SIDES[0]
 
 
 def test_places_fill_a_square(graph: Subgraph) -> None:
