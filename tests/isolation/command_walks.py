@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import chain, product
@@ -15,7 +16,9 @@ from served_worlds import ONE, TWO
 Line = list[str]
 Lines = Callable[[View], Iterator[Line]]
 WHY = ("--reason", "asked")
-PICTURE = str(Path(tempfile.gettempdir()) / "memgraph-walk.html")
+PICTURE = Path(tempfile.gettempdir()) / f"memgraph-walk-{os.getpid()}.html"
+"""What a command draws: beside the picture it says in words what that shows."""
+DRAWN = ("-o", str(PICTURE))
 
 OPERATORS = {
     "ingest": "reads the drop zone: who writes there writes the database",
@@ -205,12 +208,12 @@ COMMAND_WALKS: dict[str, Lines] = {
     "recall": _recall,
     "context": _context,
     "subgraph": _subgraph,
-    "graph": lambda view: _each("graph", *view.own[:1], view.hidden[0], more=("-o", PICTURE)),
+    "graph": lambda view: _each("graph", *view.own[:1], view.hidden[0], more=DRAWN),
     "timeline": lambda view: iter(
         [
-            ["timeline", ONE, "-o", PICTURE],
-            ["timeline", ONE, view.own[0], "-o", PICTURE],
-            ["timeline", ONE, view.hidden[0], "-o", PICTURE],
+            ["timeline", ONE, *DRAWN],
+            ["timeline", ONE, view.own[0], *DRAWN],
+            ["timeline", ONE, view.hidden[0], *DRAWN],
         ]
     ),
     "bulletin": lambda view: iter([["bulletin", ONE]]),

@@ -11,7 +11,16 @@ from typing import Any
 import pysqlite3
 import pytest
 from canaries import EVERYTHING, leaks, words_in
-from command_walks import BY_THEMSELVES, COMMAND_WALKS, OPERATORS, OPERATORS_HERE, Line, elsewhere
+from command_walks import (
+    BY_THEMSELVES,
+    COMMAND_WALKS,
+    DRAWN,
+    OPERATORS,
+    OPERATORS_HERE,
+    PICTURE,
+    Line,
+    elsewhere,
+)
 from route_walks import View
 from served_worlds import ONE, OWNERS, PEOPLE, SEEING, SOON, Built
 from serving_worlds import serving
@@ -40,11 +49,13 @@ class Walker:
     capture: pytest.CaptureFixture[str]
 
     def run(self, line: Line, *options: str) -> tuple[int, str]:
-        """Exit code, and all that was printed."""
+        """Exit code, and all that was printed or drawn."""
         self.capture.readouterr()
         code = main([*line, *options])
         captured = self.capture.readouterr()
-        return code, captured.out + captured.err
+        drawn = PICTURE.read_text(encoding="utf-8") if PICTURE.exists() else ""
+        PICTURE.unlink(missing_ok=True)
+        return code, captured.out + captured.err + drawn
 
     def rows(self, viewer: Viewer) -> dict[str, tuple[Any, ...]]:
         """Memories that are hidden from somebody, as they are stored."""
@@ -141,6 +152,16 @@ def _told_nothing(walker: Walker, viewer: Viewer, line: Line, options: list[str]
     assert leaks([told], forbidden) - leaks(line, forbidden) == set(), line
     # Who sees a part is given no copy of everything.
     assert [*Path.cwd().iterdir()] == []
+
+
+@pytest.mark.parametrize("command", ["graph", "timeline"])
+def test_what_is_drawn_is_looked_into(walker: Walker, command: str) -> None:
+    hidden = walker.view(SEEING["public"].viewer).hidden[0]
+    line = [command, ONE, hidden, *DRAWN]
+    code, told = walker.run(line, "--root", str(walker.root), *options_of(EVERYTHING, line))
+    assert code == 0
+    assert "<svg" in told
+    assert words_in([told])
 
 
 @pytest.mark.parametrize("where", ["root", "server"])
