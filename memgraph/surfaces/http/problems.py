@@ -54,6 +54,8 @@ STATUS: Final[dict[type[errors.MemgraphError], int]] = {
     errors.IngestRejected: 422,
     errors.ImportRejected: 422,
     errors.JournalBroken: 503,
+    errors.ErasureUnproven: 409,
+    errors.AuditFailed: 409,
     errors.RequestRefused: 400,
     errors.RequestTooLarge: 413,
     errors.RequestTimeout: 504,
