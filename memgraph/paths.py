@@ -146,6 +146,21 @@ class OrchestratorPaths:
         return self.logs / "memory.log"
 
     @property
+    def erasing(self) -> Path:
+        """Where the plans of erasures lie that are not finished."""
+        return self.memory / "erasing"
+
+    @property
+    def erasures(self) -> Path:
+        """Where the reports of finished erasures lie."""
+        return self.memory / "erasures"
+
+    @property
+    def erased(self) -> Stamp:
+        """Another one after every erasure; it tells of them where no database can be read."""
+        return stamp_of(self.erasing, self.erasures)
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         """Every folder of the layout, parents first."""
         return (

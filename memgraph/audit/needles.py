@@ -1,14 +1,15 @@
 """Finding many strings at once in bytes, however they are written down there.
 
-A string stands in a database as UTF-8, in a JSON text with escapes, and in a JSON text inside of
-another one with escapes of escapes. Where only its beginning stands it was cut short: that betrays
-it too. All positions of a buffer are hashed at once with numpy, and the few that may begin a string
-are compared.
+A string stands in a database as UTF-8, in a file as UTF-16, too, in a JSON text with escapes, and
+in a JSON text inside of another one with escapes of escapes. Where only its beginning stands it was
+cut short: that betrays it too. All positions of a buffer are hashed at once with numpy, and the few
+that may begin a string are compared.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,13 +37,24 @@ def _ascii(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-_WAYS: Final[tuple[Callable[[str], str], ...]] = (
-    str,
-    _json,
-    _ascii,
-    lambda text: _json(_json(text)),
-    lambda text: _json(_ascii(text)),
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+_WAYS: Final[tuple[Callable[[str], bytes], ...]] = (
+    _utf8,
+    lambda text: _utf8(_json(text)),
+    lambda text: _utf8(_ascii(text)),
+    lambda text: _utf8(_json(_json(text))),
+    lambda text: _utf8(_json(_ascii(text))),
+    # As files are taken, too.
+    lambda text: text.encode("utf-16-le", "surrogatepass"),
+    lambda text: text.encode("utf-16-be", "surrogatepass"),
 )
+# What a few letters or digits stand in by chance: ids, digests, large numbers.
+_BARE: Final = re.compile(r"[0-9A-Za-z]{1,11}")
+_TOKEN: Final = re.compile(rb"[a-z]{2,5}_[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{32,}|[0-9]{10,}")
+_TOKEN_BYTES: Final = 80
 
 
 class Hit(NamedTuple):
@@ -60,14 +72,15 @@ class _Written:
     string: int
     data: bytes
     least: int
-    way: Callable[[str], str]
+    way: Callable[[str], bytes]
     text: str
+    bare: bool = False
 
     def extent(self, buffer: bytes, start: int) -> int:
         """How many bytes of it stand there, in whole characters."""
         if buffer.startswith(self.data, start):
             return len(self.data)
-        ends = list(accumulate(len(self.way(each).encode()) for each in self.text))
+        ends = list(accumulate(len(self.way(each)) for each in self.text))
         common = self.least
         while buffer[start + common : start + common + 1] == self.data[common : common + 1]:
             common += 1
@@ -104,7 +117,9 @@ class Needles:
                 continue
             for start in self._places(buffer, size):
                 for each in known.get(buffer[start : start + size], ()):
-                    if buffer.startswith(each.data[: each.least], start):
+                    if buffer.startswith(each.data[: each.least], start) and not (
+                        each.bare and _in_token(buffer, start, start + each.least)
+                    ):
                         yield Hit(each.string, start, start + each.extent(buffer, start))
 
     def found_in(self, buffer: bytes) -> set[int]:
@@ -141,18 +156,19 @@ class Needles:
     @cached_property
     def _written(self) -> list[_Written]:
         found = [
-            _Written(number, blob, len(blob), str, "")
+            _Written(number, blob, len(blob), _utf8, "")
             for number, blob in enumerate(self._blobs, len(self.strings))
         ]
         for number, text in enumerate(self.strings):
             least = self._least.get(number, min(len(text), ENOUGH))
+            bare = _BARE.fullmatch(text) is not None
             seen = set()
             for way in _WAYS:
-                data = way(text).encode("utf-8", "surrogatepass")
+                data = way(text)
                 if data not in seen and len(data) >= min(_ANCHORS):
                     seen.add(data)
-                    head = len(way(text[:least]).encode("utf-8", "surrogatepass"))
-                    found.append(_Written(number, data, max(head, min(_ANCHORS)), way, text))
+                    head = max(len(way(text[:least])), min(_ANCHORS))
+                    found.append(_Written(number, data, head, way, text, bare))
         return found
 
     @cached_property
@@ -190,6 +206,15 @@ class Needles:
                     words = np.frombuffer(buffer, f"<u{size}", count=number, offset=start)
                     for place in np.flatnonzero(table[_hashed(words)]).tolist():
                         yield start + place * size
+
+
+def _in_token(buffer: bytes, start: int, end: int) -> bool:
+    first = max(start - _TOKEN_BYTES, 0)
+    found = _TOKEN.finditer(buffer[first : end + _TOKEN_BYTES])
+    return any(
+        first + each.start() <= start and end <= first + each.end() and len(each[0]) > end - start
+        for each in found
+    )
 
 
 def _hashed(words: np.ndarray) -> np.ndarray:

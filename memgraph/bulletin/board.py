@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from memgraph.config.schema import BulletinSettings
 from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
 from memgraph.log import EventLog
 from memgraph.model.bulletin import Bulletin, Issued
+from memgraph.paths import Stamp
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage.bulletin_queries import journal_head
 from memgraph.storage.database import Database
@@ -33,6 +35,7 @@ NO_SNAPSHOT = "bulletin.snapshot_failed"
 class _Kept(NamedTuple):
     head: tuple[int, int, str]
     bulletin: Bulletin
+    erased: Stamp
 
 
 class BulletinBoard:
@@ -46,6 +49,7 @@ class BulletinBoard:
         log: told of every fallback and every snapshot that could not be written.
         deferred: snapshots wait for ``flush``, which spares a message about 1 ms; else they are
             written as soon as a bulletin is made.
+        erased: gives another value after texts were erased, by whatever process.
     """
 
     def __init__(
@@ -57,11 +61,13 @@ class BulletinBoard:
         plain_viewer: Viewer = DEFAULT_VIEWER,
         log: EventLog | None = None,
         deferred: bool = False,
+        erased: Callable[[], Stamp] = tuple,
     ) -> None:
         self._database = database
         self._settings = settings
         self._log = log
         self._deferred = deferred
+        self._erased = erased
         self._waiting: dict[str, Bulletin] = {}
         self._lock = threading.Lock()
         # Taken before the other one, around writing and removing files.
@@ -82,17 +88,20 @@ class BulletinBoard:
         """
         with self._lock:
             epoch = self._epoch
+        erased = self._erased()
         with self._database.read() as connection:
             head = journal_head(connection)
             with self._lock:
                 kept = self._kept.get(viewer)
-            if kept is not None and kept.head == head:
-                return kept.bulletin
+                if kept is not None and kept.head == head:
+                    if kept.erased != erased:
+                        self._kept[viewer] = kept._replace(erased=erased)
+                    return kept.bulletin
             bulletin = generate_in(connection, viewer, self._settings)
         with self._lock:
             # Read before an erasure: good for this answer, not for keeping.
             if epoch == self._epoch:
-                self._keep(viewer, _Kept(head, bulletin))
+                self._keep(viewer, _Kept(head, bulletin, erased))
         if not self._deferred:
             self.flush()
         return bulletin
@@ -177,7 +186,7 @@ class BulletinBoard:
     def _last_good(self, viewer: Viewer) -> Bulletin | None:
         with self._lock:
             kept = self._kept.get(viewer)
-        if kept is not None:
+        if kept is not None and kept.erased == self._erased():
             return kept.bulletin
         if self._snapshots is None:
             return None

@@ -13,6 +13,8 @@ MARK: Final = "[erased]"
 """What stands where a text was."""
 SHORTEST: Final = 12
 """Characters of a line that is looked for by itself; shorter ones say nothing of whose they are."""
+SHORTEST_TEXT: Final = 6
+"""Characters of a whole text that has a digit, an @ or a letter beyond ASCII, as codes have."""
 SHORTEST_NAME: Final = 4
 """Characters of a name that is looked for; in a large file shorter ones stand by chance."""
 ENOUGH: Final = 24
@@ -24,6 +26,9 @@ FREE_TEXT: Final = frozenset(
 DIGESTS: Final = frozenset({"content_hash", "seal"})
 """Fields that are made of the text alone: of a short text they can be guessed."""
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z_]+")
+_TELLING: Final = re.compile(r"[0-9@]|[^\x00-\x7f]")
+# "Fact: …", "user: …": who quotes a line leaves that out.
+_LABEL: Final = re.compile(r"[^\s:][^:\n]{0,31}: +")
 compact_json = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")
 ).encode
@@ -42,22 +47,35 @@ def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
             time, a digest or an id stands elsewhere for reasons of its own.
 
     Returns:
-        Each once, the longest first; none that is shorter than ``SHORTEST`` characters, and no
-        plain word.
+        Each once, the longest first; no plain word, and none that is shorter than ``SHORTEST``
+        characters, but for whole texts of ``SHORTEST_TEXT`` that no other thing looks like.
     """
     found: dict[str, None] = {}
+    short = set()
     for text in texts:
         found[text.strip()] = None
+        if len(text.strip()) >= SHORTEST_TEXT and _TELLING.search(text):
+            short.add(text.strip())
         for line in text.splitlines():
             found.update(dict.fromkeys(each for each in _parts(line) if _is_phrase(each)))
     for word in words:
         found.update(dict.fromkeys(each for each in _parts(word) if _is_phrase(each)))
-    chosen = [each for each in found if len(each) >= SHORTEST and not _PLAIN_WORD.fullmatch(each)]
-    return sorted(chosen, key=lambda each: (-len(each), each))
+    chosen = {each for each in found if len(each) >= SHORTEST and not _PLAIN_WORD.fullmatch(each)}
+    return sorted(chosen | short, key=lambda each: (-len(each), each))
+
+
+def unsought(texts: Iterable[str], strings: Iterable[str]) -> int:
+    """How many texts are not looked for as a whole: they say nothing of whose they are."""
+    return len({each.strip() for each in texts} - {"", *strings})
 
 
 def _parts(line: str) -> list[str]:
-    return [line.strip(), *split_sentences(line)]
+    parts = [line.strip(), *split_sentences(line)]
+    for each in parts:
+        label = _LABEL.match(each)
+        if label is not None:
+            parts.append(each[label.end() :])
+    return parts
 
 
 def _is_phrase(text: str) -> bool:
@@ -83,12 +101,40 @@ def redacted_details(text: str, scrub: Scrub, *, own: bool) -> str:
         own: the entry is about an erased memory or an edge of one: free text goes whatever it
             says, and so do digests of the text.
     """
-    return compact_json({**_object(scrub(text), own), ERASED: True})
+    return compact_json({**_object(scrubbed(text, scrub), own), ERASED: True})
 
 
 def redacted_words(text: str, scrub: Scrub) -> str:
     """A JSON object as it stands beside the journal, redacted as its entry of an erased memory."""
-    return compact_json(_object(scrub(text), own=True))
+    return compact_json(_object(scrubbed(text, scrub), own=True))
+
+
+def scrubbed(text: str, scrub: Scrub) -> str:
+    """A text without the erased strings; of JSON the words alone, so that it stays what it is.
+
+    Returns:
+        The same object where it has none of them.
+    """
+    if text[:1] not in ("{", "["):
+        return scrub(text)
+    try:
+        found = json.loads(text)
+        fresh = _scrubbed(found, scrub)
+        return text if fresh == found else compact_json(fresh)
+    except (ValueError, RecursionError):
+        return scrub(text)
+
+
+def _scrubbed(value: Any, scrub: Scrub) -> Any:
+    if isinstance(value, str):
+        return scrubbed(value, scrub)
+    if isinstance(value, dict):
+        # A plain word is a field's name.
+        return {
+            key if _PLAIN_WORD.fullmatch(key) else scrub(key): _scrubbed(each, scrub)
+            for key, each in value.items()
+        }
+    return [_scrubbed(each, scrub) for each in value] if isinstance(value, list) else value
 
 
 def is_redacted(details: Mapping[str, Any]) -> bool:

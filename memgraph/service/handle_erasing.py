@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from memgraph.model.enums import SourceName
 from memgraph.model.erasing import Erasable, ErasureTarget, erasure_target
 from memgraph.model.values import Change, validated
 from memgraph.service.handle import Handle
@@ -42,7 +43,8 @@ class ErasingHandle(Handle):
             memory_id: one memory.
             entity: all memories that name it, by id or name; and the entity.
             session_id: all that was said in a session and drawn from it.
-            path: all that came from a file, or from the files in a folder.
+            path: all that came from a file, or from the files in a folder; as ``retract_source``
+                takes it.
             conversation_id, workflow_run_id, content_sha256: all that came from it; the digest is
                 of a file's bytes.
             reason: journalled; it must not repeat what is erased.
@@ -77,7 +79,11 @@ class ErasingHandle(Handle):
     ) -> ErasureReport:
         """``erase`` of what is named as a value."""
         from memgraph.service.erasing.erase import erase
+        from memgraph.service.sources import named_of
 
+        if target.kind is Erasable.PATH:
+            named = named_of(self._service.paths(self.name), SourceName.PATH, target.value)
+            target = target.model_copy(update={"value": named.name})
         because = validated(Change, {"actor": self.actor, "reason": reason}).reason
         with self._service.opened(self.name) as opened:
             return erase(

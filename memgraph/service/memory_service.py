@@ -179,7 +179,8 @@ class MemoryService:
         and of no other; ``code`` and ``message`` say what is wrong. ``degraded`` of a ready one:
         ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (a model is to be
         asked through litellm, which is not installed), ``reranker.failing``, ``entities.failing``,
-        ``receipts.dropped``, ``events.failing``, ``jobs.failing``, ``jobs.overdue``.
+        ``receipts.dropped``, ``events.failing``, ``jobs.failing``, ``jobs.overdue``,
+        ``erasure.unfinished`` (texts lie in ``erasing/`` until the erasure is run again).
         """
         try:
             with self.opened(name) as opened:

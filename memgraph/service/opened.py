@@ -144,7 +144,12 @@ class Opened:
             self._background_failed,
         )
         self.board = BulletinBoard(
-            database, settings.memory.bulletin, folder=paths.bulletins, log=self.log, deferred=True
+            database,
+            settings.memory.bulletin,
+            folder=paths.bulletins,
+            log=self.log,
+            deferred=True,
+            erased=lambda: paths.erased,
         )
         with database.read() as connection:
             self.other_model = model_mismatch(connection, embedding)
@@ -283,6 +288,8 @@ class Opened:
             found.append("receipts.dropped")
         if events_fail or self.events.failing:
             found.append("events.failing")
+        if any(self.paths.erasing.glob("*.json")):
+            found.append("erasure.unfinished")
         return found + shortcomings(self, self.clock.now_ms())
 
     def _lacks_litellm(self) -> bool:

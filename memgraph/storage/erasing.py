@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.policy.erasure import MARK, Scrub, redacted_details, redacted_words
+from memgraph.policy.erasure import MARK, Scrub, redacted_details, redacted_words, scrubbed
 from memgraph.storage import derived, embeddings, metadata, vectors
 from memgraph.storage.statements import driver
 
@@ -71,7 +71,7 @@ _BLANKED: Final = (
     ),
     (
         "recalls",
-        "UPDATE recalls SET query = '' WHERE query <> '' AND recall_id IN"
+        "UPDATE recalls SET query = '' WHERE query <> '' AND coalesce(same_as, recall_id) IN"
         f" (SELECT recall_id FROM recall_items WHERE memory_id IN {_IDS})",
     ),
 )
@@ -210,7 +210,7 @@ def _sweep(
         if not says("\0".join(texts).encode("utf-8", "surrogatepass")):
             continue
         for row in page:
-            values = [each if each is None else scrub(each) for each in row[len(keys) :]]
+            values = [each if each is None else scrubbed(each, scrub) for each in row[len(keys) :]]
             if values != list(row[len(keys) :]):
                 changed.append((*values, *row[: len(keys)]))
     sets = ", ".join(f"{column} = ?" for column in columns)
@@ -255,7 +255,7 @@ def redact_journal(
                 action in ("relate", "resolve", "reopen", "dismiss")
                 and json.loads(details).get("edge_id") in joined
             )
-            if not own and (not said or scrub(details) == details):
+            if not own and (not said or scrubbed(details, scrub) == details):
                 continue
             redacted = redacted_details(details, scrub, own=own)
             found.append((redacted, seq, sealed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import accumulate, islice
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import sqlalchemy as sa
 from memgraph.audit.needles import Needles
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.erasing import Erasable, ErasureTarget
-from memgraph.policy.erasure import ENOUGH, names_of, stands_without, strings_of
+from memgraph.policy.erasure import ENOUGH, names_of, stands_without, strings_of, unsought
 from memgraph.service.erasing import sources
 from memgraph.service.erasing.plan import Plan
 from memgraph.service.opened import Opened
@@ -46,6 +47,7 @@ def make_plan(
         reason=reason,
         actor=actor,
         started_at=opened.clock.now_ms(),
+        asked=target.value,
     )
     _close(connection, plan, pks)
     if len(plan.pks) > MAX_MEMORIES:
@@ -58,12 +60,28 @@ def make_plan(
     lines = sources.find_lines(opened.paths, connection, plan, rows)
     texts = [text for row in rows for text in (row.content, row.summary)]
     words = [*lines, *(word for row in rows for word in _said_beside(row))]
-    names = [*alone.names, *own.names]
-    _look_for(connection, plan, strings_of(texts, words), names)
+    names = {*alone.names, *own.names}
+    called = names_of(names - {*alone.dates, *own.dates})
+    spoken = strings_of(texts, words)
+    plan.too_short = len(names - set(called)) + unsought(texts, spoken)
+    plan.strings = list(dict.fromkeys([*called, *spoken]))
+    plan.least = {number: len(each) for number, each in enumerate(called)}
+    look_again(connection, plan)
     plan.vectors = [each.hex() for each in _windows(queries.vectors_of(connection, plan.pks))]
     if plan.scrub(reason) != reason:
         raise InvalidInput("the reason repeats what is to be erased; say it in other words")
     return plan
+
+
+def overtaken(connection: sa.Connection, plan: Plan) -> bool:
+    """Whether other memories would be taken now than when it was planned."""
+    now = replace(plan, pks=[], kept=[])
+    target = ErasureTarget(kind=plan.kind, value=plan.target)
+    try:
+        _close(connection, now, _meant(connection, target)[0])
+    except NotFound:
+        return True
+    return now.pks != plan.pks
 
 
 def _meant(connection: sa.Connection, target: ErasureTarget) -> tuple[list[int], Entity | None]:
@@ -134,24 +152,23 @@ def _words(value: Any) -> list[str]:
     return [word for each in value for word in _words(each)] if isinstance(value, list) else []
 
 
-def _look_for(
-    connection: sa.Connection, plan: Plan, spoken: Sequence[str], names: Sequence[str]
-) -> None:
-    """The strings that betray the erased texts, without those that stand elsewhere by right."""
-    called = names_of(names)
-    plan.too_short = len({each for each in names if each not in called})
-    strings = list(dict.fromkeys([*called, *spoken]))
-    least = {number: len(each) for number, each in enumerate(strings) if each in set(called)}
+def look_again(connection: sa.Connection, plan: Plan) -> None:
+    """Leave out of the strings of a plan what stands elsewhere by right now; it is told.
+
+    One of which what stays says the beginning is looked for a little further. What was stored
+    since a first try may say what was erased as well as what was there before.
+    """
+    strings, least = plan.strings, dict(plan.least)
     saying = _lengthen(connection, plan, Needles(strings, least), least)
     known = {each["memory_id"] for each in plan.kept}
     plan.kept += [
         {"memory_id": each, "why": "says_it"} for each in sorted(saying) if each not in known
     ]
-    # One that stands as a whole in what stays proves nothing; it is told.
     left = [number for number, each in enumerate(strings) if least.get(number, 0) <= len(each)]
-    plan.shared = len(strings) - len(left)
+    plan.shared += len(strings) - len(left)
     plan.strings = [strings[number] for number in left]
     plan.least = {place: least[number] for place, number in enumerate(left) if number in least}
+    plan.forget_needles()
 
 
 def _lengthen(

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from memgraph.audit.journal import Entry
+from memgraph.errors import Conflict
 from memgraph.model.erasing import ErasureReport, ErasureTarget, Residue, Tombstone
 from memgraph.service.erasing import folder
-from memgraph.service.erasing.choosing import make_plan
+from memgraph.service.erasing.choosing import look_again, make_plan
 from memgraph.service.erasing.folder import FilesErased
 from memgraph.service.erasing.plan import Plan, PlanFile, unfinished
-from memgraph.service.erasing.rows import digest, erase_rows
+from memgraph.service.erasing.rows import Overtaken, digest, erase_rows
 from memgraph.service.erasing.signing import signed
 from memgraph.service.life.echoes import catch_up
 from memgraph.service.opened import Opened
@@ -31,6 +31,7 @@ Progress = Callable[[str, int, int], None]
 LOCK_NAME: Final = "erasing.lock"
 STEPS: Final = ("reading", "rows", "files", "database", "scan", "done")
 ENTRY: Final = "erasure"
+TRIES: Final = 5
 
 
 def erase(
@@ -50,15 +51,19 @@ def erase(
         dry_run: plan alone; nothing is written.
 
     Raises:
-        NotFound, Conflict, InvalidInput: see ``make_plan``.
+        NotFound, Conflict, InvalidInput: see ``make_plan``; Conflict, too, where others store
+            what is to be erased faster than it is planned.
         StorageError: the database failed; run it again.
     """
     with FileLock(opened.paths.memory / LOCK_NAME).held():
         if not dry_run:
             for file in unfinished(opened.paths):
                 plan = file.read()
-                report = _carry_out(opened, plan, file, progress)
-                if target.kind is plan.kind and target.value == plan.target:
+                with opened.database.read() as connection:
+                    look_again(connection, plan)
+                file.write(plan)
+                report = _finish(opened, plan, file, progress)
+                if target.kind is plan.kind and target.value in (plan.target, plan.asked):
                     return report
         progress(STEPS[0], 0, len(STEPS) - 1)
         opened.write_down()
@@ -69,7 +74,24 @@ def erase(
             return _report(opened, plan, FilesErased()).model_copy(update={"dry_run": True})
         file = PlanFile.of(opened.paths, plan.erasure_id)
         file.write(plan)
-        return _carry_out(opened, plan, file, progress)
+        return _finish(opened, plan, file, progress)
+
+
+def _finish(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> ErasureReport:
+    """Carry a plan out; planned anew where more came to it before anything was done."""
+    for _ in range(TRIES):
+        try:
+            return _carry_out(opened, plan, file, progress)
+        except Overtaken:
+            target = ErasureTarget(kind=plan.kind, value=plan.target)
+            with opened.database.read() as connection:
+                fresh = make_plan(opened, connection, target, reason=plan.reason, actor=plan.actor)
+            fresh.asked = plan.asked
+            last, file, plan = file, PlanFile.of(opened.paths, fresh.erasure_id), fresh
+            file.write(plan)
+            last.wipe()
+    file.wipe()
+    raise Conflict("what is to be erased changes while it is planned; try again")
 
 
 def _carry_out(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> ErasureReport:
@@ -178,7 +200,7 @@ def _note_files(opened: Opened, plan: Plan) -> None:
 def _end(opened: Opened, report: ErasureReport, file: PlanFile) -> None:
     """Keep the report, journal its digest, and forget the plan: in this order."""
     text = report.model_dump_json(indent=2) + "\n"
-    path = report_path(opened.paths.memory, report.erasure_id)
+    path = opened.paths.erasures / f"{report.erasure_id}.json"
     path.parent.mkdir(mode=0o700, exist_ok=True)
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
@@ -198,8 +220,3 @@ def _end(opened: Opened, report: ErasureReport, file: PlanFile) -> None:
     with opened.transaction(report.actor) as transaction:
         transaction.tell([Entry(ENTRY, None, details)])
     file.wipe()
-
-
-def report_path(memory: Path, erasure_id: str) -> Path:
-    """Where the report of a finished erasure is kept."""
-    return memory / folder.REPORTS / f"{erasure_id}.json"

@@ -19,15 +19,15 @@ from memgraph.audit.needles import Needles
 from memgraph.model.erasing import Residue
 from memgraph.paths import OrchestratorPaths
 from memgraph.policy.erasure import fill
-from memgraph.service.erasing.plan import FOLDER, Plan, wipe
+from memgraph.policy.file_lines import UTF8, encoding_of, line_spans
+from memgraph.service.erasing.plan import Plan, wipe
 from memgraph.service.erasing.reading import pieces
 from memgraph.service.erasing.sources import below, read
 from memgraph.service.opened import Opened
 from memgraph.storage import erasing_queries
 
-REPORTS: Final = "erasures"
 _MAGIC: Final = b"SQLite format 3\x00"
-_LINE_ENDS: Final = b"\r\n"
+_LINE_ENDS: Final = ("\r", "\n")
 
 
 @dataclass(slots=True)
@@ -71,9 +71,8 @@ def erase_files(paths: OrchestratorPaths, plan: Plan) -> FilesErased:
 
 def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
     """Every regular file of an orchestrator but the plans of erasures; no link is followed."""
-    plans = paths.memory / FOLDER
     for root, folders, names in os.walk(paths.directory):
-        folders[:] = sorted(each for each in folders if Path(root, each) != plans)
+        folders[:] = sorted(each for each in folders if Path(root, each) != paths.erasing)
         for name in sorted(names):
             path = Path(root, name)
             try:
@@ -133,8 +132,10 @@ def _redact(path: Path, plan: Plan, relative: str) -> bool:
     with os.fdopen(handle, "rb") as file:
         data = file.read()
         links = os.fstat(handle).st_nlink
-    spans = [*plan.needles.spans(data), *_line_spans(data, plan.spans.get(relative, []))]
-    fresh = [(start, _filled(data[start:end])) for start, end in spans]
+    encoding = encoding_of(data)
+    spans = [_aligned(each, encoding) for each in plan.needles.spans(data)]
+    spans += _line_spans(data, plan.spans.get(relative, []))
+    fresh = [(start, _filled(data[start:end], encoding)) for start, end in spans]
     fresh = [(start, part) for start, part in fresh if data[start : start + len(part)] != part]
     if not fresh:
         return bool(spans)
@@ -150,23 +151,31 @@ def _redact(path: Path, plan: Plan, relative: str) -> bool:
     return True
 
 
+def _aligned(span: tuple[int, int], encoding: str) -> tuple[int, int]:
+    """What was found in the other byte order stands one byte beside."""
+    if encoding == UTF8 or span[0] % 2 == 0:
+        return span
+    beside = 1 if encoding == "utf-16-le" else -1
+    return span[0] + beside, span[1] + beside
+
+
 def _line_spans(data: bytes, lines: list[list[int]]) -> Iterator[tuple[int, int]]:
     """Where lines begin and end in a file; they are counted from 1."""
-    starts = [0]
-    while (end := data.find(b"\n", starts[-1])) >= 0:
-        starts.append(end + 1)
-    starts.append(len(data) + 1)
+    if not lines:
+        return
+    places = line_spans(data)
     for first, last in lines:
-        if first < len(starts):
-            yield starts[first - 1], min(starts[min(last, len(starts) - 1)] - 1, len(data))
+        yield from places[first - 1 : last]
 
 
-def _filled(part: bytes) -> bytes:
+def _filled(part: bytes, encoding: str) -> bytes:
     """The same number of bytes with the same line ends."""
-    kept = bytearray(fill(len(part)))
-    for place, byte in enumerate(part):
-        if byte in _LINE_ENDS:
-            kept[place] = byte
+    width = 1 if encoding == UTF8 else 2
+    ends = {each.encode(encoding) for each in _LINE_ENDS}
+    kept = bytearray(fill(len(part) // width).decode().encode(encoding))
+    for place in range(0, len(kept), width):
+        if part[place : place + width] in ends:
+            kept[place : place + width] = part[place : place + width]
     return bytes(kept)
 
 

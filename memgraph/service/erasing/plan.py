@@ -21,7 +21,6 @@ from memgraph.model.erasing import Erasable, KeptMemory
 from memgraph.paths import OrchestratorPaths
 from memgraph.storage.backup import fsync
 
-FOLDER: Final = "erasing"
 _VERSION: Final = 1
 
 
@@ -30,7 +29,7 @@ class Plan:
     """What is to be done.
 
     Attributes:
-        target: an id, a path, a digest.
+        target: an id, a path, a digest; ``asked``: as it was named, maybe by a name.
         pks, entity_pks: keys of the memories and of the entities that go.
         strings: what is looked for; ``least``: of a string that begins like one that stays, how
             many characters tell it; ``vectors``: parts of vectors, in hexadecimal digits.
@@ -59,6 +58,7 @@ class Plan:
     removals: list[str] = field(default_factory=list)
     contents: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
+    asked: str = ""
 
     @cached_property
     def needles(self) -> Needles:
@@ -67,6 +67,11 @@ class Plan:
     @cached_property
     def kept_memories(self) -> tuple[KeptMemory, ...]:
         return tuple(KeptMemory.model_validate(each) for each in self.kept)
+
+    def forget_needles(self) -> None:
+        """The strings are others now."""
+        self.__dict__.pop("needles", None)
+        self.__dict__.pop("kept_memories", None)
 
     def says(self, data: bytes) -> bool:
         """Whether any of the strings stands in it."""
@@ -85,7 +90,7 @@ class PlanFile:
 
     @classmethod
     def of(cls, paths: OrchestratorPaths, erasure_id: str) -> PlanFile:
-        return cls(paths.memory / FOLDER / f"{erasure_id}.json")
+        return cls(paths.erasing / f"{erasure_id}.json")
 
     def write(self, plan: Plan) -> None:
         """Durably, whole or not at all; for the owner alone."""
@@ -136,10 +141,9 @@ def wipe(path: Path) -> None:
 
 def unfinished(paths: OrchestratorPaths) -> Iterator[PlanFile]:
     """Plans of erasures that did not come to an end, oldest first; half-written ones are wiped."""
-    folder = paths.memory / FOLDER
-    if not folder.is_dir():
+    if not paths.erasing.is_dir():
         return
-    for path in sorted(folder.iterdir()):
+    for path in sorted(paths.erasing.iterdir()):
         if path.suffix == ".new":
             wipe(path)
         elif path.suffix == ".json":

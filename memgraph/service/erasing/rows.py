@@ -7,12 +7,17 @@ from typing import Any, Final
 
 from memgraph.audit.journal import Entry
 from memgraph.model.enums import MemoryStatus
+from memgraph.service.erasing.choosing import overtaken
 from memgraph.service.erasing.plan import Plan
 from memgraph.service.opened import Opened, Transaction
 from memgraph.storage import erasing, erasing_queries, journal, memories
 
 REASON: Final = "erased"
 TOMBSTONE: Final = "erase"
+
+
+class Overtaken(Exception):
+    """Other memories are to be erased by now than were planned."""
 
 
 def erase_rows(opened: Opened, plan: Plan) -> None:
@@ -22,11 +27,14 @@ def erase_rows(opened: Opened, plan: Plan) -> None:
     hand, is.
 
     Raises:
-        StorageError: nothing of it was done.
+        StorageError, Overtaken: nothing of it was done.
     """
     with opened.transaction(plan.actor) as transaction:
+        again = bool(erasing.told_of(transaction.connection, plan.erasure_id))
+        # What was stored since then would stay, with nothing left to tell what it was made of.
+        if not again and overtaken(transaction.connection, plan):
+            raise Overtaken
         with erasing.thorough(transaction.connection):
-            again = bool(erasing.told_of(transaction.connection, plan.erasure_id))
             rows = _blank(transaction, plan)
             entities = erasing.remove_entities(transaction.connection, plan.entity_pks)
             erasing.recount_entities(transaction.connection)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -14,11 +13,12 @@ import sqlalchemy as sa
 
 from memgraph.model.erasing import Erasable
 from memgraph.paths import OrchestratorPaths
+from memgraph.policy.file_lines import encoding_of, line_spans
+from memgraph.policy.source_places import part_of
 from memgraph.service.erasing.plan import Plan
 from memgraph.storage import erasing_queries as queries
 from memgraph.storage.erasing_queries import Doomed
 
-_LINES: Final = re.compile(r"L([0-9]{1,9})-L([0-9]{1,9})")
 _WHOLE: Final = frozenset({Erasable.PATH, Erasable.CONTENT})
 MAX_FILE_BYTES: Final = 256_000_000
 MANIFEST_ENDING: Final = ".manifest.json"
@@ -49,7 +49,7 @@ def find_lines(
         kept = queries.lines_kept(connection, path, plan.pks)
         if plan.kind in _WHOLE and not kept:
             plan.removals += [relative, relative + MANIFEST_ENDING]
-            texts += data.decode("utf-8", "replace").splitlines()
+            texts += data.decode(encoding_of(data), "replace").splitlines()
             continue
         texts += _said(plan, relative, data, own, kept)
     return texts
@@ -58,13 +58,14 @@ def find_lines(
 def _said(
     plan: Plan, relative: str, data: bytes, own: Sequence[Doomed], kept: Sequence[str]
 ) -> list[str]:
-    taken = set(chain.from_iterable(_span(each) for each in kept))
-    wanted = set(chain.from_iterable(_span(row.locator or "") for row in own)) - taken
-    lines = data.split(b"\n")
-    numbers = sorted(number for number in wanted if number <= len(lines))
+    lines, encoding = line_spans(data), encoding_of(data)
+    taken = set(chain.from_iterable(_span(each, len(lines)) for each in kept))
+    wanted = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
+    numbers = sorted(wanted - taken)
     if numbers:
         plan.spans[relative] = [list(each) for each in _runs(numbers)]
-    found = [lines[number - 1].decode("utf-8", "replace") for number in numbers]
+    places = [lines[number - 1] for number in numbers]
+    found = [data[first:last].decode(encoding, "replace") for first, last in places]
     pointers = [row.locator for row in own if (row.locator or "").startswith("/")]
     return found + list(_pointed(data, pointers)) if pointers else found
 
@@ -91,9 +92,11 @@ def read(path: Path) -> bytes | None:
             return None
 
 
-def _span(locator: str) -> Iterable[int]:
-    found = _LINES.fullmatch(locator)
-    return () if found is None else range(int(found[1]), int(found[2]) + 1)
+def _span(locator: str | None, lines: int) -> Iterable[int]:
+    part = part_of(locator)
+    if part is None or part.pointer is not None:
+        return ()
+    return range(part.first or 1, min(part.last or lines, lines) + 1)
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -13,6 +13,7 @@ from memgraph.bulletin.board import EMPTY, STALE
 from memgraph.model.context import ContextPackage, ContextRequest, Task
 from memgraph.model.receipts import Receipt
 from memgraph.model.turns import TurnWarning
+from memgraph.paths import Stamp
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.turns.lanes import Lane, LaneError, Ticket
 from memgraph.service.turns.storing import StoringHandle
@@ -106,7 +107,7 @@ class Showing:
         self._bulletins = Lane("bulletins", threads=1, waiting=MAX_BULLETINS)
         self._contexts = contexts
         self._lock = threading.Lock()
-        self._last_good: OrderedDict[Viewer, Issued] = OrderedDict()
+        self._last_good: OrderedDict[Viewer, tuple[Stamp, Issued]] = OrderedDict()
 
     def begin(self, wanted: Wanted) -> Pending:
         """Ask for both, side by side; returns at once."""
@@ -133,21 +134,18 @@ class Showing:
             warnings=(*warnings, *unbuilt),
         )
 
-    def forget(self) -> None:
-        """Drop the bulletins that are kept for bad times; after an erasure."""
-        with self._lock:
-            self._last_good.clear()
-
     def close(self, patience_s: float) -> bool:
         """Take nothing more; gives whether nothing is at work any longer."""
         return self._bulletins.close(patience_s)
 
     def _issue(self, viewer: Viewer) -> Issued:
         handle = self._service.orchestrator(self._name, viewer=viewer, actor=self._actor)
+        # Before it is read: what an erasure took meanwhile is not kept.
+        erased = self._service.paths(self._name).erased
         issued = handle.bulletin()
         if issued.warning is None:
             with self._lock:
-                self._last_good[viewer] = issued
+                self._last_good[viewer] = erased, issued
                 self._last_good.move_to_end(viewer)
                 while len(self._last_good) > MAX_VIEWS:
                     self._last_good.popitem(last=False)
@@ -183,15 +181,23 @@ class Showing:
         self, viewer: Viewer, found: Issued | None, cause: TurnWarning
     ) -> tuple[Issued | None, tuple[TurnWarning, ...]]:
         self._conditions.note("bulletin", cause)
-        with self._lock:
-            known = self._last_good.get(viewer)
-        at_hand = [one for one in (found, known) if one is not None]
+        at_hand = [one for one in (found, self._known(viewer)) if one is not None]
         best = max(at_hand, key=lambda one: one.bulletin.change_seq, default=None)
         if best is None:
             told = TurnWarning(code=EMPTY, text="there is no bulletin to fall back to")
         else:
             told = TurnWarning(code=STALE, text="the last good bulletin, maybe of earlier")
         return best, (told, cause)
+
+    def _known(self, viewer: Viewer) -> Issued | None:
+        """The last good one, unless texts were erased since, by whatever process."""
+        erased = self._service.paths(self._name).erased
+        with self._lock:
+            kept = self._last_good.get(viewer)
+            if kept is not None and kept[0] != erased:
+                del self._last_good[viewer]
+                return None
+        return None if kept is None else kept[1]
 
     def _note(
         self, wanted: Wanted, issued: Issued, context: ContextPackage | None

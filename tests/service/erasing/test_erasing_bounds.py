@@ -1,0 +1,159 @@
+"""What an erasure must not spare, and what it must not take with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from erasing_worlds import NAME, SECRET, dropped
+
+from ingest.pipeline import IngestPipeline
+from memgraph import MemoryHooks, MemoryService, Orchestrator
+from memgraph.service.erasing import erase
+from memgraph.service.erasing.choosing import make_plan
+from memgraph.service.erasing.plan import Plan
+
+WHY = "asked for"
+LINE = "Fact: The zwieback lies in the attic of the house, behind the beam"
+STAYS = "Fact: The deployment window is on Tuesday evening, as ever"
+
+
+def holding(orc: Orchestrator, text: str) -> list[str]:
+    folder = orc.paths.directory
+    spelled = (text.encode(), text.encode("utf-16-le"), text.encode("utf-16-be"))
+    return [
+        str(each.relative_to(folder))
+        for each in folder.rglob("*")
+        if each.is_file() and any(one in each.read_bytes() for one in spelled)
+    ]
+
+
+def test_a_short_code_is_looked_for_and_a_short_phrase_is_told(orc: Orchestrator) -> None:
+    code, phrase = orc.remember("PIN is 9437"), orc.remember("so be it")
+    orc.log_event("said", text="the PIN is 9437, so be it")
+    first = orc.erase(memory_id=code, reason=WHY)
+    assert (first.residue.strings, first.residue.too_short) == (1, 0)
+    assert holding(orc, "9437") == []
+    second = orc.erase(memory_id=phrase, reason=WHY)
+    assert (second.residue.strings, second.residue.too_short) == (0, 1)
+
+
+def test_a_day_that_was_named_is_not_taken_from_everything_else(orc: Orchestrator) -> None:
+    orc.log_event("said", text="nothing of it")
+    stamp = json.loads(orc.paths.log_file.read_text().splitlines()[-1])["time"]
+    date = stamp[:10]
+    due = orc.remember("The bill is due soon", attributes={"due": date})
+    secret = orc.remember(f"The spare key was hidden on {date} under the pot")
+    assert date in [each.canonical_name for each in orc.entities()]
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert report.unfinished == ()
+    assert report.files_redacted == ()
+    assert orc.get(due).attributes == {"due": date}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028\n", "\x85"])
+def test_lines_are_those_that_were_read(orc: Orchestrator, encoding: str, end: str) -> None:
+    start = "\ufeff" if encoding == "utf-16-be" else ""
+    text = start + end.join(["# Notes", f"- {LINE}", f"- {STAYS}", ""])
+    orc.paths.ingest.mkdir(parents=True, exist_ok=True)
+    (orc.paths.ingest / "notes.md").write_bytes(text.encode(encoding))
+    IngestPipeline(orc, settle_seconds=0).run()
+    [mine] = [each for each in orc.list_memories() if "zwieback" in each.content]
+    report = orc.erase(memory_id=mine.memory_id, reason=WHY)
+    assert report.unfinished == ()
+    left = (orc.paths.processed / "notes.md").read_bytes().decode(encoding)
+    assert len(left) == len(text.removeprefix(start if encoding == "utf-16" else ""))
+    assert STAYS in left
+    assert "# Notes" in left
+    assert left.count(end) == text.count(end)
+    assert holding(orc, "zwieback") == []
+
+
+def test_what_is_stored_while_it_is_planned_goes_too(orc: Orchestrator) -> None:
+    secret = orc.remember(SECRET)
+    late: list[str] = []
+
+    def planned(*args: Any, **fields: Any) -> Plan:
+        plan = make_plan(*args, **fields)
+        if not late:
+            late.append(orc.remember("So he hides it well", derived_from=[secret]))
+        return plan
+
+    with patch.object(erase, "make_plan", planned):
+        report = orc.erase(memory_id=secret, reason=WHY)
+    assert set(report.memory_ids) == {secret, *late}
+    assert report.unfinished == ()
+    assert list(orc.paths.erasing.iterdir()) == []
+    assert holding(orc, "hides it well") == []
+
+
+def test_what_came_since_a_first_try_is_told_and_stays(orc: Orchestrator) -> None:
+    secret = orc.remember(SECRET)
+    waits = orc.paths.ingest / "waits.md"
+    waits.parent.mkdir(parents=True, exist_ok=True)
+    waits.write_text(SECRET, encoding="utf-8")
+    assert orc.erase(memory_id=secret, reason=WHY).unfinished == ("residue.found",)
+    again = orc.remember(f"He says it once more: {SECRET}")
+    waits.unlink()
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert report.unfinished == ()
+    assert [(each.memory_id, each.why) for each in report.kept] == [(again, "says_it")]
+
+
+def test_an_erasure_by_name_goes_on_by_name_and_health_tells_of_it(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    orc.remember(SECRET)
+    waits = orc.paths.ingest / "waits.md"
+    waits.parent.mkdir(parents=True, exist_ok=True)
+    waits.write_text(SECRET, encoding="utf-8")
+    first = orc.erase(entity=NAME, reason=WHY)
+    assert first.unfinished == ("residue.found",)
+    assert "erasure.unfinished" in service.health(orc.name)["degraded"]
+    waits.unlink()
+    again = orc.erase(entity=NAME, reason=WHY)
+    assert (again.erasure_id, again.unfinished) == (first.erasure_id, ())
+    assert "erasure.unfinished" not in service.health(orc.name)["degraded"]
+
+
+def test_who_acted_under_the_name_is_told_and_in_nobodys_way(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True, actor=NAME)
+    orc.remember(f"{NAME} likes tea")
+    report = orc.erase(entity=NAME, reason=WHY)
+    assert report.unfinished == ()
+    assert report.residue.shared == 1
+
+
+def test_a_path_is_named_as_elsewhere(orc: Orchestrator) -> None:
+    dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n")
+    for name in ("notes.md", str(orc.paths.ingest / "notes.md"), f"{orc.paths.processed}/"):
+        assert orc.erase(path=name, reason=WHY, dry_run=True).memory_ids
+
+
+def test_a_reason_without_the_label_of_a_line_is_found(orc: Orchestrator) -> None:
+    dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n")
+    orc.log_event("said", text=f"somebody told: {LINE.removeprefix('Fact: ')}")
+    orc.erase(path="notes.md", reason=WHY)
+    assert holding(orc, "zwieback") == []
+
+
+def test_a_turn_host_shows_no_bulletin_of_before(tmp_path: Path) -> None:
+    with (
+        MemoryService(tmp_path, environ={}) as service,
+        MemoryHooks(service, "orc-1", deadline_ms=20_000) as hooks,
+    ):
+        orc = service.orchestrator("orc-1", create=True)
+        secret = orc.remember("The oven of Quendolin is hot.", type="Decision")
+        assert "Quendolin" in hooks.on_message("What now?", conversation_id="c").bulletin
+        with MemoryService(tmp_path, environ={}, background=False) as other:
+            other.orchestrator("orc-1").erase(memory_id=secret, reason=WHY)
+        service.forget("orc-1")
+        path = service.paths("orc-1").database
+        path.write_bytes(b"no database at all" * 1_000)
+        turn = hooks.on_message("What now?", conversation_id="c")
+        assert "Quendolin" not in turn.bulletin
+        assert "storage.corrupt" in turn.codes
