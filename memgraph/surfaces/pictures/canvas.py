@@ -1,8 +1,9 @@
 """One way to draw: the look, and how a drawing becomes SVG, PNG or a page of its own.
 
 The same values give the same SVG, byte for byte: no date, fixed ids, and letters as outlines of
-matplotlib's own font. Texts come from outside: they are drawn as they are, never read as formulas,
-and a letter that the font lacks becomes a box.
+matplotlib's own font. Letters that it lacks, as those of Chinese, Japanese and Korean, are taken
+from a font of ``FURTHER_FONTS`` that is installed; where there is none, a letter becomes a box.
+Texts come from outside: they are drawn as they are, never read as formulas.
 """
 
 from __future__ import annotations
@@ -40,10 +41,26 @@ EDGE_STYLES: Final[dict[str, tuple[str, Literal["-", "--"]]]] = {
     "CausedBy": ("#1f5fa8", "-"),
     "PartOf": ("#8a4fa3", "-"),
 }
+OWN_FONT: Final = "DejaVu Sans"
+FURTHER_FONTS: Final = (
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Source Han Sans",
+    "WenQuanYi Zen Hei",
+    "WenQuanYi Micro Hei",
+    "Droid Sans Fallback",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Apple SD Gothic Neo",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "Arial Unicode MS",
+    "Unifont",
+)
 _SETTINGS: Final[dict[Any, Any]] = {
     "svg.hashsalt": "memgraph",
     "svg.fonttype": "path",
-    "font.family": ["DejaVu Sans"],
     "font.size": 9.0,
     "text.color": INK,
     "text.parse_math": False,
@@ -81,6 +98,14 @@ def require_matplotlib() -> None:
         )
 
 
+def families() -> list[str]:
+    """Fonts that letters are looked for in, the first one first."""
+    from matplotlib.font_manager import fontManager
+
+    installed = set(fontManager.get_font_names())
+    return [OWN_FONT, *(each for each in FURTHER_FONTS if each in installed)]
+
+
 def drawn(fill: Fill, *, size: tuple[float, float], form: str) -> bytes:
     """A drawing as a file of its own.
 
@@ -100,7 +125,7 @@ def drawn(fill: Fill, *, size: tuple[float, float], form: str) -> bytes:
     described: dict[str, Any] = {"Software": None}
     if form == "svg":
         described = {"Date": None, "Creator": None}
-    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+    with mpl.rc_context(_SETTINGS | {"font.family": families()}), warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", message="Glyph .* missing from font", category=UserWarning
         )

@@ -6,7 +6,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import matplotlib as mpl
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
@@ -137,6 +140,22 @@ def test_who_has_no_matplotlib_is_told_which_extra(monkeypatch: pytest.MonkeyPat
     with pytest.raises(ExtraMissing) as missing:
         canvas.drawn(lambda _: None, size=(1, 1), form="svg")
     assert missing.value.details["extra"] == "pictures"
+
+
+def test_letters_that_the_own_font_lacks_are_taken_from_one_that_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed = ["Unifont", "Noto Sans CJK SC", "Something Else", "DejaVu Sans"]
+    monkeypatch.setattr(fontManager, "get_font_names", lambda: installed)
+    assert canvas.families() == ["DejaVu Sans", "Noto Sans CJK SC", "Unifont"]
+    monkeypatch.setattr(canvas, "families", lambda: ["DejaVu Sans", "DejaVu Serif"])
+    used = []
+
+    def fill(figure: Figure) -> None:
+        used.append(mpl.rcParams["font.family"])
+
+    canvas.drawn(fill, size=(1, 1), form="svg")
+    assert used == [["DejaVu Sans", "DejaVu Serif"]]
 
 
 def test_confidence_fades_from_its_last_access_and_is_drawn_with_the_statuses() -> None:
