@@ -1,4 +1,4 @@
-"""``python -m benchmarks.audit``: how long impact and grounds take, as a table."""
+"""``python -m benchmarks.audit``: how long impact, grounds and the past take, as a table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from benchmarks.audit import travel
 from benchmarks.audit.stores import NAME, RECEIPTS, RUNS, Store, kept
 from memgraph.service.bench.timing import percentiles
 from memgraph.service.orchestrator import Orchestrator
@@ -27,7 +28,11 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         store = kept(folder, chosen.size, _tell)
         with store.service() as service:
-            rows = list(_measured(service.orchestrator(NAME), store, chosen.rounds))
+            memory = service.orchestrator(NAME)
+            rows = [
+                *_measured(memory, store, chosen.rounds),
+                *travel.measured(memory, store, chosen.rounds),
+            ]
     print(f"{chosen.size:,} memories, {RECEIPTS:,} receipts, {chosen.rounds} of each\n")
     print("| what | p50 / p95 / p99, ms | target of p50, ms |")
     print("| --- | --- | --- |")
@@ -36,7 +41,7 @@ def main() -> int:
         told = percentiles(taken)
         missed = missed or (target is not None and told["p50"] > target)
         times = " / ".join(f"{told[each]:.1f}" for each in ("p50", "p95", "p99"))
-        print(f"| {name} | {times} | {'' if target is None else f'{target:g}'} |")
+        print(f"| {name} | {times} | {'' if target is None else f'{target:.0f}'} |")
     return 1 if missed else 0
 
 
