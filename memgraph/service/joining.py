@@ -142,6 +142,15 @@ class Joiner:
         trust = trust_queries.with_told(connection, self.trust)
         return trust_queries.replaceable(connection, trust, captured(given), memory_ids)
 
+    def most_trusted(self, connection: sa.Connection, memory_ids: Sequence[str]) -> set[str]:
+        """Those of some memories that the best of their sources protect."""
+        trust = trust_queries.with_told(connection, self.trust)
+        if trust.uniform:
+            return set(memory_ids)
+        found = trust_queries.protections(connection, trust, memory_ids)
+        best = max((each.level for each in found.values()), default=0)
+        return {one for one, tier in found.items() if tier.level == best}
+
     def _open_case(
         self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
     ) -> Outcome:

@@ -225,8 +225,11 @@ class TestTrust:
         assert item is not None
         with pytest.raises(Conflict):
             backend.add(item.model_copy(update={"importance": 0.9}))
-        backend.add(item.model_copy(update={"payload": {"text": "Bake at noon."}}))
+        # Said again it opens no second case.
+        for _ in range(2):
+            backend.add(item.model_copy(update={"payload": {"text": "Bake at noon."}}))
         assert status(web, first) is MemoryStatus.ACTIVE
+        assert backend.get("plan") == item
         [case] = web.contradictions().items
         assert case.edge.to_id == first
 

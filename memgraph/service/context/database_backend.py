@@ -121,11 +121,15 @@ class DatabaseBackend(Handle):
             return list(islice((each for each in held if matches(each.item, rest)), most))
 
     def get(self, item_id: str) -> ContextItem | None:
-        """The item of that id; of several memories that bear it the newest."""
+        """The item of that id; of several memories the most trusted, of those the newest."""
         if not item_queries.is_id(item_id):
             return None
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
             found = item_queries.find(connection, self._place(opened), item_id)
+            if len(found) > 1:
+                ids = [each.memory_id for each in found]
+                best = opened.writer.joiner.most_trusted(connection, ids)
+                found = [each for each in found if each.memory_id in best]
         return item_of(found[0]) if found else None
 
     def delete(self, item_id: str) -> bool:
@@ -205,7 +209,7 @@ class DatabaseBackend(Handle):
                     transaction.connection, self._place(opened), kept.context_item_id
                 )
                 if len(known) != 1 or not equal(item_of(known[0]), kept):
-                    self._store(opened, transaction, prepared, known)
+                    self._store(opened, transaction, prepared, known, kept)
                 gone: Sequence[str] = ()
                 if max_items is not None:
                     gone = evict(
@@ -220,6 +224,7 @@ class DatabaseBackend(Handle):
         transaction: Transaction,
         prepared: Prepared,
         known: Sequence[Memory],
+        kept: ContextItem,
     ) -> None:
         """Store an item in the place of those of its id, which is seen by whom they were seen."""
         if known:
@@ -239,6 +244,9 @@ class DatabaseBackend(Handle):
             for each in known
         ):
             raise Conflict("it is kept as a more trusted source has it", field="payload")
+        # It stands beside a more trusted one already.
+        if any(mine <= {each.memory_id} and equal(item_of(each), kept) for each in known):
+            return
         # Before it is stored: of the same text, it would be taken for a repetition of the old one.
         # What is trusted further stays, and the new one stands against it.
         replaced = [each for each in known if each.memory_id in mine]
