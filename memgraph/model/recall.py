@@ -51,6 +51,8 @@ class RecallRequest(Value):
             lost a contradiction or was taken back is not.
         include_superseded: show replaced memories beside what replaced them.
         token_budget: tokens that the texts of the bundle may cost together; None: no limit.
+        for_conversation_id, for_workflow_run_id, for_step_id: for whom the answer is: kept in its
+            receipt, of no weight for what answers.
     """
 
     query: Query = ""
@@ -74,6 +76,9 @@ class RecallRequest(Value):
     valid_at: Millis | None = None
     include_superseded: bool = False
     token_budget: Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)] | None = None
+    for_conversation_id: Name | None = None
+    for_workflow_run_id: Name | None = None
+    for_step_id: Name | None = None
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> RecallRequest:

@@ -18,6 +18,8 @@ ASKED_FOR: Final = ("purpose", "workflow_run_id", "step_id", "query_sha256", "sh
 """What ``Receipt.asked`` says of for whom and of what, beside ``conversation_id``."""
 
 
+_APART: Final = {"query", "for_conversation_id", "for_workflow_run_id", "for_step_id"}
+"""What a receipt of a recall says in fields of its own."""
 RECALL: Final = "recall"
 """The purpose of a recall that was asked for by itself."""
 
@@ -118,11 +120,14 @@ class Receipt:
             receipt_id=bundle.receipt_id,
             at=bundle.at,
             query=bundle.query,
-            asked=request.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
+            asked=request.model_dump(mode="json", exclude_defaults=True, exclude=_APART)
             | did_without(bundle.degraded),
             items=tuple(ReceiptItem.of(item) for item in bundle.items),
             counts=request.as_of is None,
             purpose=RECALL,
+            conversation_id=request.for_conversation_id,
+            workflow_run_id=request.for_workflow_run_id,
+            step_id=request.for_step_id,
             change_seq=account.change_seq,
             left_out=account.left_out,
         )

@@ -27,6 +27,23 @@ def test_a_recalls_receipt_tells_what_was_asked_and_given_and_why(orc: Orchestra
     assert [item.score for item in receipt.items] == [one.score for one in bundle.items]
 
 
+def test_a_recalls_receipt_says_for_whom_it_was(orc: Orchestrator) -> None:
+    orc.remember("The harbour closes at nine.")
+    plain = orc.recall("harbour")
+    bundle = orc.recall(
+        "harbour", for_conversation_id="talk", for_workflow_run_id="run-7", for_step_id="s1"
+    )
+    assert bundle.ids == plain.ids
+    found = orc.receipt(bundle.receipt_id)
+    assert (found.conversation_id, found.workflow_run_id, found.step_id) == ("talk", "run-7", "s1")
+    listed = orc.receipts(workflow_run_id="run-7").receipts
+    assert [each.receipt_id for each in listed] == [bundle.receipt_id]
+    assert orc.replay(bundle.receipt_id, query="harbour").same_digest
+    # Of whose memories are asked for it says nothing of whom they are for.
+    filtered = orc.recall("harbour", conversation_id="talk")
+    assert orc.receipt(filtered.receipt_id).conversation_id is None
+
+
 def test_a_contexts_receipt_says_for_what_it_was(orc: Orchestrator) -> None:
     told = orc.remember("The harbour closes at nine.")
     block = orc.get_context("When does the harbour close?")

@@ -5,8 +5,12 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from memgraph import MemoryService
-from memgraph.model.receipts import Receipt
+from memgraph.model.receipts import Difference, Receipt, Replay
+from memgraph.surfaces.cli.commands.receipts import _show_replay
+from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -104,6 +108,34 @@ def test_a_receipt_is_asked_again_and_says_whether_it_gives_the_same(cli: Comman
     assert "the same memories in the same order\nthe same bytes\n" in shown
     cli("retract", "orc-1", told, "--reason", "it was mended")
     assert cli.json(*replay, "--query", "which oven?")["same"] is True
+
+
+def test_a_recall_is_for_a_run(cli: CommandLine) -> None:
+    cli.remember("The oven is slow.")
+    whom = ("--for-conversation", "talk", "--for-run", "run-7", "--for-step", "s1")
+    receipt_id = cli.json("recall", "orc-1", "oven", *whom)["receipt_id"]
+    [listed] = cli.json("receipt", "list", "orc-1", "--run", "run-7")["receipts"]
+    assert listed["receipt_id"] == receipt_id
+    assert "conversation talk, run run-7, step s1" in cli("receipt", "list", "orc-1").out
+    shown = cli("receipt", "show", "orc-1", receipt_id).out
+    assert all(shown.count(one) == 1 for one in ("talk", "run-7"))
+
+
+def test_why_a_replay_differs_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    found = Replay(
+        receipt_id="rcl_1",
+        at=0,
+        change_seq=1,
+        same=False,
+        same_digest=False,
+        differences=(Difference(memory_id="fact_1", rank=1, rank_now=None),),
+        because=("embeddings", "settings"),
+        cut=True,
+    )
+    _show_replay(Screen(), found)
+    shown = capsys.readouterr().out
+    assert "not embedded yet, then or now; the settings have changed" in shown
+    assert "not all entries" in shown
 
 
 def test_bulletins_are_listed_and_printed_as_they_were(cli: CommandLine) -> None:

@@ -73,6 +73,13 @@ def recall(
     token_budget: Annotated[
         int | None, typer.Option(help="Tokens that the texts may cost together.")
     ] = None,
+    for_conversation_id: Annotated[
+        str | None, value("ID", "For this conversation, says the receipt.", "--for-conversation")
+    ] = None,
+    for_run_id: Annotated[
+        str | None, value("ID", "For this run of a workflow.", "--for-run")
+    ] = None,
+    for_step_id: Annotated[str | None, value("ID", "For this step of it.", "--for-step")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the rank in each leg and every modifier.")
     ] = False,
@@ -96,6 +103,9 @@ def recall(
         "valid_at": valid_at,
         "include_superseded": include_superseded,
         "token_budget": token_budget,
+        "for_conversation_id": for_conversation_id,
+        "for_workflow_run_id": for_run_id,
+        "for_step_id": for_step_id,
     }
     from memgraph.model.recall import RecallRequest
     from memgraph.model.values import validated

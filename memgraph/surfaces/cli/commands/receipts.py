@@ -201,9 +201,14 @@ def _as_json(receipt: Receipt) -> dict[str, Any]:
     }
 
 
+def _for_whom(receipt: Receipt) -> dict[str, Any]:
+    """For which conversation, run, step, task, project and agent it was, as far as is known."""
+    said = {name: getattr(receipt, name, receipt.asked.get(name)) for name in FOR_WHOM}
+    return {FOR_WHOM[name]: one for name, one in said.items() if one is not None}
+
+
 def _row(receipt: Receipt) -> tuple[str, ...]:
-    asked = receipt.asked
-    whom = [f"{shown} {asked[name]}" for name, shown in FOR_WHOM.items() if name in asked]
+    whom = [f"{shown} {one}" for shown, one in _for_whom(receipt).items()]
     return (
         receipt.receipt_id,
         moment(receipt.at),
@@ -221,9 +226,19 @@ def _show(screen: Screen, receipt: Receipt, data: Mapping[str, Any]) -> None:
     screen.heading(f"{receipt.receipt_id}  {purpose}, {moment(receipt.at)}")
     bulletin = asked.pop("bulletin", {})
     lists = {name: asked.pop(name) for name in [*asked] if _is_records(asked[name])}
-    named = {FOR_WHOM[name]: asked.pop(name) for name in FOR_WHOM if name in asked}
-    others = {name.replace("_", " "): one for name, one in asked.items()}
-    told = {SHOWN.get(name, name): getattr(receipt, name) for name in TOLD if name not in asked}
+    named = _for_whom(receipt)
+    # Of a recall the conversation is a filter, see ``said_of``.
+    filtered = set() if purpose != RECALL else {"conversation_id"}
+    others = {
+        name.replace("_", " "): one
+        for name, one in asked.items()
+        if name not in FOR_WHOM or name in filtered
+    }
+    told = {
+        SHOWN.get(name, name): getattr(receipt, name)
+        for name in TOLD
+        if name not in asked and name not in FOR_WHOM
+    }
     said = {"query": receipt.query, **named, **others, **told}
     screen.fields([(name, _text(one)) for name, one in said.items() if one not in (None, "")])
     screen.line()
