@@ -26,6 +26,8 @@ MAX_LOOKS: Final = 10_000
 # Endings that are looked at together: at first a few, of which a short page may be full.
 _AT_FIRST: Final = 8
 _AT_ONCE: Final = 256
+# Whose grounds are looked for together: what is below more of them is more than a step reads.
+_NAMES_AT_ONCE: Final = 50
 _PLACE: Final = re.compile(r"(-?[0-9]{1,15})\.([^.\s]{1,200})\.([^.\s]{0,200})")
 
 
@@ -198,7 +200,10 @@ class _Listing:
         if self._after is None:
             return list(fallen)
         names = [each.memory_id for each in fallen]
-        paths = premise_queries.broken(self._connection, names, self._view)
+        paths: dict[str, tuple[Basis, ...]] = {}
+        for start in range(0, len(names), _NAMES_AT_ONCE):
+            some = names[start : start + _NAMES_AT_ONCE]
+            paths |= premise_queries.broken(self._connection, some, self._view)
         return [
             each
             for each in fallen

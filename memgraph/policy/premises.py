@@ -43,7 +43,8 @@ def broken_paths(
 ) -> dict[str, tuple[Basis, ...]]:
     """For each memory that stands on a refuted ground, the way down to it; pure.
 
-    Of several grounds the one that ended last counts, of several ways the shortest; ties by ids.
+    Of several grounds the one that ended last counts, of those of one moment the highest id; of
+    several ways the shortest, ties by ids.
 
     Args:
         bases: who stands on what, in any order.
@@ -59,7 +60,9 @@ def broken_paths(
     for basis in sorted(set(bases), key=_by_ids):
         above.setdefault(basis.ground_id, []).append(basis)
     found: dict[str, tuple[Basis, ...]] = {}
-    for ground, ending in sorted(refuted.items(), key=lambda one: (-one[1].since, one[0])):
+    # In the order in which endings are listed, whatever page of them is looked at.
+    newest = sorted(refuted.items(), key=lambda one: (one[1].since, one[0]), reverse=True)
+    for ground, ending in newest:
         for dependent, path in _reached(above, ground, ending.replaced_by, max_hops).items():
             found.setdefault(dependent, path)
     return found

@@ -59,7 +59,7 @@ def test_it_lists_what_the_rows_say_and_nothing_hidden(plan: Any, viewer: Viewer
         told = {each.memory.memory_id: each.premise.ground.memory_id for each in page.items}
         assert told.keys() == expected.keys()
         for one, ground in told.items():
-            assert ground == min(expected[one], key=lambda each: (-since[each], each))
+            assert ground == max(expected[one], key=lambda each: (since[each], each))
         assert len(page.items) == len(told)
         ended = [each.premise.ended_at for each in page.items]
         assert ended == sorted(ended, reverse=True)
@@ -126,6 +126,47 @@ def test_a_walk_that_ends_early_says_where_to_go_on(
             place = found.place
     assert place is None
     assert seen == above[::-1]
+
+
+def paged(database: Database, limit: int) -> list[str]:
+    seen: list[str] = []
+    after = None
+    while True:
+        page = list_stale(database, limit=limit, after=after)
+        seen += [each.memory.memory_id for each in page.items]
+        after = page.next_after
+        if after is None:
+            return seen
+
+
+def test_grounds_that_ended_together_are_listed_once(database: Database) -> None:
+    """Whatever page they are on: of several of one moment always the same one counts."""
+    filling = Filling(database)
+    grounds = [retracted(filling, NOW + 1) for _ in range(12)]
+    above = [filling.memory() for _ in range(6)]
+    for one in above:
+        for ground in grounds:
+            filling.derived(one, ground)
+    filling.flush()
+    assert paged(database, 2) == sorted(above, reverse=True)
+
+
+def test_what_stands_on_very_much_is_listed_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many of them are on a page: a step reads so many rows and no more."""
+    filling = Filling(database)
+    old, new = retracted(filling, NOW + 1), retracted(filling, NOW + 2)
+    above = [filling.memory() for _ in range(120)]
+    for one in above:
+        for ground in (old, new):
+            filling.derived(one, ground)
+    filling.flush()
+    monkeypatch.setattr("memgraph.storage.premise_queries.MAX_ROWS", 151)
+    monkeypatch.setattr(
+        premise_queries.walked, "__kwdefaults__", {"max_hops": MAX_HOPS, "max_rows": 151}
+    )
+    assert paged(database, 100) == sorted(above, reverse=True)
 
 
 def test_more_than_is_read_of_a_step_is_told(database: Database) -> None:
