@@ -231,7 +231,7 @@ def test_a_dropped_file_is_watched_until_its_manifest_is_there(
         tab.open()
         tab.open("ingest")
         tab.page.set_input_files(
-            "#files", [{"name": "ink.md", "mimeType": "text/markdown", "buffer": text}]
+            "#files", {"name": "ink.md", "mimeType": "text/markdown", "buffer": text}
         )
         tab.page.locator("#sent li", has_text="processed").wait_for()
         tab.page.locator("#sent a").click()
@@ -246,7 +246,7 @@ def test_a_file_that_is_not_taken_says_why(look: Opening, served: Served) -> Non
         tab.open()
         tab.open("ingest")
         tab.page.set_input_files(
-            "#files", [{"name": "run.exe", "mimeType": "text/plain", "buffer": b"no"}]
+            "#files", {"name": "run.exe", "mimeType": "text/plain", "buffer": b"no"}
         )
         entry = tab.page.locator("#sent li")
         tab.page.wait_for_function(
