@@ -96,22 +96,28 @@ class View:
         """When a memory was last asked for, in milliseconds, as far as receipts tell it.
 
         Of an access after the view's time the last one before it is looked for in the newest
-        receipts before that; without any, the memory had been asked for by nobody.
+        receipts before that, and in what counts as one: that it was restored, or said again.
+        Without any, the memory had been asked for by nobody.
         """
         now = f"{alias}.last_accessed_at"
         if self.as_of is None:
             return now
         asked = "{0}.created_at < :view_as_of AND {0}.request ->> '$.as_of' IS NULL"
         # Bulletins and looks at the past are no accesses, nor are repetitions of such.
+        mine = f"memory_id = {alias}.memory_id"
         return (
-            f"CASE WHEN {now} < :view_as_of THEN {now} ELSE (SELECT max(max(r.created_at, coalesce("
-            "(SELECT max(a.created_at) FROM recalls a WHERE a.same_as = r.recall_id"
-            f" AND {asked.format('a')}), 0))) FROM"
+            f"CASE WHEN {now} < :view_as_of THEN {now} ELSE (SELECT max(x.at) FROM (SELECT max("
+            "r.created_at, coalesce((SELECT max(a.created_at) FROM recalls a"
+            f" WHERE a.same_as = r.recall_id AND {asked.format('a')}), 0)) AS at FROM"
             " (SELECT r.recall_id, r.created_at FROM recall_items i"
             " CROSS JOIN recalls r ON r.recall_id = i.recall_id"
-            f" WHERE i.memory_id = {alias}.memory_id AND i.recall_id < :view_receipt"
+            f" WHERE i.{mine} AND i.recall_id < :view_receipt"
             f" AND r.purpose IS NOT 'bulletin' AND {asked.format('r')}"
-            f" ORDER BY i.recall_id DESC LIMIT {_MOST_RECEIPTS}) r) END"
+            f" ORDER BY i.recall_id DESC LIMIT {_MOST_RECEIPTS}) r"
+            f" UNION ALL SELECT h.since FROM memory_status h WHERE h.{mine}"
+            f" AND h.status = 'active' AND h.since > {alias}.created_at AND h.since < :view_as_of"
+            f" UNION ALL SELECT l.at FROM audit_log l WHERE l.subject = {alias}.memory_id"
+            " AND l.action = 'strengthen' AND l.at < :view_as_of) x) END"
         )
 
     def updated(self, alias: str) -> str:

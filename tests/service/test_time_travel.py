@@ -204,3 +204,18 @@ def test_a_bulletin_is_no_access_at_any_time(orc: Orchestrator, clock: FixedCloc
     orc.receipts()
     assert orc.get(kept).last_accessed_at == clock.now_ms()
     assert orc.get(kept, as_of=between).last_accessed_at is None
+
+
+def test_a_memory_that_was_restored_counts_as_asked_for_then(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    kept = orc.remember("The lighthouse keeper sleeps at noon.")
+    clock.advance(days=5)
+    orc.retract(kept, reason="a mistake")
+    orc.restore(kept, reason="none after all")
+    restored = clock.now_ms()
+    clock.advance(days=5)
+    orc.recall("lighthouse keeper")
+    orc.receipts()
+    assert orc.get(kept).last_accessed_at == clock.now_ms()
+    assert orc.get(kept, as_of=restored + 1).last_accessed_at == restored
