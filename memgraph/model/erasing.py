@@ -78,11 +78,11 @@ class Residue(Value):
     """What a scan of the orchestrator's folder found of the erased strings.
 
     Attributes:
-        strings: how many strings were looked for; ``too_short`` say nothing of whose they are,
-            ``shared`` stand in memories that stay.
+        strings: how many strings were looked for; ``too_short`` say nothing of whose they are
+            (short phrases, plain words, dates), ``shared`` stand in memories or ids that stay.
         bytes: how many were read, in so many ``files``.
         hits: how many strings were found; 0 is the proof.
-        places: the files in which, relative to the folder.
+        places: the files in which, relative to the folder; ``unread``: those that could not be.
     """
 
     strings: int = 0
@@ -92,6 +92,7 @@ class Residue(Value):
     bytes: int = 0
     hits: int = 0
     places: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 class Signature(Value):

@@ -165,7 +165,7 @@ def _obstacles(files: FilesErased, residue: Residue, *, folded: bool) -> tuple[s
     found = []
     if not folded:
         found.append("database.in_use")
-    if files.refused:
+    if files.refused or residue.unread:
         found.append("file.refused")
     if residue.hits:
         found.append("residue.found")

@@ -87,6 +87,7 @@ def scan(
 ) -> Residue:
     """Look for every string of the plan in every byte of the folder."""
     places, hits, files, size = [], set[int](), 0, 0
+    unread: list[str] = []
     for path in files_of(paths):
         found: set[int] = set()
         try:
@@ -96,6 +97,9 @@ def scan(
                 size += len(piece)
                 progress(size)
         except FileNotFoundError:
+            continue
+        except OSError:
+            unread.append(str(path.relative_to(paths.directory)))
             continue
         files += 1
         if found:
@@ -109,6 +113,7 @@ def scan(
         bytes=size,
         hits=len(hits),
         places=tuple(places),
+        unread=tuple(unread),
     )
 
 

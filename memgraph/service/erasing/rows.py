@@ -6,13 +6,11 @@ import hashlib
 from typing import Any, Final
 
 from memgraph.audit.journal import Entry
-from memgraph.model.enums import MemoryStatus
 from memgraph.service.erasing.choosing import overtaken
 from memgraph.service.erasing.plan import Plan
 from memgraph.service.opened import Opened, Transaction
-from memgraph.storage import erasing, erasing_queries, journal, memories
+from memgraph.storage import erasing, erasing_queries, journal
 
-REASON: Final = "erased"
 TOMBSTONE: Final = "erase"
 
 
@@ -51,16 +49,7 @@ def erase_rows(opened: Opened, plan: Plan) -> None:
 def _blank(transaction: Transaction, plan: Plan) -> dict[str, int]:
     connection = transaction.connection
     pks = erasing_queries.standing_among(connection, plan.pks)
-    for row in erasing_queries.doomed(connection, pks):
-        if row.status != MemoryStatus.RETRACTED.value:
-            memories.set_status(
-                connection,
-                row.memory_id,
-                MemoryStatus.RETRACTED,
-                at=transaction.at,
-                actor=plan.actor,
-                reason=REASON,
-            )
+    erasing.retract(connection, pks, at=transaction.at, actor=plan.actor)
     return erasing.blank(connection, pks, at=transaction.at)
 
 

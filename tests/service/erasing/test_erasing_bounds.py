@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -12,9 +13,10 @@ from erasing_worlds import NAME, SECRET, dropped
 
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryHooks, MemoryService, Orchestrator
-from memgraph.service.erasing import erase
+from memgraph.service.erasing import erase, folder
 from memgraph.service.erasing.choosing import make_plan
 from memgraph.service.erasing.plan import Plan
+from memgraph.service.erasing.reading import pieces
 
 WHY = "asked for"
 LINE = "Fact: The zwieback lies in the attic of the house, behind the beam"
@@ -157,3 +159,38 @@ def test_a_turn_host_shows_no_bulletin_of_before(tmp_path: Path) -> None:
         turn = hooks.on_message("What now?", conversation_id="c")
         assert "Quendolin" not in turn.bulletin
         assert "storage.corrupt" in turn.codes
+
+
+def test_a_file_that_cannot_be_read_is_told(orc: Orchestrator) -> None:
+    secret = orc.remember(SECRET)
+    kept = orc.paths.processed / "kept.md"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text("nothing of it", encoding="utf-8")
+
+    def refused(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
+        if path == kept:
+            raise PermissionError(path)
+        return pieces(path, overlap, aside=aside)
+
+    with patch.object(folder, "pieces", refused):
+        report = orc.erase(memory_id=secret, reason=WHY)
+    assert report.unfinished == ("file.refused",)
+    assert report.residue.unread == ("memory/ingest/processed/kept.md",)
+    assert orc.erase(memory_id=secret, reason=WHY).unfinished == ()
+
+
+def test_many_are_retracted_at_once_as_one_by_one(orc: Orchestrator) -> None:
+    turns = [
+        orc.save_episode(
+            f"The zwieback was counted, {number} of them", session_id="s-1", source_role="user"
+        )
+        for number in range(5)
+    ]
+    orc.retract(turns[0], reason="wrong")
+    orc.erase(session_id="s-1", reason=WHY)
+    for each in turns:
+        periods = orc.history(each).periods
+        assert [one.status for one in periods] == ["active", "retracted"]
+        assert periods[0].until == periods[1].since
+        assert orc.get(each).valid_until is not None
+    assert orc.verify().totals == {}
