@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.errors import InvalidInput
-from memgraph.graph.stale import Fallen, find_stale
+from memgraph.graph.stale import find_stale
 from memgraph.model.enums import MemoryKind
 from memgraph.model.health import HealthExample, HealthMeasure, Measure, StoreHealth
 from memgraph.policy.echo import line_hashes
@@ -23,8 +23,9 @@ from memgraph.storage.visibility import View
 MAX_SAMPLE: Final = 20_000
 """So many texts are compared with one another, or with what was handed out."""
 MAX_EXAMPLES: Final = 100
-STALE_AT_ONCE: Final = 500
-MAX_PAGES: Final = 40
+MAX_STALE: Final = 20_000
+MAX_ENDINGS: Final = 100_000
+"""So many memories are counted that stand on one of so many fallen grounds."""
 _HASHES_AT_ONCE = 500
 _TURN = MemoryKind.EPISODE.id_prefix
 
@@ -57,20 +58,24 @@ def store_health(
     # What was handed out a moment ago counts, too.
     opened.receipts.flush()
     catch_up(opened)
+    taken: dict[Measure, _Rate] = {}
     with opened.database.read() as connection:
         measuring = _Measuring(connection, view, examples)
-        measures = []
-        for done, (measure, rate) in enumerate(measuring.rates().items()):
-            progress(f"measuring {measure}", done, len(Measure))
-            measures.append(_measured(measure, rate(), limits))
-        progress("measuring", len(Measure), len(Measure))
-        return StoreHealth(
-            orchestrator=opened.database.orchestrator_id,
-            at=opened.clock.now_ms(),
-            memories=measuring.known,
-            measures=tuple(measures),
-            ok=not any(each.failed for each in measures),
-        )
+        for measure, rate in measuring.rates().items():
+            progress(f"measuring {measure}", len(taken), len(Measure))
+            taken[measure] = rate()
+    # Comparing texts takes seconds, and no snapshot is held for it.
+    progress(f"measuring {Measure.NEAR_DUPLICATE}", len(taken), len(Measure))
+    taken[Measure.NEAR_DUPLICATE] = measuring.near_duplicates()
+    progress("measuring", len(Measure), len(Measure))
+    measures = tuple(_measured(each, taken[each], limits) for each in Measure)
+    return StoreHealth(
+        orchestrator=opened.database.orchestrator_id,
+        at=opened.clock.now_ms(),
+        memories=measuring.known,
+        measures=measures,
+        ok=not any(each.failed for each in measures),
+    )
 
 
 class _Measuring:
@@ -81,13 +86,12 @@ class _Measuring:
         self._view = view
         self._examples = examples
         self.known = health_queries.known_count(connection, view)
-        self._sample: list[Known] | None = None
+        self._sample = health_queries.sample(connection, view, MAX_SAMPLE)
 
     def rates(self) -> Mapping[Measure, Callable[[], _Rate]]:
-        """How each measure is taken, in the order of ``Measure``."""
+        """How each measure is taken that is read from the snapshot."""
         return {
             Measure.DUPLICATE: lambda: self._of_known(health_queries.doubled),
-            Measure.NEAR_DUPLICATE: self._near_duplicates,
             Measure.CONTRADICTION: lambda: self._of_known(health_queries.contradicted),
             Measure.STALE: self._stale,
             Measure.UNSOURCED: lambda: self._of_known(health_queries.unsourced),
@@ -104,14 +108,8 @@ class _Measuring:
 
     def _stale(self) -> _Rate:
         """Of all, unless more stands on fallen ground than is looked at."""
-        fallen: list[Fallen] = []
-        place, cut = None, False
-        for _ in range(MAX_PAGES):
-            page = find_stale(self._connection, self._view, limit=STALE_AT_ONCE, after=place)
-            fallen += (one for one in page.items if not one.memory_id.startswith(_TURN))
-            place, cut = page.place, cut or page.cut
-            if place is None:
-                break
+        page = find_stale(self._connection, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
+        fallen = [each for each in page.items if not each.memory_id.startswith(_TURN)]
         texts = health_queries.beginnings(
             self._connection, [each.memory_id for each in fallen[: self._examples]]
         )
@@ -119,23 +117,29 @@ class _Measuring:
             Found(each.memory_id, each.ground_id, texts[each.memory_id])
             for each in fallen[: self._examples]
         ]
-        return _Rate(len(fallen), self.known, found, sampled=cut or place is not None)
+        return _Rate(len(fallen), self.known, found, sampled=page.cut or page.place is not None)
 
     def _unembedded(self) -> _Rate:
         active = health_queries.active_count(self._connection, self._view)
         count, found = health_queries.unembedded(self._connection, self._view, self._examples)
         return _Rate(count, active, found)
 
-    def _near_duplicates(self) -> _Rate:
-        sample = {each.pk: each for each in self._sampled()}
-        pairs = near_duplicates({pk: each.content for pk, each in sample.items()})
+    def near_duplicates(self) -> _Rate:
+        """Within each place: what two projects or agents say in nearly the same words is theirs."""
+        sample = {each.pk: each for each in self._sample}
+        places: dict[str, dict[int, str]] = {}
+        for each in self._sample:
+            places.setdefault(each.place, {})[each.pk] = each.content
+        pairs = {
+            pk: other for texts in places.values() for pk, other in near_duplicates(texts).items()
+        }
         shown = sorted(pairs, reverse=True)[: self._examples]
         found = [_found(sample[pk], sample[pairs[pk]].memory_id) for pk in shown]
         return self._of_sample(len(pairs), found)
 
     def _echoes(self) -> _Rate:
         """Memories of which every line had been handed out before they were stored."""
-        sample = self._sampled()
+        sample = self._sample
         lines = {each.pk: line_hashes(each.content) for each in sample}
         handed = self._handed_out({one for each in lines.values() for one in each})
         found = [
@@ -156,13 +160,8 @@ class _Measuring:
             found |= {one: first for one, (first, _) in part.items()}
         return found
 
-    def _sampled(self) -> list[Known]:
-        if self._sample is None:
-            self._sample = health_queries.sample(self._connection, self._view, MAX_SAMPLE)
-        return self._sample
-
     def _of_sample(self, count: int, found: Sequence[Found]) -> _Rate:
-        looked_at = len(self._sampled())
+        looked_at = len(self._sample)
         return _Rate(count, looked_at, found, sampled=looked_at < self.known)
 
 

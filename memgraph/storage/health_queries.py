@@ -24,10 +24,13 @@ class Found(NamedTuple):
 
 
 class Known(NamedTuple):
+    """``place``: scope, its id and the agent; memories of another place are none of this one's."""
+
     pk: int
     memory_id: str
     content: str
     created_at: int
+    place: str
 
 
 def known_count(connection: sa.Connection, view: View) -> int:
@@ -101,8 +104,9 @@ def unembedded(connection: sa.Connection, view: View, limit: int) -> tuple[int, 
 def sample(connection: sa.Connection, view: View, most: int) -> list[Known]:
     """At most so many active memories that are no raw turns, spread evenly over all, by key."""
     statement = (
-        "SELECT pk, memory_id, content, created_at FROM (SELECT m.pk, m.memory_id, m.content,"
-        " m.created_at, row_number() OVER (ORDER BY m.pk) AS place, count(*) OVER () AS total"
+        "SELECT pk, memory_id, content, created_at, json_array(scope, scope_id, agent_id) FROM"
+        " (SELECT m.pk, m.memory_id, m.content, m.created_at, m.scope, m.scope_id, m.agent_id,"
+        " row_number() OVER (ORDER BY m.pk) AS place, count(*) OVER () AS total"
         f" FROM memories m WHERE {_KNOWN} AND {view.where('m')})"
         " WHERE (place - 1) * :most / total <> place * :most / total OR total <= :most ORDER BY pk"
     )

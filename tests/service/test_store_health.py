@@ -133,3 +133,14 @@ def test_examples_are_bounded_and_counts_are_not(orc: Orchestrator) -> None:
     assert measured(orc.audit(examples=0), Measure.UNSOURCED).examples == ()
     with pytest.raises(InvalidInput):
         orc.audit(examples=101)
+
+
+def test_near_words_of_two_places_are_no_duplicates(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    wide = service.orchestrator(orc.name, viewer=Viewer(project_ids=frozenset({"a", "b"})))
+    wide.remember("The lift holds ten people now.", scope="project", scope_id="a")
+    wide.remember("The lift holds now ten people!", scope="project", scope_id="b")
+    assert measured(wide.audit(), Measure.NEAR_DUPLICATE).count == 0
+    wide.remember("Now the lift holds ten people.", scope="project", scope_id="b")
+    assert measured(wide.audit(), Measure.NEAR_DUPLICATE).count == 1
