@@ -127,6 +127,18 @@ def test_in_the_background_they_are_written_a_few_at_a_time(
     assert accesses(service, memory_id)[0] == module.STEP + 1
 
 
+def test_where_very_many_wait_the_steps_are_longer(
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_STEPS", 2)
+    orc.remember(TEXT)
+    for _ in range(2 * module.STEP + 4):
+        orc.recall("lantern")
+    with service.opened(NAME) as opened, patch.object(receipts, "write") as written:
+        opened.receipts.flush_in_steps()
+    assert [len(call.args[1]) for call in written.call_args_list] == [module.STEP + 2] * 2
+
+
 def test_what_a_later_step_cannot_write_is_kept(service: MemoryService, orc: Orchestrator) -> None:
     memory_id = orc.remember(TEXT)
     for _ in range(module.STEP + 3):
