@@ -13,7 +13,7 @@ from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.ingest import Document, DocumentOutcome, Link
 from memgraph.model.values import EdgeInput, Outcome
 from memgraph.policy.lifecycle import Action, next_status
-from memgraph.service.joining import Written
+from memgraph.service.joining import Joiner, Written
 from memgraph.service.opened import Opened, Transaction
 from memgraph.service.relating import Relations, find_relations
 from memgraph.service.writing import Prepared
@@ -158,7 +158,7 @@ def _link(
     for edge, outcome in zip(edges, joined.edges, strict=True):
         whole = edge.edge_type is EdgeType.UPDATES and not edge.partial
         if whole and outcome.outcome == "stored" and outcome.code is None:
-            _replace_details(transaction, edge.from_id, edge.to_id, view)
+            _replace_details(opened.writer.joiner, transaction, edge.from_id, edge.to_id, view)
     return joined.edges, waiting
 
 
@@ -177,14 +177,20 @@ def _taken(connection: sa.Connection, keys: Sequence[str], view: View | None) ->
     return [row for row in rows if row.memory_id in seen]
 
 
-def _replace_details(transaction: Transaction, new_id: str, old_id: str, view: View | None) -> None:
+def _replace_details(
+    joiner: Joiner, transaction: Transaction, new_id: str, old_id: str, view: View | None
+) -> None:
     """The rest of a replaced decision's text goes with it, as far as the writer sees it.
+
+    What a more trusted source says as well stays.
 
     Its context and consequences stay: they stand on a replaced ground, and are told as such.
     """
     status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
     parts = ingest_files.parts_left(transaction.connection, old_id, DETAIL_ROLE)
     for part in _seen(transaction.connection, parts, view):
+        if not joiner.may_replace(transaction.connection, new_id, part):
+            continue
         memories.set_status(
             transaction.connection,
             part,

@@ -17,7 +17,7 @@ from memgraph.model import context
 from memgraph.model.enums import EdgeType, Sensitivity, SourceName, Tier
 from memgraph.model.ingest import Document, Link
 from memgraph.model.sources import SourceRetraction
-from memgraph.model.values import MemoryInput, Source
+from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.policy.trust import LESS_TRUSTED
 from memgraph.service.context.database_backend import DatabaseBackend
 from memgraph.service.life.page_writing import _strengthen
@@ -179,6 +179,23 @@ class TestTrust:
         assert status(orc, str(old.memory_id)) is MemoryStatus.ACTIVE
         assert outcome.links_made == 1
         assert len(orc.contradictions().items) == 1
+
+    @pytest.mark.parametrize("tier", ["standard", "high"])
+    def test_a_detail_that_a_more_trusted_source_says_outlives_its_decision(
+        self, orc: Orchestrator, service: MemoryService, tier: str
+    ) -> None:
+        older = document("a", "We bake at night.", "At four.", document_keys=("adr:1",))
+        detail = older.memories[1].model_copy(update={"attributes": {"role": "decision_detail"}})
+        edge = EdgeInput(from_id="#m1", to_id="#m0", edge_type=EdgeType.PART_OF)
+        given = {"memories": (older.memories[0], detail), "edges": (edge,)}
+        main, part = orc.ingest_document(older.model_copy(update=given)).memories
+        repeats(service, str(part.memory_id), FORUM)
+        orc.trust("conversation", "forum", tier, reason="x")
+        link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes")
+        orc.ingest_document(document("b", "We bake at noon.", links=(link,)))
+        assert status(orc, str(main.memory_id)) is MemoryStatus.SUPERSEDED
+        stays = tier == "high"
+        assert (status(orc, str(part.memory_id)) is MemoryStatus.ACTIVE) is stays
 
     def test_an_agent_is_told_that_it_replaced_nothing(self, orc: Orchestrator) -> None:
         from memgraph.service.agent_work import correct_fact
