@@ -180,7 +180,7 @@ class BulletinEntry(Value):
 
 
 class BulletinHistory(Value):
-    """Bulletins, newest first. ``cut``: there are older ones."""
+    """Bulletins, newest first. ``cut``: there are older ones, or ones that were not looked at."""
 
     bulletins: tuple[BulletinEntry, ...]
     cut: bool

@@ -94,8 +94,9 @@ def bulletin_history(
         found = receipt_queries.bulletins(
             connection, view, limit=limit + 1, before=before, most=MAX_BULLETINS_LOOKED_AT
         )
+        unread = receipt_queries.are_more_bulletins(connection, before, MAX_BULLETINS_LOOKED_AT)
     entries = tuple(_entry(BulletinEntry, each) for each in found[:limit])
-    return BulletinHistory(bulletins=entries, cut=len(found) > limit)
+    return BulletinHistory(bulletins=entries, cut=len(found) > limit or unread)
 
 
 def bulletin_issued(opened: Opened, view: View, bulletin_id: str) -> StoredBulletin:

@@ -143,6 +143,12 @@ def bulletins(
     return [IssuedBulletin._make(row) for row in driver(connection).execute(statement, values)]
 
 
+def are_more_bulletins(connection: sa.Connection, before: str | None, most: int) -> bool:
+    """Whether there are more than so many with a lower id than ``before``."""
+    statement = "SELECT 1 FROM bulletins WHERE bulletin_id < coalesce(?, 'bul_~') LIMIT 1 OFFSET ?"
+    return driver(connection).execute(statement, (before, most)).fetchone() is not None
+
+
 def bulletin(
     connection: sa.Connection, view: View, bulletin_id: str
 ) -> tuple[IssuedBulletin, BulletinText] | None:

@@ -15,6 +15,7 @@ from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.policy.scope import ScopeFacts, visible
 from memgraph.policy.viewers import covers, viewer_fields, viewer_of
+from memgraph.service import reading_receipts
 from memgraph.storage import receipt_queries
 
 DAY = 86_400_000
@@ -91,6 +92,20 @@ def test_what_was_left_out_is_counted_for_who_sees_it(service: MemoryService) ->
     receipt_id = wider.recall("gate", top_n=2).receipt_id
     assert left_out(ATLAS) is not None
     assert left_out(Viewer()) is None
+
+
+def test_bulletins_that_were_not_looked_at_are_told(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = service.orchestrator("o", create=True, viewer=ATLAS)
+    for text in ("The goal is to ship.", "The goal is to ship in June."):
+        owner.remember(text, type="Goal", scope=Scope.PROJECT, scope_id="atlas")
+        owner.bulletin()
+    assert len(owner.bulletins().bulletins) == 2
+    assert not owner.bulletins().cut
+    monkeypatch.setattr(reading_receipts, "MAX_BULLETINS_LOOKED_AT", 1)
+    assert (found := service.orchestrator("o").bulletins()).cut
+    assert found.bulletins == ()
 
 
 def test_what_was_stored_after_the_answer_was_not_left_out(
