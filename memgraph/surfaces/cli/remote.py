@@ -194,6 +194,9 @@ class RemoteHandle:
     def audit(self, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
         return self.remote.audit(**fields)
 
+    def erase_target(self, target: Any, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
+        return self.remote.erase_target(target, **fields)
+
     def run(self, job: str, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
         return self.remote.run(job, **fields)
 
