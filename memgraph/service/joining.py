@@ -16,7 +16,7 @@ from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, MemoryInput, Outc
 from memgraph.policy.lifecycle import MemoryState, plan_supersession
 from memgraph.policy.trust import LESS_TRUSTED, Trust
 from memgraph.service.quotas import captured
-from memgraph.storage import edges, memories, trust_queries
+from memgraph.storage import case_queries, edges, memories, trust_queries
 from memgraph.storage.visibility import View
 
 _LESS_TRUSTED: Final = "a less trusted source replaces nothing that a more trusted one said"
@@ -99,6 +99,11 @@ class Joiner:
         grows = known is not None and known.partial and not link.partial
         if known is not None and not grows:
             return Outcome(outcome="duplicate", edge_id=known.edge_id)
+        if link.edge_type is EdgeType.CONTRADICTS:
+            # What was dismissed is what two say: it holds where one of them is stored anew.
+            dismissed = case_queries.dismissed_alike(connection, from_id, to_id, self.view)
+            if dismissed is not None:
+                return Outcome(outcome="duplicate", edge_id=dismissed)
         if link.edge_type is EdgeType.UPDATES:
             if not self.may_replace(connection, from_id, to_id):
                 return self._open_case(connection, link, written, at=at, actor=actor)
