@@ -6,6 +6,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
 from memgraph.graph.hidden import journal_notes
 from memgraph.graph.stale import described
@@ -55,6 +56,7 @@ def read_case(
     trust: Trust,
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
+    names: bool = True,
 ) -> Case:
     """The case of a Contradicts edge, whatever has become of it.
 
@@ -63,6 +65,7 @@ def read_case(
         exponent: of the decay.
         trust: the settings' tiers; what operators said is added.
         as_of: milliseconds; the case as it was then. None: now.
+        names: of the receipts, runs and conversations that a side reached; False: counts alone.
 
     Raises:
         NotFound: there is no such contradiction, or the reader may not see one of its sides.
@@ -71,20 +74,27 @@ def read_case(
     with database.read() as connection:
         told = trust_queries.with_told(connection, trust)
         at = now_ms if as_of is None else as_of
-        return _Reading(connection, View(viewer, as_of), told, at, exponent).of(edge_id)
+        return _Reading(connection, View(viewer, as_of), told, at, exponent, names).of(edge_id)
 
 
 class _Reading:
     """One case in the making, on one snapshot."""
 
     def __init__(
-        self, connection: sa.Connection, view: View, trust: Trust, at: int, exponent: float
+        self,
+        connection: sa.Connection,
+        view: View,
+        trust: Trust,
+        at: int,
+        exponent: float,
+        names: bool,
     ) -> None:
         self._connection = connection
         self._view = view
         self._trust = trust
         self._at = at
         self._exponent = exponent
+        self._names = names
 
     def of(self, edge_id: str) -> Case:
         connection, view = self._connection, self._view
@@ -136,14 +146,16 @@ class _Reading:
         self, memory: Memory, source: StoredSource, tier: Tier, premise: Premise | None
     ) -> CaseSide:
         connection, memory_id = self._connection, memory.memory_id
+        until = MAX_MS if self._view.as_of is None else self._view.as_of
+        own, added = supports.origins(connection, memory_id, until=until)
         return CaseSide(
             memory=memory,
             source=source,
             supports=tuple(
                 Support(source=each, added_at=at)
-                for at, each in supports.further(connection, memory_id)
+                for at, each in supports.further(connection, memory_id, until=until)
             ),
-            independent_sources=independent_sources(*supports.origins(connection, memory_id)),
+            independent_sources=independent_sources(own, added),
             said_at=memory.created_at if memory.event_time is None else memory.event_time,
             effective_confidence=confidence_at(memory, self._at, self._exponent),
             trust=tier,
@@ -154,17 +166,21 @@ class _Reading:
 
     def _influence(self, memory_id: str) -> Influence:
         connection, view = self._connection, self._view
-        found = influence_queries.naming(connection, [memory_id], view, limit=MAX_RECEIPTS + 1)
-        recalls = [each for each in found[:MAX_RECEIPTS] if each.at <= self._at]
+        until = MAX_MS if view.as_of is None else view.as_of
+        found = influence_queries.naming(
+            connection, [memory_id], view, limit=MAX_RECEIPTS + 1, until=until
+        )
+        recalls = found[:MAX_RECEIPTS]
         runs = sorted({each.workflow_run_id for each in recalls if each.workflow_run_id})
         talks = sorted({each.conversation_id for each in recalls if each.conversation_id})
         walk = premise_queries.walked(connection, [memory_id], view, Direction.IN)
-        longest = max(len(recalls), len(runs), len(talks))
+        listed = MAX_LISTED if self._names else 0
+        longest = max(len(recalls), len(runs), len(talks)) if self._names else 0
         return Influence(
             recalls=len(recalls),
-            receipts=tuple(each.receipt_id for each in recalls[:MAX_LISTED]),
-            runs=tuple(runs[:MAX_LISTED]),
-            conversations=tuple(talks[:MAX_LISTED]),
+            receipts=tuple(each.receipt_id for each in recalls[:listed]),
+            runs=tuple(runs[:listed]),
+            conversations=tuple(talks[:listed]),
             derived=len({each.dependent_id for each in walk.bases} - {memory_id}),
             cut=walk.cut or len(found) > MAX_RECEIPTS or longest > MAX_LISTED,
         )

@@ -68,8 +68,8 @@ class Influence(Value):
 
     Attributes:
         recalls: how many receipts name it, of the newest that are looked at.
-        receipts: their ids, the newest first.
-        runs, conversations: for which it was handed out, sorted.
+        receipts: their ids, the newest first; none are named to who may not audit.
+        runs, conversations: for which it was handed out, sorted; nor are these.
         derived: how many memories stand on it, directly or not.
         cut: there is more than is counted or listed.
     """

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 class CasesHandle(Handle):
     """The part of ``Orchestrator`` for whoever decides what holds."""
 
-    def case(self, edge_id: str, *, as_of: Time | None = None) -> Case:
+    def case(self, edge_id: str, *, as_of: Time | None = None, names: bool = True) -> Case:
         """A contradiction with both sides, what speaks for each, and how it might be decided.
 
         Args:
             as_of: the case as it was then; None: now.
+            names: which receipts, runs and conversations each side reached; False: counts alone,
+                for who may not audit.
 
         Raises:
             NotFound: no such contradiction, or one of its sides is not to be seen.
@@ -38,6 +40,7 @@ class CasesHandle(Handle):
                 trust=Trust.of(memory.trust),
                 viewer=self.viewer,
                 as_of=None if as_of is None else parse_time(as_of),
+                names=names,
             )
 
     def dismiss(self, edge_id: str, *, reason: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
+from memgraph.clock import MAX_MS
 from memgraph.model.influence import HandOut, SourceTurn
 from memgraph.storage.rows import built
 from memgraph.storage.statements import driver
@@ -64,13 +65,23 @@ _CITED: Final = (
 
 
 def naming(
-    connection: sa.Connection, memory_ids: Collection[str], view: View, *, limit: int
+    connection: sa.Connection,
+    memory_ids: Collection[str],
+    view: View,
+    *,
+    limit: int,
+    until: int = MAX_MS,
 ) -> list[HandOut]:
-    """Receipts that name any of the memories, the newest first, at most ``limit``."""
+    """Receipts that name any of the memories, the newest first, at most ``limit``.
+
+    Args:
+        until: milliseconds, included; what was handed out later counts for nothing.
+    """
     statement = (
         f"{_NAMING} SELECT {_HEAD} FROM ordered o CROSS JOIN recalls r ON r.recall_id = o.recall_id"
+        " WHERE r.created_at <= :until"
     )
-    rows = driver(connection).execute(statement, {"ids": _listed(memory_ids)})
+    rows = driver(connection).execute(statement, {"ids": _listed(memory_ids), "until": until})
     return _hand_outs(_Names(connection, view), rows, limit, frozenset(memory_ids))
 
 

@@ -11,6 +11,7 @@ from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.cases import Case
 from memgraph.model.enums import MemoryStatus, Scope
+from memgraph.storage import supports
 
 
 def journal(service: MemoryService) -> list[str]:
@@ -91,6 +92,37 @@ def test_a_dismissed_pair_is_not_raised_again(
     assert journal(service)[-1] == "dismiss"
 
 
+def test_a_dismissal_is_of_what_is_said(orc: Orchestrator, clock: FixedClock) -> None:
+    """A side that comes back, from the same file or another, says nothing new."""
+    old, new, edge = rival(orc, clock)
+    orc.dismiss(edge, reason="two offices")
+    orc.retract(old, reason="cleaned up")
+    back = orc.remember("The office is in Lisbon.")
+    assert back != old
+    assert orc.relate(back, "Contradicts", new) == edge
+    assert orc.contradictions().items == ()
+    orc.retract(new, reason="cleaned up")
+    other = orc.remember("The office is in  Porto.")
+    assert orc.relate(other, "Contradicts", back) == edge
+    orc.reopen(edge, reason="one was closed")
+    assert orc.relate(back, "Contradicts", other) != edge
+
+
+def test_a_dismissal_holds_where_it_was_said(service: MemoryService, orc: Orchestrator) -> None:
+    """In another project the same words may contradict each other; and what is hidden, too."""
+    wide = service.orchestrator(orc.name, viewer=Viewer(project_ids=frozenset({"a", "b"})))
+    edges = []
+    for project in ("a", "b"):
+        where = {"scope": "project", "scope_id": project}
+        one = wide.remember("The office is in Lisbon.", **where)
+        other = wide.remember("The office is in Porto.", **where)
+        edges.append(wide.relate(one, "Contradicts", other))
+        if project == "a":
+            wide.dismiss(edges[0], reason="two offices")
+    assert len(set(edges)) == 2
+    assert [each.edge.edge_id for each in wide.contradictions().items] == edges[1:]
+
+
 def test_a_dismissal_is_taken_back(orc: Orchestrator, clock: FixedClock) -> None:
     old, new, edge = rival(orc, clock)
     orc.dismiss(edge, reason="two offices")
@@ -136,6 +168,41 @@ def test_a_case_as_it_was(orc: Orchestrator, clock: FixedClock) -> None:
     assert [each.action for each in case.journal] == ["relate"]
     with pytest.raises(NotFound):
         orc.case(edge, as_of=then - 8 * MS_PER_DAY)
+
+
+def test_a_case_counts_what_was_known_then_alone(
+    orc: Orchestrator, service: MemoryService, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later recalls take no room from earlier ones, and later sources count for nothing."""
+    old, _, edge = rival(orc, clock)
+    orc.recall("Lisbon office")
+    clock.advance(ms=1_000)
+    then = clock.now_ms()
+    clock.advance(days=1)
+    again = orc.remember("Lisbon has the office.", source={"workflow_run_id": "run-9"})
+    source_id = orc.get(again).source_id
+    with service.opened("orc-1") as opened, opened.database.write() as connection:
+        assert supports.add(connection, old, source_id, at=clock.now_ms())
+    monkeypatch.setattr("memgraph.graph.cases.MAX_RECEIPTS", 1)
+    for _ in range(3):
+        clock.advance(days=1)
+        last = orc.recall("Lisbon office").receipt_id
+    assert orc.receipt(last).items
+    now, past = orc.case(edge).sides[0], orc.case(edge, as_of=then).sides[0]
+    assert (len(now.supports), len(past.supports)) == (1, 0)
+    assert (now.independent_sources, past.independent_sources) == (2, 1)
+    assert (past.influence.recalls, past.influence.cut) == (1, False)
+
+
+def test_who_may_not_audit_is_told_how_many_alone(orc: Orchestrator, clock: FixedClock) -> None:
+    old, _, edge = rival(orc, clock)
+    first = orc.recall("Lisbon", top_n=1)
+    assert [item.memory.memory_id for item in first.items] == [old]
+    assert orc.receipt(first.receipt_id).items
+    assert orc.case(edge).sides[0].influence.receipts == (first.receipt_id,)
+    counted = orc.case(edge, names=False).sides[0].influence
+    assert (counted.recalls, counted.receipts, counted.runs) == (1, (), ())
+    assert (counted.conversations, counted.cut) == ((), False)
 
 
 def test_a_case_with_a_hidden_side_is_not_there(

@@ -294,3 +294,17 @@ def test_why_a_run_failed_is_told_without_where_the_root_lies(
         (run,) = answer.json()["runs"]
         assert run["reason"].endswith("memory.db is damaged")
         assert str(served.service.root) not in answer.text
+
+
+def test_whom_a_side_reached_is_named_to_who_may_audit(served: Served) -> None:
+    orc = served.orchestrator("cases")
+    old, new = (orc.remember(f"The office is in {city}.") for city in ("Lisbon", "Porto"))
+    edge = orc.relate(new, "Contradicts", old)
+    receipt = orc.recall("office").receipt_id
+    assert len(orc.receipt(receipt).items) == 2
+    for permissions, named in (({"read"}, []), ({"read", "audit"}, [receipt])):
+        with served.client(served.key(permissions=permissions)) as client:
+            told = client.get(f"/v1/orchestrators/cases/contradictions/{edge}").json()
+        reached = [side["influence"] for side in told["sides"]]
+        assert [each["recalls"] for each in reached] == [1, 1]
+        assert [each["receipts"] for each in reached] == [named, named]

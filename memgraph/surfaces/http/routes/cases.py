@@ -6,11 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
 
+from memgraph.model.access import Permission
 from memgraph.model.cases import Case, StalePage
 from memgraph.model.values import Millis, Name
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered, done
-from memgraph.surfaces.http.entering import Auditor, Reader, Writer
+from memgraph.surfaces.http.entering import Asking, Auditor, Reader, Writer
 from memgraph.surfaces.http.routes.graph import EdgeIdPath
 from memgraph.surfaces.http.routes.memories import Because
 
@@ -20,9 +21,14 @@ AsOf = Annotated[Millis | None, Query(description="As it was at that time.")]
 
 
 @router.get("/contradictions/{edge_id}", operation_id="case", response_model=Case)
-def case(orc: Reader, edge_id: EdgeIdPath, as_of: AsOf = None) -> Response:
-    """A contradiction with both sides, what speaks for each, and how it might be decided."""
-    return answered(orc.case(edge_id, as_of=as_of))
+def case(orc: Reader, principal: Asking, edge_id: EdgeIdPath, as_of: AsOf = None) -> Response:
+    """A contradiction with both sides, what speaks for each, and how it might be decided.
+
+    Which receipts, runs and conversations a side reached is named to a key that may audit; others
+    are told how many.
+    """
+    names = Permission.AUDIT in principal.permissions
+    return answered(orc.case(edge_id, as_of=as_of, names=names))
 
 
 @router.post(

@@ -28,7 +28,7 @@ def listing(visit: Visit) -> Response:
 def case(visit: Visit) -> Response:
     """Both sides of a contradiction down to their sources' lines, and the ways to decide it."""
     orc = visit.enter()
-    found = orc.case(visit.path("edge_id"), as_of=visit.as_of)
+    found = orc.case(visit.path("edge_id"), as_of=visit.as_of, names=visit.may(Permission.AUDIT))
     return visit.show(
         "case.html",
         case=found,
@@ -41,7 +41,7 @@ def case(visit: Visit) -> Response:
 def export(visit: Visit) -> Response:
     """The case as a file of its own, which loads nothing and runs nothing."""
     orc = visit.enter()
-    found = orc.case(visit.path("edge_id"), as_of=visit.as_of)
+    found = orc.case(visit.path("edge_id"), as_of=visit.as_of, names=visit.may(Permission.AUDIT))
     lines = lines_of(visit, *(side.memory.memory_id for side in found.sides))
     root = visit.gate.service.root
     text = case_document(found, orchestrator=orc.name, lines=lines, root=root)
