@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from browsing import NARROW
 from console_worlds import NEW_LINE, OLD_LINE, World, crowd
+from playwright.sync_api import FilePayload
 
 from memgraph import MemoryService
 
@@ -254,6 +255,31 @@ def test_a_file_that_is_not_taken_says_why(look: Opening, served: Served) -> Non
         )
         assert entry.inner_text().startswith("run.exe: ")
         assert ".md" in entry.inner_text()
+
+
+def test_files_that_do_not_arrive_say_so_each_in_its_own_line(
+    look: Opening, served: Served
+) -> None:
+    with look(served, allowed=("console: Failed to load resource",)) as tab:
+        tab.open()
+        # The links of a page that was looked at as of a time lead here with it.
+        tab.open("ingest?as_of=2026-01-01T00:00:00Z")
+        tab.page.route("**/ingest/*.md", lambda each: each.abort())
+        tab.page.set_input_files(
+            "#files",
+            [
+                FilePayload(name=name, mimeType="text/markdown", buffer=b"# One\n")
+                for name in ("one.md", "two.md")
+            ],
+        )
+        tab.page.wait_for_function(
+            "() => !document.querySelector('#sent').textContent.includes('sending')"
+        )
+        told = "the server does not answer"
+        assert tab.page.locator("#sent li").all_inner_texts() == [
+            f"one.md: {told}",
+            f"two.md: {told}",
+        ]
 
 
 def test_what_changed_between_two_bulletins_is_shown(look: Opening, served: Served) -> None:
