@@ -12,17 +12,19 @@ class DecidingWords(Place):
     """The words for whoever decides what holds."""
 
     @word
-    def case(self, edge_id: str, *, as_of: Time | None = None) -> Call[Case]:
+    def case(self, edge_id: str, *, as_of: Time | None = None, names: bool = True) -> Call[Case]:
         """A contradiction with both sides, what speaks for each, and how it might be decided.
 
         Args:
             as_of: the case as it was then; None: now.
+            names: which receipts, runs and conversations each side reached; False, and always for
+                a key that may not audit: counts alone.
 
         Raises:
             NotFound: no such contradiction, or one of its sides is not to be seen.
         """
         path = f"/contradictions/{segment(edge_id)}"
-        return self._get(path, value_of(Case), as_of=moment(as_of))
+        return self._get(path, value_of(Case), as_of=moment(as_of), names=names)
 
     @word
     def dismiss(self, edge_id: str, *, reason: str) -> Call[None]:

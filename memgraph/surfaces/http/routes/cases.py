@@ -21,14 +21,20 @@ AsOf = Annotated[Millis | None, Query(description="As it was at that time.")]
 
 
 @router.get("/contradictions/{edge_id}", operation_id="case", response_model=Case)
-def case(orc: Reader, principal: Asking, edge_id: EdgeIdPath, as_of: AsOf = None) -> Response:
+def case(
+    orc: Reader,
+    principal: Asking,
+    edge_id: EdgeIdPath,
+    as_of: AsOf = None,
+    names: Annotated[bool, Query(description="Name what each side reached.")] = True,
+) -> Response:
     """A contradiction with both sides, what speaks for each, and how it might be decided.
 
     Which receipts, runs and conversations a side reached is named to a key that may audit; others
     are told how many.
     """
-    names = Permission.AUDIT in principal.permissions
-    return answered(orc.case(edge_id, as_of=as_of, names=names))
+    told = names and Permission.AUDIT in principal.permissions
+    return answered(orc.case(edge_id, as_of=as_of, names=told))
 
 
 @router.post(
