@@ -71,7 +71,8 @@ class ReceiptWords(Place):
 
     @word
     def bulletins(self, *, limit: int = 20, before: str | None = None) -> Call[BulletinHistory]:
-        """Bulletins that were handed out, newest first: those that cite only what the key sees.
+        """Bulletins that were handed out, newest first: those for askers who saw no more than the
+        key does.
 
         Args:
             limit: 1..1000.

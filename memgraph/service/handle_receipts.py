@@ -28,7 +28,8 @@ class ReceiptsHandle(Handle):
         ``context``, the receipt of that.
 
         Raises:
-            NotFound: there is none, or it names a memory that this handle may not see.
+            NotFound: there is none, or it names a memory that this handle may not see, or is of a
+                bulletin whose asker saw more than this handle does.
             InvalidInput: it is no id.
         """
         with self._service.opened(self.name) as opened:
@@ -89,7 +90,8 @@ class ReceiptsHandle(Handle):
             return replayed(opened, found, asker, query_of(found, query))
 
     def bulletins(self, *, limit: int = 20, before: str | None = None) -> BulletinHistory:
-        """Bulletins that were handed out, newest first: those that cite only what this handle sees.
+        """Bulletins that were handed out, newest first: those for askers who saw no more than this
+        handle does, as far as they cite only what it sees.
 
         One stands for all hand-outs of the same text to readers of the same view, until another
         took its place. The newest 2,000 are looked at.
@@ -108,7 +110,8 @@ class ReceiptsHandle(Handle):
         """A bulletin as it was handed out.
 
         Raises:
-            NotFound: there is none, or it cites a memory that this handle may not see.
+            NotFound: there is none, or its asker saw more than this handle does, or it cites what
+                this handle may not see.
             InvalidInput: it is no id.
         """
         with self._service.opened(self.name) as opened:

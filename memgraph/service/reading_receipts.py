@@ -87,7 +87,7 @@ def receipt_list(
 def bulletin_history(
     opened: Opened, view: View, *, limit: int, before: str | None
 ) -> BulletinHistory:
-    """Bulletins of which the reader sees every memory; see ``ReceiptsHandle.bulletins``."""
+    """Bulletins for readers who saw no more than this one; see ``ReceiptsHandle.bulletins``."""
     _check_page(limit, before)
     opened.receipts.flush()
     with opened.database.read() as connection:
@@ -103,7 +103,7 @@ def bulletin_issued(opened: Opened, view: View, bulletin_id: str) -> StoredBulle
     """A bulletin as it was handed out.
 
     Raises:
-        NotFound: there is none, or the reader may not see all of it; both sound the same.
+        NotFound: there is none, or it was for one who saw more; both sound the same.
         InvalidInput: it is no id.
     """
     _check_id(bulletin_id, "bulletin_id")
@@ -135,7 +135,7 @@ def _shown(connection: sa.Connection, view: View, found: Stored) -> Receipt:
         return receipt
     told = None
     # Numbers of what the asker saw would tell a reader who sees less what it does not see.
-    if receipt.left_out is not None and covers(reader, viewer_of(receipt.viewer)):
+    if receipt.left_out is not None and _is_covered(reader, receipt):
         hidden = {
             reason: len(receipts.visible(connection, view, ids))
             for reason, ids in found.hidden.items()
@@ -145,11 +145,17 @@ def _shown(connection: sa.Connection, view: View, found: Stored) -> Receipt:
 
 
 def _listed(connection: sa.Connection, view: View, found: Receipt) -> bool:
+    if found.bulletin_id is not None and not _is_covered(view.viewer, found):
+        return False
     names = named(found)
     if not names:
         # Nothing in it says who may see it; but its query is of the place that it was asked for.
         return _is_of(view.viewer, found.asked)
     return receipts.all_visible(connection, view, names)
+
+
+def _is_covered(reader: Viewer, found: Receipt) -> bool:
+    return found.viewer is not None and covers(reader, viewer_of(found.viewer))
 
 
 def _is_of(viewer: Viewer, asked: Mapping[str, Any]) -> bool:

@@ -1,7 +1,8 @@
 """Receipts by the memories that they name, and memories by the run or conversation they come from.
 
-A receipt is there for whoever may see every memory that it names; another one is neither listed
-nor counted. What repeats an earlier receipt has the earlier one's items.
+A receipt is there for whoever may see every memory that it names, and of a bulletin all that its
+asker could see; another one is neither listed nor counted. What repeats an earlier receipt has the
+earlier one's items.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 
 from memgraph.clock import MAX_MS
 from memgraph.model.influence import HandOut, SourceTurn
+from memgraph.storage.receipts import covered
 from memgraph.storage.rows import built
 from memgraph.storage.statements import driver
 from memgraph.storage.visibility import View
@@ -25,7 +27,7 @@ PURPOSE: Final = "recall"
 _HEAD: Final = (
     "r.recall_id, r.created_at, r.purpose, r.actor, r.conversation_id, r.workflow_run_id,"
     " r.step_id, r.bulletin_id, r.same_as,"
-    " json_extract(r.request, '$.purpose', '$.as_of', '$.bulletin.memory_ids')"
+    " json_extract(r.request, '$.purpose', '$.as_of', '$.bulletin.memory_ids'), r.viewer"
 )
 # So many receipts are looked into at once.
 _BLOCK: Final = 500
@@ -182,6 +184,8 @@ class _Names:
     def __init__(self, connection: sa.Connection, view: View) -> None:
         self._execute = driver(connection).execute
         self._params = view.params
+        self._reader = view.viewer
+        self._covered: dict[str | None, bool] = {}
         self._hidden_of = (
             "SELECT v.memory_id FROM json_each(:ids) f CROSS JOIN memories v"
             f" ON v.memory_id = f.value WHERE ({view.where('v')}) IS NOT TRUE"
@@ -193,7 +197,7 @@ class _Names:
 
     def of(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], list[str]]]:
         """Rows of ``_HEAD`` that name nothing hidden, with what they name; one that was erased
-        hides nothing.
+        hides nothing. Those of bulletins are for readers who see as much as their askers.
         """
         self._read(rows)
         named = [self._named(row) for row in rows]
@@ -202,8 +206,15 @@ class _Names:
         self._hidden |= {one for (one,) in self._execute(self._hidden_of, values)}
         self._known |= fresh
         for row, ids in zip(rows, named, strict=True):
-            if self._hidden.isdisjoint(ids):
+            if self._hidden.isdisjoint(ids) and (row[7] is None or self._is_covered(row)):
                 yield row, ids
+
+    def _is_covered(self, row: tuple[Any, ...]) -> bool:
+        """Whether the reader sees all that the asker saw."""
+        viewer = row[10]
+        if viewer not in self._covered:
+            self._covered[viewer] = covered(self._reader, row[0], viewer)
+        return self._covered[viewer]
 
     def _read(self, rows: Sequence[tuple[Any, ...]]) -> None:
         # The items are those of the receipt, or of the one that it repeats.

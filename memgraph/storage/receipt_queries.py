@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.policy.scope import Reason, ScopeFacts, Viewer, visible
 from memgraph.storage.narrowing import Narrowing
-from memgraph.storage.receipts import BULLETIN
+from memgraph.storage.receipts import BULLETIN, covered
 from memgraph.storage.statements import driver
 from memgraph.storage.visibility import View
 
@@ -128,19 +129,25 @@ def remove_bulletins(connection: sa.Connection, limit: int) -> int:
 def bulletins(
     connection: sa.Connection, view: View, *, limit: int, before: str | None, most: int
 ) -> list[IssuedBulletin]:
-    """Bulletins that cite nothing that the view hides, newest first.
+    """Bulletins for readers who saw no more than the view shows, newest first.
 
     Args:
         before: only those with a lower id: ids grow with time.
         most: so many of the newest are looked at.
     """
     statement = (
-        f"SELECT {_BULLETIN}, {_HANDED_OUT} FROM (SELECT * FROM bulletins"
+        f"SELECT {_BULLETIN}, {_HANDED_OUT}, b.viewer FROM (SELECT * FROM bulletins"
         " WHERE bulletin_id < coalesce(:before, 'bul_~') ORDER BY bulletin_id DESC LIMIT :most) b"
-        f" WHERE {_shows(view)} ORDER BY b.bulletin_id DESC LIMIT :limit"
+        f" WHERE {_shows(view)} ORDER BY b.bulletin_id DESC"
     )
-    values = {**view.params, "before": before, "most": most, "limit": limit}
-    return [IssuedBulletin._make(row) for row in driver(connection).execute(statement, values)]
+    values = {**view.params, "before": before, "most": most}
+    rows = driver(connection).execute(statement, values)
+    shown = (
+        IssuedBulletin._make(head)
+        for *head, viewer in rows
+        if covered(view.viewer, head[0], viewer)
+    )
+    return list(islice(shown, limit))
 
 
 def are_more_bulletins(connection: sa.Connection, before: str | None, most: int) -> bool:
@@ -152,16 +159,18 @@ def are_more_bulletins(connection: sa.Connection, before: str | None, most: int)
 def bulletin(
     connection: sa.Connection, view: View, bulletin_id: str
 ) -> tuple[IssuedBulletin, BulletinText] | None:
-    """A bulletin that cites nothing that the view hides; None: there is none."""
+    """A bulletin for a reader who saw no more than the view shows; None: there is none."""
     statement = (
-        f"SELECT {_BULLETIN}, {_HANDED_OUT}, b.memory_ids, b.body FROM bulletins b"
+        f"SELECT {_BULLETIN}, {_HANDED_OUT}, b.viewer, b.memory_ids, b.body FROM bulletins b"
         f" WHERE b.bulletin_id = :bulletin_id AND {_shows(view)}"
     )
     values = {**view.params, "bulletin_id": bulletin_id}
     row = driver(connection).execute(statement, values).fetchone()
     if row is None:
         return None
-    *head, memory_ids, body = row
+    *head, viewer, memory_ids, body = row
+    if not covered(view.viewer, bulletin_id, viewer):
+        return None
     return IssuedBulletin._make(head), BulletinText(tuple(json.loads(memory_ids)), body)
 
 

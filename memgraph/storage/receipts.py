@@ -12,7 +12,8 @@ import sqlalchemy as sa
 
 from memgraph.errors import InvalidInput
 from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.policy.viewers import viewer_of
+from memgraph.policy.scope import Viewer
+from memgraph.policy.viewers import covers, viewer_of
 from memgraph.storage.encoding import json_text
 from memgraph.storage.rows import unreadable
 from memgraph.storage.visibility import View
@@ -166,6 +167,24 @@ def _stored(head: Mapping[str, Any], found: Sequence[tuple[str, float, str]]) ->
         **{name: head[name] for name in _PLAIN},
     )
     return Stored(receipt, {} if left_out is None else _lists(left_out))
+
+
+def covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
+    """Whether a reader sees all that could be seen by whom a bulletin was made for.
+
+    A bulletin tells of some of what its reader sees without citing it.
+
+    Args:
+        viewer: the column ``viewer``; who is not known had seen more.
+
+    Raises:
+        DatabaseCorrupt: the column is damaged.
+    """
+    try:
+        fields = None if viewer is None else json.loads(viewer)
+        return fields is not None and covers(reader, viewer_of(fields))
+    except (InvalidInput, KeyError, TypeError, ValueError) as error:
+        raise unreadable("viewer", receipt_or_bulletin_id) from error
 
 
 def all_visible(connection: sa.Connection, view: View, memory_ids: Iterable[str]) -> bool:

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.receipts import Receipt
 from memgraph.policy.scope import ScopeFacts, visible
 from memgraph.policy.viewers import covers, viewer_fields, viewer_of
 from memgraph.service import reading_receipts
+from memgraph.service.receipts import Behind
 from memgraph.storage import receipt_queries
 
 DAY = 86_400_000
@@ -146,6 +148,57 @@ def test_a_receipt_is_hidden_from_who_sees_less(service: MemoryService, viewer: 
         other.receipt(receipt_id)
     with pytest.raises(NotFound):
         other.bulletin_issued(listed.bulletin_id)
+
+
+def test_a_bulletin_is_hidden_from_who_saw_less_than_it_was_made_for(
+    service: MemoryService, clock: FixedClock
+) -> None:
+    """It says that a ground fell, and cites only what stands on it."""
+    owner = service.orchestrator("o", create=True, viewer=ATLAS)
+    ground = owner.remember("The pier holds.", scope="project", scope_id="atlas")
+    held = owner.remember("Ships may land.", derived_from=[ground])
+    clock.advance(ms=DAY)
+    owner.retract(ground, reason="it was looked at")
+    issued = owner.bulletin()
+    assert "On fallen ground" in issued.bulletin.text
+    assert issued.bulletin.memory_ids == (held,)
+    [listed] = owner.bulletins().bulletins
+    assert issued.receipt_id is not None
+    # A receipt of a turn that was given it, too.
+    receipts = [issued.receipt_id, _turn_with(owner, issued.receipt_id)]
+    impact = {each.receipt_id for each in owner.impact(held).hand_outs}
+    assert impact >= {*receipts}
+    other = service.orchestrator("o")
+    assert other.get(held).memory_id == held
+    assert other.bulletins().bulletins == ()
+    assert other.receipts().receipts == ()
+    assert other.impact(held).hand_outs == ()
+    with pytest.raises(NotFound):
+        other.bulletin_issued(listed.bulletin_id)
+    for one in receipts:
+        assert owner.receipt(one).bulletin_id == listed.bulletin_id
+        with pytest.raises(NotFound):
+            other.receipt(one)
+    # Who sees more sees it as it was.
+    more = service.orchestrator("o", viewer=ALL)
+    assert more.bulletin_issued(listed.bulletin_id).body == issued.bulletin.text
+    assert more.bulletins().bulletins == (listed,)
+
+
+def _turn_with(orc: Orchestrator, bulletin_receipt_id: str) -> str:
+    """A receipt of a turn that was given a bulletin."""
+    given = Receipt(
+        receipt_id=f"{bulletin_receipt_id}X",
+        at=0,
+        query="",
+        asked={"purpose": "on_step"},
+        items=(),
+        viewer=viewer_fields(orc.viewer),
+    )
+    with orc._service.opened(orc.name) as opened:
+        opened.receipts.add(given, Behind(beside=bulletin_receipt_id))
+        opened.receipts.flush()
+    return given.receipt_id
 
 
 def test_a_bulletin_is_kept_once_and_every_hand_out_of_it_has_a_receipt(

@@ -72,7 +72,7 @@ def replay(
 def bulletins(
     orc: Auditor, limit: Annotated[Limit, Query()] = 20, before: Before = None
 ) -> Response:
-    """Bulletins that were handed out, newest first: those that cite only what the asker sees."""
+    """Bulletins that were handed out, newest first: those for readers who saw no more."""
     return answered(orc.bulletins(limit=limit, before=before))
 
 
