@@ -27,7 +27,7 @@ from memgraph.service.orchestrator import Orchestrator
 NAME = "bench"
 ROOT, KNOWN = "root", "store.json"
 # Of what is filled: one of another version is not taken.
-VERSION = 3
+VERSION = 4
 STARTS_AT = 1_735_689_600_000
 DAYS = 365
 # Of a thousand memories, which are stored at once.

@@ -319,6 +319,14 @@ class StatusRow(SQLModel, table=True):
         sa.Index("ix_memory_status_memory_id", "memory_id", "since"),
         # What came and what ended between two times.
         sa.Index("ix_memory_status_since", "since", "status", "memory_id"),
+        # Which of some memories came to an end: few did.
+        sa.Index(
+            "ix_memory_status_not_active",
+            "memory_id",
+            "since",
+            "until",
+            sqlite_where=sa.text("status <> 'active'"),
+        ),
         # The newest endings that were no housekeeping, however much began or faded since.
         sa.Index(
             "ix_memory_status_ended",

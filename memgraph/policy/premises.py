@@ -7,9 +7,11 @@ that ground by way of it alone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from memgraph.model.enums import EdgeType
+
+Step = TypeVar("Step", bound=tuple[Any, ...])
 
 BASIS_EDGES: Final = frozenset({EdgeType.CAUSED_BY, EdgeType.PART_OF})
 """An edge of these types from a memory to another says: this one stands on the other."""
@@ -68,20 +70,24 @@ def broken_paths(
     return found
 
 
-def leading_to(bases: Iterable[Basis], grounds: Collection[str]) -> list[Basis]:
-    """Those by way of which, over any number of steps, one of the grounds is reached; pure."""
-    above: dict[str, list[Basis]] = {}
+def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
+    """Those by way of which, over any number of steps, one of the grounds is reached; pure.
+
+    Args:
+        bases: tuples that begin as ``Basis`` does, with the dependent and the ground.
+    """
+    above: dict[str, list[Step]] = {}
     for basis in bases:
-        above.setdefault(basis.ground_id, []).append(basis)
-    found: list[Basis] = []
+        above.setdefault(basis[1], []).append(basis)
+    found: list[Step] = []
     waiting = list(grounds)
     passed = set(waiting)
     while waiting:
         for basis in above.get(waiting.pop(), ()):
             found.append(basis)
-            if basis.dependent_id not in passed:
-                passed.add(basis.dependent_id)
-                waiting.append(basis.dependent_id)
+            if basis[0] not in passed:
+                passed.add(basis[0])
+                waiting.append(basis[0])
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 
@@ -47,6 +47,10 @@ class Ended(NamedTuple):
     memory_id: str
 
 
+_Row: TypeAlias = tuple[str, str, str | None, str]
+"""Dependent, ground, type of the edge (None: a derivation), id of the edge."""
+
+
 class Walk(NamedTuple):
     """Who stands on what, as far as a walk went; ``cut``: a step had more rows than are read."""
 
@@ -69,7 +73,8 @@ def walked(
         view: who looks, and when; of any status.
     """
     anyone = View(view.viewer, view.as_of)
-    return _walked(connection, memory_ids, anyone, direction, max_hops, max_rows, anyone)
+    rows, cut = _walked(connection, memory_ids, anyone, direction, max_hops, max_rows, anyone)
+    return Walk(tuple(map(_basis, rows)), cut)
 
 
 def _walked(
@@ -80,25 +85,30 @@ def _walked(
     max_hops: int,
     max_rows: int,
     shown: View | None,
-) -> Walk:
-    """``shown`` None: whatever it is that is met, seen or not."""
-    bases: list[Basis] = []
+) -> tuple[list[_Row], bool]:
+    """The rows of a walk, and whether it was cut; ``shown`` None: whatever is met, seen or not."""
+    walk: list[_Row] = []
     frontier = list(memory_ids)
     passed = set(frontier)
     cut = False
+    out = direction is Direction.OUT
     for _ in range(max_hops):
         if not frontier:
             break
-        rows = _step(connection, frontier, view, direction, max_rows + 1, shown)
-        cut = cut or len(rows) > max_rows
-        frontier = []
-        for dependent, ground, edge_type, edge_id in rows[:max_rows]:
-            bases.append(Basis(dependent, ground, _KINDS.get(edge_type or ""), edge_id))
-            met = ground if direction is Direction.OUT else dependent
-            if met not in passed:
-                passed.add(met)
-                frontier.append(met)
-    return Walk(tuple(bases), cut)
+        rows = _step(connection, frontier, view, direction, max_rows, shown)
+        if len(rows) > max_rows:
+            cut, rows = True, rows[:max_rows]
+        walk += rows
+        # As they are met: a set alone would have no order.
+        fresh = dict.fromkeys(row[1] if out else row[0] for row in rows)
+        frontier = [one for one in fresh if one not in passed]
+        passed.update(frontier)
+    return walk, cut
+
+
+def _basis(row: _Row) -> Basis:
+    dependent, ground, edge_type, edge_id = row
+    return Basis(dependent, ground, _KINDS.get(edge_type or ""), edge_id)
 
 
 def _step(
@@ -106,9 +116,10 @@ def _step(
     memory_ids: Collection[str],
     view: View,
     direction: Direction,
-    limit: int,
+    max_rows: int,
     shown: View | None,
-) -> list[tuple[str, str, str | None, str]]:
+) -> list[_Row]:
+    """At most one row more than ``max_rows``; only where there are more does their order matter."""
     near, far = direction.value
     derived = {"from_memory_id": "d.memory_id", "to_memory_id": "d.derived_from_id"}
     legs = (
@@ -120,12 +131,13 @@ def _step(
         f" CROSS JOIN memory_derivations d ON {derived[near]} = f.value"
         f" AND {view.derived_where('d')}{_met(shown, derived[far])}",
     )
-    statement = (
-        f"SELECT * FROM ({' UNION ALL '.join(legs)})"
-        " ORDER BY dependent, ground, type, edge LIMIT :limit"
-    )
-    values = view.params | {"ids": json.dumps(list(memory_ids)), "limit": limit}
-    return plain_rows(connection, statement, values)
+    both = f"SELECT * FROM ({' UNION ALL '.join(legs)})"
+    values = view.params | {"ids": json.dumps(list(memory_ids)), "limit": max_rows + 1}
+    rows = plain_rows(connection, f"{both} LIMIT :limit", values)
+    if len(rows) > max_rows:
+        ordered = f"{both} ORDER BY dependent, ground, type, edge LIMIT :limit"
+        rows = plain_rows(connection, ordered, values)
+    return rows
 
 
 def _met(shown: View | None, end: str) -> str:
@@ -142,16 +154,15 @@ def broken(
     anyone = View(view.viewer, view.as_of)
     # Most grounds hold. So the way goes along indexes alone, and who may see what is asked where
     # one does not; unless there is so much that what is hidden would take the room of the rest.
-    walk = _walked(connection, wanted, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
-    if walk.cut:
-        walk = walked(connection, wanted, view, Direction.OUT)
-    ended = _ended_among(connection, {each.ground_id for each in walk.bases}, view)
+    rows, cut = _walked(connection, wanted, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
+    if cut:
+        rows, _ = _walked(connection, wanted, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, anyone)
+    ended = _ended_among(connection, {row[1] for row in rows}, view)
     if not ended:
         return {}
-    leading = leading_to(walk.bases, ended)
-    ends = {end for each in leading for end in (each.dependent_id, each.ground_id)}
-    seen = _among(connection, ends, anyone)
-    bases = [each for each in leading if {each.dependent_id, each.ground_id} <= seen]
+    leading = leading_to(rows, ended)
+    seen = _among(connection, {end for row in leading for end in row[:2]}, anyone)
+    bases = [_basis(row) for row in leading if row[0] in seen and row[1] in seen]
     gone = refuted_among(connection, ended & seen, view)
     paths = broken_paths(bases, gone)
     return {one: paths[one] for one in wanted if one in paths}

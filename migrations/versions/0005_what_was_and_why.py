@@ -196,6 +196,12 @@ def _revisions() -> None:
         ["since", "memory_id"],
         sqlite_where=sa.text(REFUTING),
     )
+    op.create_index(
+        "ix_memory_status_not_active",
+        "memory_status",
+        ["memory_id", "since", "until"],
+        sqlite_where=sa.text("status <> 'active'"),
+    )
 
 
 def _trust() -> None:
@@ -230,6 +236,7 @@ def _index(name: str, table: str, *columns: str) -> None:
 def downgrade() -> None:
     op.drop_column("memory_supports", "ended_at")
     op.drop_table("source_trust")
+    op.drop_index("ix_memory_status_not_active", table_name="memory_status")
     op.drop_index("ix_memory_status_ended", table_name="memory_status")
     op.drop_index("ix_memory_status_since", table_name="memory_status")
     op.drop_index("ix_audit_log_at", table_name="audit_log")
