@@ -34,7 +34,7 @@ _ITEM: Final = (
 )
 _BULLETIN: Final = (
     "INSERT INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer, settings,"
-    " sha256, memory_ids, body) VALUES (?, ?, ?, 'global', '{}', '{}', ?, ?, ?)"
+    " sha256, memory_ids, body) VALUES (?, ?, ?, 'global', ?, '{}', ?, ?, ?)"
 )
 
 
@@ -113,6 +113,6 @@ def _bulletins(execute: Any, store: Store, chance: random.Random) -> dict[str, l
         cited = chance.sample(store.facts[:there], k=min(CITED, there))
         body = "\n".join(f"- {one}" for one in cited)
         digest = hashlib.sha256(body.encode()).hexdigest()
-        rows.append((f"bul_{number:026d}", at, number, digest, json.dumps(cited), body))
+        rows.append((f"bul_{number:026d}", at, number, _VIEWER, digest, json.dumps(cited), body))
     execute.executemany(_BULLETIN, rows)
-    return {row[0]: json.loads(row[4]) for row in rows}
+    return {row[0]: json.loads(row[5]) for row in rows}

@@ -236,8 +236,9 @@ def replays(orc: Orchestrator, world: World) -> Iterator[Any]:
     receipt = orc.receipt(orc.recall(QUERY, top_n=200).receipt_id)
     # As if nothing had been handed out: the replay names all that is found.
     with orc._service.opened(orc.name) as opened:
-        opened.receipts.add(replace(receipt, receipt_id="rcl_of_nothing", items=()))
-    for one in (receipt.receipt_id, "rcl_of_nothing"):
+        of_nothing = f"{receipt.receipt_id}-of-nothing"
+        opened.receipts.add(replace(receipt, receipt_id=of_nothing, items=()))
+    for one in (receipt.receipt_id, of_nothing):
         yield orc.replay(one, query=QUERY)
     yield orc.replay(orc.get_context(QUERY, limit=200, kinds=()).receipt_id, query=QUERY)
 

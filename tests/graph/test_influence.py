@@ -24,12 +24,15 @@ from memgraph.graph.influence import (
     grounds_of_run,
     impact,
 )
+from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import HandOut
 from memgraph.policy.scope import Viewer
+from memgraph.policy.viewers import covers, viewer_fields
 from memgraph.storage import influence_queries
 from memgraph.storage.database import Database
 
 RUNS = ["run-1", "run-2"]
+NOBODY = Viewer(clearance=Sensitivity.PUBLIC, scopes=frozenset())
 
 receipts = st.lists(
     st.fixed_dictionaries(
@@ -43,6 +46,7 @@ receipts = st.lists(
             "beside": st.booleans(),
             "bulletin": st.none() | st.lists(st.integers(0, 7), max_size=3, unique=True),
             "kept": st.booleans(),
+            "asker": st.just(NOBODY) | viewers,
         }
     ),
     max_size=6,
@@ -66,14 +70,16 @@ def hand_out(
     purpose: str | None = None,
     same_as: str | None = None,
     bulletin_id: str | None = None,
+    viewer: Viewer = NOBODY,
 ) -> None:
     """One receipt as the rows that are stored of it."""
+    asker = json.dumps(viewer_fields(viewer))
     with filling.database.write() as connection:
         connection.exec_driver_sql(
             "INSERT INTO recalls (recall_id, created_at, query, request, workflow_run_id,"
-            " conversation_id, purpose, same_as, bulletin_id)"
-            " VALUES (?, ?, '', '{}', ?, ?, ?, ?, ?)",
-            (receipt_id, at, run, conversation, purpose, same_as, bulletin_id),
+            " conversation_id, purpose, same_as, bulletin_id, viewer)"
+            " VALUES (?, ?, '', '{}', ?, ?, ?, ?, ?, ?)",
+            (receipt_id, at, run, conversation, purpose, same_as, bulletin_id, asker),
         )
         for rank, one in enumerate(ids, start=1):
             connection.exec_driver_sql(
@@ -101,6 +107,7 @@ class Handed:
         self.named: dict[str, list[str]] = {}
         self.runs: dict[str, str | None] = {}
         self.at: dict[str, int] = {}
+        self.askers: dict[str, Viewer] = {}
         filling = Filling(database)
         ids = list(world.memories)
         last: str | None = None
@@ -118,6 +125,8 @@ class Handed:
                     purpose, items = "bulletin", cited
             elif each["beside"] and shown is not None:
                 bulletin_id, cited = shown
+            if bulletin_id is not None:
+                self.askers[receipt_id] = each["asker"]
             repeats = last if each["repeats"] and bulletin_id is None else None
             self.named[receipt_id] = [*(self.named[repeats] if repeats else items), *cited]
             self.runs[receipt_id] = each["run"]
@@ -131,13 +140,20 @@ class Handed:
                 same_as=repeats,
                 purpose=purpose,
                 bulletin_id=bulletin_id,
+                viewer=each["asker"],
             )
             if repeats is None and bulletin_id is None:
                 last = receipt_id
 
-    def seen(self, visible: set[str]) -> list[str]:
-        """Receipts that name nothing hidden, the newest first."""
-        open_ones = [one for one, ids in self.named.items() if set(ids) <= visible]
+    def seen(self, visible: set[str], viewer: Viewer) -> list[str]:
+        """Receipts that name nothing hidden, the newest first; of bulletins those of askers who
+        saw no more.
+        """
+        open_ones = [
+            one
+            for one, ids in self.named.items()
+            if set(ids) <= visible and covers(viewer, self.askers.get(one, viewer))
+        ]
         return sorted(open_ones, key=lambda one: (self.at[one], one), reverse=True)
 
 
@@ -181,7 +197,7 @@ def test_impact_is_what_the_stored_rows_say_and_nothing_hidden_is_told(
         stands = below(world, start, seen)
         assert {each.memory_id: each.distance for each in found.derived} == stands
         asked = {start, *stands}
-        expected = [one for one in handed.seen(seen) if asked & set(handed.named[one])]
+        expected = [one for one in handed.seen(seen, viewer) if asked & set(handed.named[one])]
         assert [each.receipt_id for each in found.hand_outs] == expected
         for each in found.hand_outs:
             named = handed.named[each.receipt_id]
@@ -207,7 +223,7 @@ def test_the_grounds_of_a_run_are_what_it_was_given_and_what_that_stands_on(
         handed = Handed(database, world, given_out)
         seen = world.seen(viewer)
         found = grounds_of_run(database, "run-1", viewer=viewer)
-        expected = [one for one in handed.seen(seen) if handed.runs[one] == "run-1"]
+        expected = [one for one in handed.seen(seen, viewer) if handed.runs[one] == "run-1"]
         assert [each.receipt_id for each in found.hand_outs] == expected
         given_ids = {one for receipt in expected for one in handed.named[receipt]}
         assert set(found.given) == given_ids
