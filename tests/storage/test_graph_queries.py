@@ -73,6 +73,9 @@ def test_no_query_scans_a_table_or_sorts_what_an_index_orders(
     # A bulletin of a time takes the best of both: what has not changed since, and what has.
     for one in steps.count("CO-ROUTINE m") * ["SCAN m", "SCAN changed"]:
         scans.remove(one)
+    # The few newest receipts of one memory, which an index gave.
+    for _ in range(steps.count("CO-ROUTINE r")):
+        scans.remove("SCAN r")
     # One partial index holds nothing but what is wanted, in the order that is wanted.
     assert all("USING INDEX ix_memor" in one or "USING COVERING" in one for one in scans), steps
     bounded = ("edges_among", "linked", "handed_out", "resolved contradictions")
