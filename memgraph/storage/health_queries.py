@@ -67,28 +67,33 @@ def contradicted(connection: sa.Connection, view: View, limit: int) -> tuple[int
 
 def unsourced(connection: sa.Connection, view: View, limit: int) -> tuple[int, list[Found]]:
     """Memories of which nobody knows where they come from: no file, conversation, run or ground."""
+    nameless = "s.source_path IS NULL AND s.conversation_id IS NULL AND s.workflow_run_id IS NULL"
     condition = (
-        "m.session_id IS NULL"
-        " AND EXISTS (SELECT 1 FROM memory_sources s WHERE s.source_id = m.source_id"
-        " AND s.source_path IS NULL AND s.conversation_id IS NULL AND s.workflow_run_id IS NULL)"
+        "m.session_id IS NULL AND EXISTS (SELECT 1 FROM memory_sources s"
+        f" WHERE s.source_id = m.source_id AND {nameless})"
         " AND NOT EXISTS (SELECT 1 FROM memory_derivations d WHERE d.memory_id = m.memory_id)"
+        " AND NOT EXISTS (SELECT 1 FROM memory_supports p CROSS JOIN memory_sources s"
+        " ON s.source_id = p.source_id WHERE p.memory_id = m.memory_id AND p.ended_at IS NULL"
+        f" AND NOT ({nameless}))"
     )
     return _counted(connection, view, f"{_KNOWN} AND {condition}", limit)
 
 
 def orphans(connection: sa.Connection, view: View, limit: int) -> tuple[int, list[Found]]:
-    """Memories that nothing joins to others: no edge, derivation or entity."""
+    """Memories that nothing joins to others that are seen: no edge, derivation or entity."""
     ties = (
-        ("memory_edges", "from_memory_id", "m.memory_id"),
-        ("memory_edges", "to_memory_id", "m.memory_id"),
-        ("memory_derivations", "memory_id", "m.memory_id"),
-        ("memory_derivations", "derived_from_id", "m.memory_id"),
-        ("memory_entities", "memory_pk", "m.pk"),
+        ("memory_edges", "from_memory_id", "to_memory_id"),
+        ("memory_edges", "to_memory_id", "from_memory_id"),
+        ("memory_derivations", "memory_id", "derived_from_id"),
+        ("memory_derivations", "derived_from_id", "memory_id"),
     )
-    condition = " AND ".join(
-        f"NOT EXISTS (SELECT 1 FROM {table} t WHERE t.{column} = {key})"
-        for table, column, key in ties
-    )
+    joined = [
+        f"SELECT 1 FROM {table} t CROSS JOIN memories o ON o.memory_id = t.{far}"
+        f" WHERE t.{near} = m.memory_id AND {view.where('o')}"
+        for table, near, far in ties
+    ]
+    joined.append("SELECT 1 FROM memory_entities t WHERE t.memory_pk = m.pk")
+    condition = " AND ".join(f"NOT EXISTS ({each})" for each in joined)
     return _counted(connection, view, f"{_KNOWN} AND {condition}", limit)
 
 

@@ -76,6 +76,17 @@ def test_who_names_a_file_a_talk_or_a_ground_is_sourced(orc: Orchestrator) -> No
     assert measured(found, Measure.UNSOURCED).of == 4
 
 
+def test_who_is_joined_to_what_is_hidden_alone_is_an_orphan(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    seen = orc.remember("it rained on the way home.")
+    hidden = orc.remember("the road was wet at noon.", sensitivity=Sensitivity.RESTRICTED)
+    everything = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+    everything.relate(seen, "CausedBy", hidden)
+    low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.INTERNAL))
+    assert examples(low.audit(), Measure.ORPHAN) == {(seen,)}
+    assert examples(everything.audit(), Measure.ORPHAN) == set()
+
+
 def test_an_orphan_has_no_edge_ground_dependent_or_entity(orc: Orchestrator) -> None:
     alone = orc.remember("it rained on the way home.")
     ground = orc.remember("the road was wet at noon.")
