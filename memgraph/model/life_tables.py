@@ -1,4 +1,4 @@
-"""The tables of the life of a memory: events, leases, jobs, what supports a fact, what was told.
+"""The tables of the life of a memory: sessions, events, leases, jobs, supports, what was told.
 
 Times are milliseconds since 1970, UTC.
 """
@@ -10,6 +10,36 @@ from sqlmodel import SQLModel
 
 from memgraph.model.columns import choice, column, memory_ref
 from memgraph.model.enums import JobState
+
+
+class SessionRow(SQLModel, table=True):
+    __tablename__ = "sessions"
+    __table_args__ = (
+        sa.Index(
+            "ix_sessions_pending",
+            "last_seen_at",
+            "session_id",
+            sqlite_where=sa.text("consolidated_at IS NULL"),
+        ),
+        sa.Index("ix_sessions_last_seen_at", "last_seen_at", "session_id"),
+        sa.Index(
+            "ix_sessions_open",
+            "first_seen_at",
+            "session_id",
+            sqlite_where=sa.text("completed_at IS NULL AND consolidated_at IS NULL"),
+        ),
+    )
+
+    session_id: str = column(sa.Text, primary_key=True)
+    first_seen_at: int = column(sa.Integer, nullable=False)
+    last_seen_at: int = column(sa.Integer, nullable=False)
+    next_sequence: int = column(sa.Integer, nullable=False, server_default="0")
+    # When the conversation was told to be over, and when its last turn became knowledge; a turn
+    # that comes later opens it again.
+    completed_at: int | None = column(sa.Integer)
+    consolidated_at: int | None = column(sa.Integer)
+    # The turn up to which it was consolidated, in the order of storing.
+    consolidated_through: str | None = column(sa.Text)
 
 
 class EventRow(SQLModel, table=True):

@@ -31,6 +31,7 @@ from memgraph.model.life_tables import (
     EventRow,
     JobRunRow,
     LeaseRow,
+    SessionRow,
     SupportRow,
 )
 from memgraph.model.record_tables import (
@@ -371,33 +372,3 @@ class EmbeddingRow(SQLModel, table=True):
     attempts: int = column(sa.Integer, nullable=False, server_default="0")
     next_attempt_at: int = column(sa.Integer, nullable=False, server_default="0")
     error_code: str | None = column(sa.Text)
-
-
-class SessionRow(SQLModel, table=True):
-    __tablename__ = "sessions"
-    __table_args__ = (
-        sa.Index(
-            "ix_sessions_pending",
-            "last_seen_at",
-            "session_id",
-            sqlite_where=sa.text("consolidated_at IS NULL"),
-        ),
-        sa.Index("ix_sessions_last_seen_at", "last_seen_at", "session_id"),
-        sa.Index(
-            "ix_sessions_open",
-            "first_seen_at",
-            "session_id",
-            sqlite_where=sa.text("completed_at IS NULL AND consolidated_at IS NULL"),
-        ),
-    )
-
-    session_id: str = column(sa.Text, primary_key=True)
-    first_seen_at: int = column(sa.Integer, nullable=False)
-    last_seen_at: int = column(sa.Integer, nullable=False)
-    next_sequence: int = column(sa.Integer, nullable=False, server_default="0")
-    # When the conversation was told to be over, and when its last turn became knowledge; a turn
-    # that comes later opens it again.
-    completed_at: int | None = column(sa.Integer)
-    consolidated_at: int | None = column(sa.Integer)
-    # The turn up to which it was consolidated, in the order of storing.
-    consolidated_through: str | None = column(sa.Text)

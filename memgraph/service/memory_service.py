@@ -177,10 +177,9 @@ class MemoryService:
 
         A database that is missing, damaged or foreign disables the memory of its orchestrator
         and of no other; ``code`` and ``message`` say what is wrong. ``degraded`` of a ready one:
-        ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (a model is to be
-        asked through litellm, which is not installed), ``reranker.failing``, ``entities.failing``,
-        ``receipts.dropped``, ``events.failing``, ``jobs.failing``, ``jobs.overdue``,
-        ``erasure.unfinished`` (texts lie in ``erasing/`` until the erasure is run again).
+        ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (litellm, for a
+        model), ``reranker.failing``, ``entities.failing``, ``receipts.dropped``,
+        ``events.failing``, ``jobs.failing``, ``jobs.overdue``, ``erasure.unfinished`` (run it again).
         """
         try:
             with self.opened(name) as opened:

@@ -131,18 +131,7 @@ class Opened:
         )
         self.answers = Answers(database, clock)
         self.reflections = LatestReflections(database)
-        self.background = Background(
-            (
-                lambda _: self.answers.flush(),
-                self.receipts.flush_in_steps,
-                lambda _: self.denials.flush(clock.now_ms()),
-                lambda _: self.board.flush(),
-                lambda stop: self.worker.drain(stop=stop),
-                self.upkeep.run,
-                lambda _: database.fold(),
-            ),
-            self._background_failed,
-        )
+        self.background = self._background()
         self.board = BulletinBoard(
             database,
             settings.memory.bulletin,
@@ -156,6 +145,21 @@ class Opened:
             self.has_backlog = embeddings.has_pending(connection)
             through = erased_through(connection)
         self.receipts.erased_through = self.answers.erased_through = through
+
+    def _background(self) -> Background:
+        """What is done beside requests, in this order."""
+        return Background(
+            (
+                lambda _: self.answers.flush(),
+                self.receipts.flush_in_steps,
+                lambda _: self.denials.flush(self.clock.now_ms()),
+                lambda _: self.board.flush(),
+                lambda stop: self.worker.drain(stop=stop),
+                self.upkeep.run,
+                lambda _: self.database.fold(),
+            ),
+            self._background_failed,
+        )
 
     @property
     def held_vectors(self) -> HeldVectors:

@@ -175,7 +175,9 @@ def test_a_server_that_does_not_answer_is_told(look: Opening, served: Served) ->
         _graph(tab)
         tab.page.route("**/graph/data**", lambda each: each.abort())
         tab.page.locator("#graph-time").fill("500")
-        tab.page.get_by_text("The server does not answer").wait_for()
+        said = tab.page.get_by_text("The server does not answer")
+        said.wait_for()
+        assert said.is_visible()
 
 
 def test_a_graph_of_hundreds_is_drawn_alike_each_time(

@@ -126,20 +126,16 @@ def test_the_past_is_shown_as_it_was(shop: Shop) -> None:
     shop.clock.advance(days=2)
     shop.orc.resolve(shop.edge, winner=shop.said, reason="asked there")
     with Browser(shop.served, shop.served.key()) as browser:
-        _then_and_now(browser, shop, before)
-
-
-def _then_and_now(browser: Browser, shop: Shop, before: str) -> None:
-    address = f"{HOME}memories/{shop.read}"
-    assert "asked there" in browser.page(shop.case)
-    then = browser.page(f"{shop.case}?as_of={before}")
-    assert "asked there" not in then
-    assert "As it was known at" in then
-    assert 'name="decision"' not in then
-    assert "superseded" in Seen(browser.page(address)).text
-    assert "superseded" not in Seen(browser.page(f"{address}?as_of={before}")).text
-    # The links of a page lead on as of the same time.
-    assert any("as_of=" in each for each in Seen(then).values("href") if address in each)
+        address = f"{HOME}memories/{shop.read}"
+        assert "asked there" in browser.page(shop.case)
+        then = browser.page(f"{shop.case}?as_of={before}")
+        assert "asked there" not in then
+        assert "As it was known at" in then
+        assert 'name="decision"' not in then
+        assert "superseded" in Seen(browser.page(address)).text
+        assert "superseded" not in Seen(browser.page(f"{address}?as_of={before}")).text
+        # The links of a page lead on as of the same time.
+        assert any("as_of=" in each for each in Seen(then).values("href") if address in each)
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2025-13-01", "9" * 50])
