@@ -150,7 +150,7 @@ def _listed(connection: sa.Connection, view: View, found: Receipt) -> bool:
     names = named(found)
     if not names:
         # Nothing in it says who may see it; but its query is of the place that it was asked for.
-        return _is_of(view.viewer, found.asked)
+        return _is_of(view.viewer, found)
     return receipts.all_visible(connection, view, names)
 
 
@@ -158,9 +158,13 @@ def _is_covered(reader: Viewer, found: Receipt) -> bool:
     return found.viewer is not None and covers(reader, viewer_of(found.viewer))
 
 
-def _is_of(viewer: Viewer, asked: Mapping[str, Any]) -> bool:
+def _is_of(viewer: Viewer, found: Receipt) -> bool:
     """Whether a viewer sees the task, the project and the agent that a receipt was for."""
+    asked = found.asked
     task_id, project_id, agent_id = (asked.get(f"{one}_id") for one in ("task", "project", "agent"))
+    if agent_id is None and found.viewer is not None:
+        # An agent asks for itself, whether it says so or not.
+        agent_id = found.viewer["agent_id"]
     if task_id is not None and task_id not in viewer.session_ids:
         return False
     if project_id is not None and project_id not in viewer.project_ids:

@@ -131,12 +131,12 @@ def _contradictions(view: View) -> Iterator[Line]:
 
 
 def _resolve(view: View) -> Iterator[Line]:
-    for edge, one, _ in view.hidden_edges[:2]:
+    for edge, one, _ in view.hidden_edges[:6]:
         yield ["resolve", ONE, edge, "--winner", one, *WHY]
 
 
 def _edges(verb: str, view: View, *more: str) -> Iterator[Line]:
-    for edge, _, _ in view.hidden_edges[:2]:
+    for edge, _, _ in view.hidden_edges[:6]:
         yield ["case", verb, ONE, edge, *more]
 
 

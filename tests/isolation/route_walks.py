@@ -86,7 +86,8 @@ class View:
         ids = {each.memory_id for each in self.world.hidden(self.viewer)}
         found = [each for each in self.world.edges if {each[1], each[2]} & ids]
         contradictions = [each for each in found if each[0] in self.made["contradictions"]]
-        return [*contradictions[:3], *found[::30], self.other.edges[0]]
+        # Some are open, so that each way to decide one finds its own.
+        return [*contradictions[:6], *found[::30], self.other.edges[0]]
 
 
 Walk = Callable[[View], Iterator[Ask]]
@@ -189,8 +190,8 @@ def source_lines(view: View) -> Iterator[Ask]:
 @walks("GET", HERE + "/grounds")
 def grounds(view: View) -> Iterator[Ask]:
     for one in [*view.own[:8], *view.hidden]:
-        yield _get(f"/grounds?memory_id={one}&lines=100")
-    yield _get("/grounds?workflow_run_id=run-1&lines=100")
+        yield _get("/grounds", memory_id=one, lines=100)
+    yield _get("/grounds", workflow_run_id="run-1", lines=100)
 
 
 def _changes(view: View, change: str, body: Any, own: int) -> Iterator[Ask]:

@@ -22,13 +22,14 @@ from served_worlds import SEEING, Ask, Built, Served, served
 from test_routes_walked import in_order
 
 ID = re.compile(r"\b([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}\b")
+WORD = re.compile(r"Kx[a-z]{5}")
 SKIPPED_HEADERS = {"date", "x-request-id", "content-length"}
 OTHER_KIND = {"fact": "ep", "ep": "ref", "ref": "fact"}
 ASKERS = ("public", "a task")
 TOLD = {("POST", HERE + "/episodes"), ("POST", HERE + "/episodes/batch")}
 """Who would write into a conversation that is hidden from them is refused: see docs/security.md."""
 BY_NAME = ("GET", HERE + "/sources")
-"""Its cursor is a place among names, which need not be there: another name is another place."""
+"""Its cursor is a place among names, which need not be there: it is asked for the place beside."""
 BY_MEANING = {"query", "prompt"}
 """Texts that are compared with those of memories: another text is another question."""
 
@@ -58,6 +59,18 @@ def twins(server: Served, who: str) -> dict[str, str]:
     hidden -= viewer.session_ids | viewer.project_ids | {viewer.agent_id}
     found = {each: _twin(each, number) for number, each in enumerate(sorted(hidden))}
     assert len(set(found.values())) == len(found)
+    return found
+
+
+def beside(server: Served, names: Mapping[str, str]) -> dict[str, str]:
+    """For each hidden talk's word the one behind it in the order of names; nothing has it."""
+    words = {word for world in (server.world, server.other) for word in _all(world)}
+    talks = {word for each in server.world.sessions for word in WORD.findall(each)}
+    found = {each: f"{each[:-1]}b" for each in sorted(talks & names.keys())}
+    assert found
+    assert not words & {*found.values()}
+    order = sorted(words | {*found.values()})
+    assert all(order[order.index(one) + 1] == other for one, other in found.items())
     return found
 
 
@@ -117,12 +130,13 @@ def _by_meaning(ask: Ask) -> bool:
 def test_hidden_and_absent_are_answered_alike(server: Served, who: str) -> None:
     names = twins(server, who)
     view = View(server.world, server.other, SEEING[who].viewer, server.made)
+    places = beside(server, names)
     compared: set[tuple[str, str]] = set()
     different = []
     for route in in_order(server):
         for ask in WALKS[route](view):
-            absent = exchanged(ask, names)
-            if absent == ask or _by_meaning(ask) or route in {*TOLD, BY_NAME}:
+            absent = exchanged(ask, places if route == BY_NAME else names)
+            if absent == ask or _by_meaning(ask) or route in TOLD:
                 continue
             compared.add(route)
             hidden_told, absent_told = (normal(server, who, each, names) for each in (ask, absent))
@@ -130,6 +144,7 @@ def test_hidden_and_absent_are_answered_alike(server: Served, who: str) -> None:
                 different.append((ask, absent, hidden_told, absent_told))
     assert different == []
     assert len(compared) >= 20
+    assert BY_NAME in compared
 
 
 @pytest.mark.parametrize("who", ASKERS)

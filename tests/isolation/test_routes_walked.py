@@ -27,6 +27,11 @@ from served_worlds import (
 
 PUBLIC = {"/openapi.json", "/healthz", "/readyz", "/metrics"}
 """Without an orchestrator in the path: see test_hostile_requests.py."""
+ELSEWHERE = {
+    "/mcp": "test_mcp_walked.py",
+    "/console": "its pages: tests/surfaces/web/test_console_hidden.py",
+}
+"""What has no routes here, and where it is walked."""
 MAKING = "/v1/orchestrators"
 READ_BY_POST = (
     *("/recall", "/relevant", "/subgraph", "/context", "/context/block"),
@@ -109,7 +114,7 @@ def mounted(server: Served) -> set[tuple[str, str]]:
         (method, str(route.path))
         for route in iter_route_contexts(server.app.routes)
         for method in (route.methods or {"*"}) - {"HEAD"}
-        if route.path not in PUBLIC | {"/mcp"}
+        if route.path not in PUBLIC | ELSEWHERE.keys()
     }
 
 

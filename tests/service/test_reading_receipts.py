@@ -196,6 +196,18 @@ def test_a_receipt_without_memories_is_its_places(
         reader.receipt("rcl_1")
 
 
+def test_an_empty_receipt_is_there_for_the_agent_that_asked_alone(service: MemoryService) -> None:
+    service.orchestrator("o", create=True)
+    ada = service.orchestrator("o", viewer=Viewer(agent_id="ada", shared=False))
+    found = ada.recall("what nobody knows")
+    assert found.items == ()
+    assert ada.receipt(found.receipt_id).receipt_id == found.receipt_id
+    ben = service.orchestrator("o", viewer=Viewer(agent_id="ben"))
+    assert ben.receipts().receipts == ()
+    with pytest.raises(NotFound):
+        ben.receipt(found.receipt_id)
+
+
 def test_a_receipt_names_no_place_that_its_reader_was_not_granted(service: MemoryService) -> None:
     both = Viewer(project_ids=frozenset({"atlas", "zephyr"}), session_ids=frozenset({"t1"}))
     owner = service.orchestrator("o", create=True, viewer=both)
