@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 import httpx
 import pytest
@@ -42,7 +43,8 @@ def test_recall_answers_as_the_library_does(client: httpx.Client, world: World) 
     assert {world.one, world.other} <= set(bundle.ids)
     kept = client.get(f"{BASE}/receipts/{bundle.receipt_id}")
     receipt = TypeAdapter(Receipt).validate_json(kept.content)
-    assert (receipt.query, receipt.at) == (bundle.query, bundle.at)
+    asked = sha256(bundle.query.encode()).hexdigest()
+    assert (receipt.query, receipt.query_sha256, receipt.at) == ("", asked, bundle.at)
     listed = client.get(f"{BASE}/receipts", params={"limit": 1})
     assert TypeAdapter(ReceiptList).validate_json(listed.content).receipts == (receipt,)
 

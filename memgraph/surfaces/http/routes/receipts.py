@@ -62,7 +62,9 @@ def get(orc: Auditor, receipt_id: ReceiptId) -> Response:
 def replay(
     orc: Auditor,
     receipt_id: ReceiptId,
-    body: Annotated[ReplayRequest, Body(openapi_examples=examples.REPLAY)],
+    body: Annotated[
+        ReplayRequest, Body(default_factory=ReplayRequest, openapi_examples=examples.REPLAY)
+    ],
 ) -> Response:
     """What a receipt is of, asked once more as of its moment: whether it gives the same."""
     return answered(orc.replay(receipt_id, query=body.query))
