@@ -227,7 +227,9 @@ def _delete_edge(connection: Any, ids: dict[str, str]) -> None:
 
 
 def _dangle(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("INSERT INTO memory_derivations VALUES (?, 'fact_gone')", (ids["new"],))
+    connection.execute(
+        "INSERT INTO memory_derivations VALUES (?, 'fact_gone', NULL)", (ids["new"],)
+    )
 
 
 def _stray_text(connection: Any, ids: dict[str, str]) -> None:
@@ -339,7 +341,7 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
         (_unqueue, {"vector.missing"}),
         (_miscount, {"entity.count_wrong"}),
         (_drop_trigger, {"schema.changed"}),
-        (_drop_table, {"schema.changed"}),
+        (_drop_table, {"schema.changed", "reference.dangling"}),
     ],
     ids=lambda each: each.__name__.strip("_") if callable(each) else "",
 )

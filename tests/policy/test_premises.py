@@ -50,7 +50,7 @@ def test_the_way_is_a_shortest_one_to_the_ground_that_ended_last(
         if not reachable:
             assert start not in found
             continue
-        latest = min(reachable, key=lambda one: (-refuted[one].since, one))
+        latest = max(reachable, key=lambda one: (refuted[one].since, one))
         path = found[start]
         assert path[0].dependent_id == start
         assert path[-1].ground_id == latest
