@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
-from memgraph.clock import MAX_MS
+from memgraph.clock import MAX_MS, parse_time
 from memgraph.model.influence import HandOut, SourceTurn
 from memgraph.storage.receipts import covered
 from memgraph.storage.rows import built
@@ -259,7 +259,8 @@ def _hand_out(row: tuple[Any, ...], memory_ids: tuple[str, ...]) -> HandOut:
         "step_id": row[6],
         "bulletin_id": row[7],
         "same_as": row[8],
-        "as_of": as_of,
+        # A request is kept as JSON, where a time is ISO 8601.
+        "as_of": None if as_of is None else parse_time(as_of),
     }
     return built(HandOut, fields)
 

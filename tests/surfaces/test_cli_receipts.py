@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -155,3 +156,12 @@ def test_bulletins_are_listed_and_printed_as_they_were(cli: CommandLine) -> None
     assert cli.json("receipt", "bulletins", "orc-1", "--limit", "1")["cut"] is True
     older = cli.json("receipt", "bulletins", "orc-1", "--before", listed[0]["bulletin_id"])
     assert [each["bulletin_id"] for each in older["bulletins"]] == [found["bulletin_id"]]
+
+
+def test_the_impact_of_what_was_recalled_as_it_was_then(cli: CommandLine, tmp_path: Path) -> None:
+    told = cli.remember("The oven is slow.")
+    then = cli.json("trace", "orc-1", told)["memory"]["created_at"]
+    receipt_id = cli.json("recall", "orc-1", "oven", "--as-of", then)["receipt_id"]
+    handed = cli.json("impact", "orc-1", told)["hand_outs"]
+    assert [(each["receipt_id"], each["as_of"]) for each in handed] == [(receipt_id, then)]
+    assert cli("timeline", "orc-1", told, "-o", str(tmp_path / "sure.svg")).code == 0
