@@ -64,6 +64,7 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         "moment": moment,
         "span": span,
         "number": number,
+        "counted": counted,
         "figure": figure,
         "plain_json": plain_json,
         "words": words,
@@ -98,6 +99,11 @@ def span(ms: float) -> str:
 def number(value: int) -> str:
     """``12,345``."""
     return f"{value:,}"
+
+
+def counted(value: int, one: str, many: str | None = None) -> str:
+    """``1 memory``, ``12,345 memories``; without ``many`` an s makes several of ``one``."""
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
 def figure(value: float | None) -> str:

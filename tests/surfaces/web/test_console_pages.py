@@ -89,6 +89,15 @@ def test_a_pair_that_is_no_contradiction_is_dismissed(browser: Browser, shop: Sh
     assert "dismissed" in browser.page(f"{HOME}contradictions?state=decided")
 
 
+def test_no_side_is_chosen_for_who_decides(browser: Browser, shop: Shop) -> None:
+    suggestion = shop.orc.case(shop.edge).suggestion
+    assert suggestion is not None
+    assert suggestion.winner_id == shop.said
+    page = harmless(browser.page(shop.case))
+    assert "may hold" in page.text
+    assert page.values("checked") == []
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
@@ -119,6 +128,10 @@ def test_a_case_leaves_as_a_file_that_loads_nothing(browser: Browser, shop: Shop
     assert not seen.values("href", "src", "action")
     assert not seen.tags & {"script", "form", "a", "link"}
     assert "url(" not in seen.scripted
+    # Nobody unfolds anything on paper.
+    folded = [name for tag, name, _ in seen.attributes if tag == "details"]
+    assert folded == ["open"] * answer.text.count("<details")
+    assert folded
 
 
 def test_the_past_is_shown_as_it_was(shop: Shop) -> None:
@@ -187,6 +200,21 @@ def test_what_is_stale_shows_the_way_to_its_ground(browser: Browser, shop: Shop)
     assert {f"{HOME}memories/{each}" for each in (shop.read, middle, end)} <= set(
         page.values("href")
     )
+
+
+@pytest.mark.parametrize(
+    ("edge", "said"),
+    [("CausedBy", "is caused by"), ("PartOf", "is part of"), (None, "was derived from")],
+)
+def test_the_way_to_a_ground_reads_as_a_sentence(
+    browser: Browser, shop: Shop, edge: str | None, said: str
+) -> None:
+    end = shop.orc.remember("The tour ends early.", derived_from=[] if edge else [shop.read])
+    if edge:
+        shop.orc.relate(end, edge, shop.read)
+    shop.orc.retract(shop.read, reason="an old leaflet")
+    text = " ".join(harmless(browser.page(f"{HOME}stale")).text.split())
+    assert f"The way: it {said} {shop.read}" in text
 
 
 def test_changes_between_two_times(browser: Browser, shop: Shop) -> None:
