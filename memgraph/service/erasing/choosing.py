@@ -15,6 +15,7 @@ from memgraph.audit.needles import Needles
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.erasing import Erasable, ErasureTarget
 from memgraph.policy.erasure import ENOUGH, names_of, stands_without, strings_of, unsought
+from memgraph.policy.folding import Folded, unfolded_length
 from memgraph.service.erasing import sources
 from memgraph.service.erasing.plan import Plan
 from memgraph.service.opened import Opened
@@ -159,7 +160,7 @@ def look_again(connection: sa.Connection, plan: Plan) -> None:
     since a first try may say what was erased as well as what was there before.
     """
     strings, least = plan.strings, dict(plan.least)
-    saying = _lengthen(connection, plan, Needles(strings, least), least)
+    saying = _lengthen(connection, plan, plan.folded, least)
     known = {each["memory_id"] for each in plan.kept}
     plan.kept += [
         {"memory_id": each, "why": "says_it"} for each in sorted(saying) if each not in known
@@ -178,12 +179,13 @@ def _lengthen(
     saying = set()
     source = queries.standing_texts(connection, plan.pks, plan.entity_pks)
     while chunk := list(islice(source, _CHUNK)):
-        texts = [text.encode() for _, text in chunk]
+        texts = [Folded(text.encode()).data for _, text in chunk]
         # No string holds the NUL between two of them.
         data, ends = b"\0".join(texts), list(accumulate(len(each) + 1 for each in texts))
         for hit in needles.hits(data):
             said = len(data[hit.start : hit.end].decode("utf-8", "ignore"))
-            least[hit.string] = max(least.get(hit.string, ENOUGH), said + 1)
+            told = unfolded_length(plan.strings[hit.string], said + 1)
+            least[hit.string] = max(least.get(hit.string, ENOUGH), told)
             if said >= len(needles.strings[hit.string]):
                 saying.add(chunk[bisect_right(ends, hit.start)][0])
     return saying - {""}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from memgraph.model.erasing import Residue
 from memgraph.paths import OrchestratorPaths
 from memgraph.policy.erasure import fill
 from memgraph.policy.file_lines import UTF8, encoding_of, line_spans
+from memgraph.policy.folding import Folded
 from memgraph.service.erasing.plan import Plan, wipe
 from memgraph.service.erasing.reading import pieces
 from memgraph.service.erasing.sources import below, read
@@ -92,8 +94,13 @@ def scan(
         found: set[int] = set()
         try:
             aside = of_database(paths, str(path.relative_to(paths.directory)))
-            for piece in pieces(path, plan.needles.overlap, aside=aside):
+            encoding = None if aside or _is_database(path) else UTF8
+            for number, piece in enumerate(pieces(path, _overlap(plan), aside=aside)):
+                if number == 0 and encoding is not None:
+                    encoding = encoding_of(piece)
                 found |= plan.needles.found_in(piece)
+                if encoding is not None:
+                    found |= plan.folded.found_in(Folded(_as_utf8(piece, encoding)).data)
                 size += len(piece)
                 progress(size)
         except FileNotFoundError:
@@ -140,6 +147,7 @@ def _redact(path: Path, plan: Plan, relative: str) -> bool:
     encoding = encoding_of(data)
     spans = [_aligned(each, encoding) for each in plan.needles.spans(data)]
     spans += _line_spans(data, plan.spans.get(relative, []))
+    spans += _wrapped(data, encoding, plan.folded)
     fresh = [(start, _filled(data[start:end], encoding)) for start, end in spans]
     fresh = [(start, part) for start, part in fresh if data[start : start + len(part)] != part]
     if not fresh:
@@ -162,6 +170,41 @@ def _aligned(span: tuple[int, int], encoding: str) -> tuple[int, int]:
         return span
     beside = 1 if encoding == "utf-16-le" else -1
     return span[0] + beside, span[1] + beside
+
+
+def _overlap(plan: Plan) -> int:
+    """With room for white space that is folded; whole units of two bytes."""
+    return 4 * max(plan.needles.overlap, plan.folded.overlap)
+
+
+def _as_utf8(data: bytes, encoding: str) -> bytes:
+    if encoding == UTF8:
+        return data
+    whole = data[: len(data) // 2 * 2]
+    return whole.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
+
+
+def _wrapped(data: bytes, encoding: str, needles: Needles) -> Iterator[tuple[int, int]]:
+    """What the strings say over the ends of lines, each line's part by itself."""
+    text = _as_utf8(data, encoding)
+    folded = Folded(text)
+    found = [folded.span(start, end) for start, end in needles.spans(folded.data)]
+    if not found:
+        return
+    lines = line_spans(data)
+    starts = [start for start, _ in lines]
+    for each in found:
+        first, last = each if encoding == UTF8 else (_units(text[:place]) for place in each)
+        for start, end in lines[max(bisect_right(starts, first) - 1, 0) :]:
+            if start >= last:
+                break
+            if max(start, first) < min(end, last):
+                yield max(start, first), min(end, last)
+
+
+def _units(text: bytes) -> int:
+    """How many bytes of UTF-16 the text has."""
+    return len(text.decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass"))
 
 
 def _line_spans(data: bytes, lines: list[list[int]]) -> Iterator[tuple[int, int]]:

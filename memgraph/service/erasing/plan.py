@@ -19,6 +19,7 @@ from memgraph.audit.needles import Needles
 from memgraph.errors import StorageError
 from memgraph.model.erasing import Erasable, KeptMemory
 from memgraph.paths import OrchestratorPaths
+from memgraph.policy.folding import fold
 from memgraph.storage.backup import fsync
 
 _VERSION: Final = 1
@@ -65,12 +66,21 @@ class Plan:
         return Needles(self.strings, self.least, [bytes.fromhex(each) for each in self.vectors])
 
     @cached_property
+    def folded(self) -> Needles:
+        """The strings with every run of white space as one space; see ``policy.folding``."""
+        least = {
+            number: len(fold(self.strings[number][:many])) for number, many in self.least.items()
+        }
+        return Needles([fold(each) for each in self.strings], least)
+
+    @cached_property
     def kept_memories(self) -> tuple[KeptMemory, ...]:
         return tuple(KeptMemory.model_validate(each) for each in self.kept)
 
     def forget_needles(self) -> None:
         """The strings are others now."""
         self.__dict__.pop("needles", None)
+        self.__dict__.pop("folded", None)
         self.__dict__.pop("kept_memories", None)
 
     def says(self, data: bytes) -> bool:

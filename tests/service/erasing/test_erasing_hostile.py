@@ -172,3 +172,42 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert file.read() == plan
     file.wipe()
     assert list((tmp_path / "erasing").iterdir()) == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\n  > "])
+def test_a_sentence_that_is_wrapped_goes_from_lines_it_shares(
+    orc: Orchestrator, encoding: str, end: str
+) -> None:
+    secret = "It owns 412 tools, and most of them were donated by Quendolin."
+    stays = "The library was founded by six neighbours in the old depot."
+    text = f"{stays} {secret.replace(' tools', end + 'tools')} The saw 🪚 was repaired.\n"
+    kept = orc.paths.processed / "kept.txt"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(text.encode(encoding))
+    report = orc.erase(memory_id=orc.remember(secret), reason=WHY)
+    assert report.unfinished == ()
+    left = kept.read_bytes().decode(encoding)
+    assert left.startswith(stays)
+    assert left.endswith("The saw 🪚 was repaired.\n")
+    assert not [each for each in ("412", "tools", "Quendolin") if each in left]
+    assert left.splitlines()[1:] != []
+    assert len(left) == len(text)
+
+
+def test_a_wrapped_sentence_that_waits_is_told(orc: Orchestrator) -> None:
+    secret = orc.remember("It owns 412 tools, and most of them were donated.")
+    waits = orc.paths.ingest / "waits.txt"
+    waits.parent.mkdir(parents=True, exist_ok=True)
+    waits.write_text("It owns 412\ntools, and most of them were donated.", encoding="utf-8")
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert report.unfinished == ("residue.found",)
+    assert report.residue.places == ("memory/ingest/waits.txt",)
+
+
+def test_the_same_words_in_other_lines_stay_with_who_says_them(orc: Orchestrator) -> None:
+    secret = orc.remember("It owns 412 tools, and most of them were donated.")
+    other = orc.remember("Somebody told: It owns 412\ntools, and most of them were donated.")
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert [(each.memory_id, each.why) for each in report.kept] == [(other, "says_it")]
+    assert report.unfinished == ()
