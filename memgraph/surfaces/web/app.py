@@ -30,7 +30,7 @@ from memgraph.surfaces.web.problems import failure_page, status_of
 from memgraph.surfaces.web.rendering import Assets, environment
 from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
 from memgraph.surfaces.web.tokens import FIELD, HEADER, Tokens
-from memgraph.surfaces.web.visiting import PLACE, Arrival, Page, Visit
+from memgraph.surfaces.web.visiting import PLACE, VISIT, Arrival, Page, Visit
 
 MAX_FIELDS: Final = 100
 SAFE: Final = ("GET", "HEAD")
@@ -159,6 +159,7 @@ def _route(console: Console, page: Page) -> Route:
         def answer() -> Response:
             visit = console.visit(request, form)
             visit.timed = page.timed
+            request.scope[VISIT] = visit
             response = page.work(visit)
             cookies.keep(request, response, visit.cookie)
             return response
@@ -202,7 +203,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
     pause_s = gate.pause_s(error, now - request.scope.get(BEGAN, now))
     if pause_s > 0:
         await anyio.sleep(pause_s)
-    return failure_page(console, outward(error, gate.service.root), status_of(error))
+    return failure_page(console, request, outward(error, gate.service.root), status_of(error))
 
 
 def _sign_in(request: Request) -> Response:
@@ -218,7 +219,7 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
         raise error
     texts = {404: "there is no such page", 405: "this address takes no such request"}
     text = texts.get(error.status_code, "the request cannot be read")
-    answer = failure_page(console_of(request), RequestRefused(text), error.status_code)
+    answer = failure_page(console_of(request), request, RequestRefused(text), error.status_code)
     # Such as the methods that an address takes.
     answer.headers.update(error.headers or {})
     return answer
@@ -227,4 +228,4 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 async def _on_bug(request: Request, _error: Exception) -> Response:
     """What went wrong is in the server's log, and nobody's business outside."""
     error = MemgraphError("something went wrong inside; the server's log says where")
-    return failure_page(console_of(request), error, 500)
+    return failure_page(console_of(request), request, error, 500)

@@ -6,11 +6,16 @@ import math
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from memgraph import errors
-from memgraph.errors import MemgraphError
+from memgraph.errors import InvalidInput, MemgraphError
+from memgraph.surfaces.scopes import ENTERED
+from memgraph.surfaces.web import cookies
+from memgraph.surfaces.web.visiting import PLACE, VISIT, Visit
 
 if TYPE_CHECKING:
     from memgraph.surfaces.web.app import Console
@@ -43,11 +48,35 @@ def status_of(error: MemgraphError) -> int:
     return next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
 
 
-def failure_page(console: Console, error: MemgraphError, status: int) -> Response:
-    """The page that tells of an error."""
-    title = HTTPStatus(status).phrase
-    answer = console.show("failure.html", None, status=status, error=error, title=title)
+def failure_page(console: Console, request: Request, error: MemgraphError, status: int) -> Response:
+    """The page that tells of an error, with the menu of the orchestrator where it was let in."""
+    visit = _visit(request)
+    fields = {"error": error, "title": HTTPStatus(status).phrase, "back": _back(request, visit)}
+    answer = console.show("failure.html", visit, status=status, **fields)
     wait_s = error.details.get("retry_after_s")
     if wait_s is not None:
         answer.headers["Retry-After"] = str(math.ceil(wait_s))
     return answer
+
+
+def _visit(request: Request) -> Visit | None:
+    """The visit, if the orchestrator let it in: else its menu would tell that there is one."""
+    visit: Visit | None = request.scope.get(VISIT)
+    if visit is None or ENTERED not in request.scope:
+        return None
+    try:
+        visit.as_of  # noqa: B018 - it is kept; the links of the page are as of it
+    except InvalidInput:
+        visit.as_of = None
+    return visit
+
+
+def _back(request: Request, visit: Visit | None) -> str:
+    """The page of the console that led here, else the first one there is."""
+    own = f"{PLACE}/" if visit is None else visit.link()
+    came = urlsplit(request.headers.get("referer", ""))
+    target = came.path + (f"?{came.query}" if came.query else "")
+    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    if came.netloc != request.headers.get("host") or cookies.own_target(target) != target:
+        return own
+    return own if target == here and request.method != "POST" else target

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PLACE: Final = "/console"
 """Where the console is served."""
 AS_OF: Final = "as_of"
+VISIT: Final = "memgraph.console.visit"
+"""In the scope of a request: its ``Visit``, for the page that tells why it failed."""
 MAX_TIME_CHARS: Final = 40
 
 
