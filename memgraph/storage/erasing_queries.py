@@ -94,6 +94,7 @@ _GROUNDS = (
 # What says a text or a name by right, because it stays.
 _STANDING: Final = (
     ("SELECT memory_id, content, summary, item_id FROM memories WHERE pk NOT IN", "memories"),
+    ("SELECT '', source_role FROM memories WHERE pk NOT IN", "memories"),
     ("SELECT '', canonical_name FROM entities WHERE pk NOT IN", "entities"),
     ("SELECT '', alias FROM entity_aliases WHERE entity_pk NOT IN", "entities"),
 )

@@ -211,3 +211,21 @@ def test_the_same_words_in_other_lines_stay_with_who_says_them(orc: Orchestrator
     report = orc.erase(memory_id=secret, reason=WHY)
     assert [(each.memory_id, each.why) for each in report.kept] == [(other, "says_it")]
     assert report.unfinished == ()
+
+
+def test_who_said_a_turn_is_told_nowhere_once_it_is_erased(orc: Orchestrator) -> None:
+    for number, said in enumerate(("The deposit is fifty euros", "I took the safety course")):
+        orc.save_episode(
+            f"{said}, says Quendolin.", session_id="s-1", sequence=number, source_role="Quendolin"
+        )
+    report = orc.erase(session_id="s-1", reason=WHY)
+    assert report.unfinished == ()
+    assert {orc.get(each).source_role for each in report.memory_ids} == {None}
+
+
+def test_the_name_of_who_says_what_stays_is_shared(orc: Orchestrator) -> None:
+    secret = orc.remember("Quendolin likes tea")
+    turn = orc.save_episode("The oven is hot.", session_id="s-1", source_role="Quendolin")
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert report.unfinished == ()
+    assert orc.get(turn).source_role == "Quendolin"

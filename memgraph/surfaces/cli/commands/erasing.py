@@ -23,7 +23,10 @@ def erase(
     orchestrator: OrchestratorName,
     memory: Annotated[str | None, typer.Argument(metavar="MEMORY", help="Its id.")] = None,
     entity: Annotated[str | None, value("NAME", "All that names it; an id or a name.")] = None,
-    session: Annotated[str | None, value("ID", "All that was said in it.")] = None,
+    # --session is what every command takes: whose memories are seen.
+    said_in: Annotated[
+        str | None, value("SESSION", "All that was said in a session, or drawn from it.")
+    ] = None,
     source: Annotated[str | None, value("PATH", "All that came from a file or folder.")] = None,
     conversation: Annotated[str | None, value("ID", "All that came from a conversation.")] = None,
     run: Annotated[str | None, value("ID", "All that came from a run of a workflow.")] = None,
@@ -45,7 +48,7 @@ def erase(
     given = {
         Erasable.MEMORY: memory,
         Erasable.ENTITY: entity,
-        Erasable.SESSION: session,
+        Erasable.SESSION: said_in,
         Erasable.PATH: source,
         Erasable.CONVERSATION: conversation,
         Erasable.RUN: run,

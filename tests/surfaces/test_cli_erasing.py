@@ -1,0 +1,19 @@
+"""The command that erases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+else:
+    CommandLine = object
+
+WHY = ("--reason", "asked for")
+
+
+def test_what_was_said_in_a_session_is_erased_by_its_name(cli: CommandLine) -> None:
+    cli("init", "orc-1")
+    cli("say", "orc-1", "My badge says 4711, and I live at Elm Row.", "--session-id", "tuesday")
+    told = cli.json("erase", "orc-1", "--said-in", "tuesday", *WHY)
+    assert (told["kind"], told["target"], len(told["memory_ids"])) == ("session", "tuesday", 1)
