@@ -41,7 +41,8 @@ class FollowingWords(Place):
             lines: 0..1,000 memories of which the lines of their sources are read as well.
 
         Raises:
-            NotFound: there is no such memory that the key may see.
+            NotFound: there is no such memory that the key may see, or nothing was handed out to
+                such a run and nothing comes from it.
             InvalidInput: both or none are named, or a bound is out of range.
         """
         return self._get(

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import EdgeType
+from memgraph.model.enums import EdgeType, SourceName
 from memgraph.model.graph import Link
 from memgraph.model.influence import Grounds, HandOut, Impact, Reached, Standing
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.endings import refuted
 from memgraph.policy.premises import BASIS_EDGES
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage import graph_queries, influence_queries, supports
+from memgraph.policy.trust import Named
+from memgraph.storage import graph_queries, influence_queries, source_queries, supports
 from memgraph.storage.database import Database
 from memgraph.storage.endings import endings
 from memgraph.storage.graph_queries import Direction
@@ -113,9 +114,14 @@ def grounds_of_run(
     max_nodes: int = MAX_NODES,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> Grounds:
-    """What a run was given, and what that stands on. A run that nobody knows was given nothing.
+    """What a run was given, and what that stands on.
 
-    Args, Raises: as of ``impact``.
+    Args: as of ``impact``.
+
+    Raises:
+        NotFound: nothing was handed out to such a run and nothing comes from it, as far as the
+            reader may see.
+        InvalidInput, StorageError: as of ``impact``.
     """
     _require_range(max_nodes)
     with database.read() as connection:
@@ -125,6 +131,13 @@ def grounds_of_run(
                 connection, "workflow_run_id", workflow_run_id, walk.view, limit=max_nodes + 1
             )
         )
+        run = Named(SourceName.RUN, workflow_run_id)
+        if not hand_outs and source_queries.totals(connection, run, walk.view) is None:
+            name = workflow_run_id[:80]
+            raise NotFound(
+                f"no run {name!r}: nothing was handed out to it, and nothing comes from it",
+                workflow_run_id=name,
+            )
         links = walk.from_(_given(hand_outs), Direction.OUT)
         return _grounds(walk, None, workflow_run_id, hand_outs, links)
 

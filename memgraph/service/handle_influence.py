@@ -54,7 +54,8 @@ class InfluenceHandle(Handle):
             lines: 0..1,000 memories of which the lines of their sources are read as well.
 
         Raises:
-            NotFound: there is no such memory that this handle may see.
+            NotFound: there is no such memory that this handle may see, or nothing was handed out
+                to such a run and nothing comes from it.
             InvalidInput: both or none are named, or a bound is out of range.
         """
         from memgraph.graph.influence import grounds_of_memory, grounds_of_run

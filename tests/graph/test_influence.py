@@ -222,8 +222,12 @@ def test_the_grounds_of_a_run_are_what_it_was_given_and_what_that_stands_on(
     with stored(plan) as (database, world):
         handed = Handed(database, world, given_out)
         seen = world.seen(viewer)
-        found = grounds_of_run(database, "run-1", viewer=viewer)
         expected = [one for one in handed.seen(seen, viewer) if handed.runs[one] == "run-1"]
+        if not expected:
+            with pytest.raises(NotFound):
+                grounds_of_run(database, "run-1", viewer=viewer)
+            return
+        found = grounds_of_run(database, "run-1", viewer=viewer)
         assert [each.receipt_id for each in found.hand_outs] == expected
         given_ids = {one for receipt in expected for one in handed.named[receipt]}
         assert set(found.given) == given_ids
