@@ -90,9 +90,13 @@ class Standing(Value):
 
 
 class Line(Value):
-    """A line of a file as it was when it became a memory; ``number`` counts from 1."""
+    """A line of a file as it was when it became a memory.
 
-    number: int
+    Attributes:
+        number: counts from 1; None of a value in JSON, which is written over lines of its own.
+    """
+
+    number: int | None
     text: str
 
 

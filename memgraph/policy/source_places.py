@@ -84,17 +84,20 @@ class Text:
         return json.loads(self._text)
 
 
-def texts_of(text: Text, part: Part, hidden: Iterable[Part] = ()) -> Iterator[tuple[int, str]]:
+def texts_of(
+    text: Text, part: Part, hidden: Iterable[Part] = ()
+) -> Iterator[tuple[int | None, str]]:
     """The lines of a part with their numbers, but for those of hidden parts.
 
-    A value in JSON is written as lines of its own, counted from 1, unless any of it is hidden.
+    A value in JSON is written as lines of its own, which have no number: they are not those of the
+    file. None of them is given where any of it is hidden.
     """
     hidden = list(hidden)
     if part.pointer is not None:
         shown = not any(each.hides(part) for each in hidden)
         value = text.value_at(part.pointer) if shown else None
         lines = [] if value is None else value.split("\n")
-        yield from enumerate(lines, start=1)
+        yield from ((None, line) for line in lines)
         return
     if any(each.first is None for each in hidden):
         return

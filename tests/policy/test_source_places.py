@@ -16,7 +16,7 @@ LINES = ["one", "two", "three", "four", "five"]
 ranges = st.tuples(st.integers(1, 7), st.integers(1, 7)).map(sorted)
 
 
-def shown(text: str, locator: str, *hidden: str) -> list[tuple[int, str]]:
+def shown(text: str, locator: str, *hidden: str) -> list[tuple[int | None, str]]:
     part = part_of(locator)
     assert part is not None
     hidden_parts = [one for one in map(part_of, hidden) if one is not None]
@@ -66,7 +66,7 @@ VALUE: dict[str, Any] = {"memories": [{"content": "ä"}, {"a/b": {"~": [1, 2]}}]
 )
 def test_a_value_in_json_is_the_one_that_the_pointer_names(pointer: str, value: Any) -> None:
     lines = shown(json.dumps(VALUE), pointer)
-    assert [number for number, _ in lines] == list(range(1, len(lines) + 1))
+    assert {number for number, _ in lines} == {None}
     assert json.loads("\n".join(text for _, text in lines)) == value
 
 

@@ -36,7 +36,7 @@ def one_of(found: dict[str, Memory], words: str) -> Memory:
     return one
 
 
-def shown(found: SourceLines) -> list[tuple[int, str]]:
+def shown(found: SourceLines) -> list[tuple[int | None, str]]:
     return [(line.number, line.text) for line in found.lines]
 
 
@@ -62,6 +62,7 @@ def test_a_value_of_a_json_file_is_shown_by_its_pointer(orc: Orchestrator) -> No
     text = "\n".join(line.text for line in found.lines)
     assert "Cake is at five." in text
     assert "Tea" not in text
+    assert {line.number for line in found.lines} == {None}
 
 
 def test_no_line_is_shown_of_a_file_that_is_not_the_one_that_was_read(orc: Orchestrator) -> None:
@@ -251,4 +252,10 @@ def test_grounds_are_of_a_memory_or_of_a_run(orc: Orchestrator) -> None:
             orc.grounds(**wrong)
     with pytest.raises(NotFound):
         orc.source_lines("fact_none")
-    assert orc.grounds(workflow_run_id="run-1").memories == ()
+    with pytest.raises(NotFound, match="no run 'run-1'"):
+        orc.grounds(workflow_run_id="run-1")
+    orc.recall("oven", for_workflow_run_id="run-1")
+    assert [each.memory_id for each in orc.grounds(workflow_run_id="run-1").memories] == [fact]
+    source = {"source_type": "workflow_output", "captured_by": "system", "workflow_run_id": "run-2"}
+    orc.remember("The run ended.", source=source)
+    assert orc.grounds(workflow_run_id="run-2").memories == ()

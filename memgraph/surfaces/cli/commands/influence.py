@@ -17,7 +17,7 @@ from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.graph import Link
-    from memgraph.model.influence import Grounds, HandOut, Impact, Reached, SourceLines
+    from memgraph.model.influence import Grounds, HandOut, Impact, Line, Reached, SourceLines
     from memgraph.model.values import Memory
 
 MOST_SHOWN = 10
@@ -147,7 +147,7 @@ def _add_source(
     state = "" if told is None or told.state in ("kept", "none") else f" ({told.state})"
     place = branch.add(f"from {citation(source)}{state}", style="dim")
     for line in () if told is None else told.lines:
-        place.add(short(f"{line.number}: {line.text}", LINE_CHARS))
+        place.add(_line_text(line))
     for turn in () if told is None else told.turns:
         who = turn.speaker or "somebody"
         place.add(short(f"{who}, {moment(turn.at)}: {turn.text}", LINE_CHARS))
@@ -155,6 +155,16 @@ def _add_source(
         if each.memory_id == memory_id:
             again = citation(found.source_by_id[each.source_id])
             branch.add(f"said again in {again}, {moment(each.added_at)}", style="dim")
+
+
+def _line_text(line: Line) -> str:
+    return _indented(line.text) if line.number is None else f"{line.number}: {_indented(line.text)}"
+
+
+def _indented(text: str) -> str:
+    """A line of a file as it is shown, with the room before it."""
+    room = min(len(text) - len(text.lstrip()), LINE_CHARS // 2)
+    return " " * room + short(text, LINE_CHARS - room)
 
 
 def _add_links(
@@ -227,7 +237,7 @@ def _grounds_tables(screen: Screen, found: Grounds) -> None:
     ]
     _table(screen, "sources", ("id", "from", "summary"), rows)
     lines = [
-        (each.memory_id, each.state, str(line.number), short(line.text, LINE_CHARS))
+        (each.memory_id, each.state, str(line.number or ""), _indented(line.text))
         for each in found.lines
         for line in each.lines
     ]
