@@ -12,12 +12,13 @@ class ComparingWords(Place):
     """The words that compare times."""
 
     @word
-    def diff(self, since: Time, until: Time, *, limit: int = 100) -> Call[Diff]:
+    def diff(self, since: Time, until: Time | None = None, *, limit: int = 100) -> Call[Diff]:
         """What was learnt, replaced, retracted, restored, contradicted, decided and believed more
         or less after one time until another, the newest first.
 
         Args:
             since: what happened at this very millisecond is not shown; at ``until`` it is.
+            until: None: now.
             limit: 1..1000 of each list; ``counts`` are whole.
 
         Raises:

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 class HistoryHandle(Handle):
     """The part of ``Orchestrator`` that compares times."""
 
-    def diff(self, since: Time, until: Time, *, limit: int = 100) -> Diff:
+    def diff(self, since: Time, until: Time | None = None, *, limit: int = 100) -> Diff:
         """What was learnt, replaced, retracted, restored, contradicted, decided and believed more
         or less after one time until another, the newest first.
 
         Args:
             since: what happened at this very millisecond is not shown; at ``until`` it is.
+            until: None: now.
             limit: 1..1000 of each list; ``counts`` are whole.
 
         Raises:
@@ -28,8 +29,9 @@ class HistoryHandle(Handle):
         """
         from memgraph.graph.history import diff
 
-        first, last = parse_time(since), parse_time(until)
+        first = parse_time(since)
         with self._service.opened(self.name) as opened:
+            last = opened.clock.now_ms() if until is None else parse_time(until)
             return diff(opened.database, first, last, limit=limit, viewer=self.viewer)
 
     def history(self, memory_id: str) -> History:

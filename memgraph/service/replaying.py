@@ -81,7 +81,9 @@ def query_of(receipt: Receipt, given: str | None) -> str:
         return text
     if given is not None:
         raise InvalidInput("that is not what was asked: its digest is another", field="query")
-    raise InvalidInput("what was asked is kept as a digest alone: name it", field="query")
+    raise InvalidInput(
+        "what was asked is kept as a digest alone: name it with query=", field="query"
+    )
 
 
 def replayed(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Replay:

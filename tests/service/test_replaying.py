@@ -142,7 +142,7 @@ def test_what_was_asked_has_to_be_named_where_its_digest_is_kept(
     orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
     receipt_id = recalled(orc, clock)
-    with pytest.raises(InvalidInput, match="name it"):
+    with pytest.raises(InvalidInput, match="name it with query="):
         orc.replay(receipt_id)
     with pytest.raises(InvalidInput, match="not what was asked"):
         orc.replay(receipt_id, query="When does it open?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -20,6 +21,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
         path.write_bytes(data)
         return
     target = path.resolve()
+    if not target.parent.is_dir():
+        # Otherwise the error would name the draft, of which nobody has heard.
+        raise FileNotFoundError(errno.ENOENT, "no folder", str(target.parent))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     draft = Path(name)
     try:

@@ -23,7 +23,9 @@ def diff(
     context: typer.Context,
     orchestrator: OrchestratorName,
     since: Annotated[str, typer.Argument(metavar="T1", help="After this time, ISO 8601.")],
-    until: Annotated[str, typer.Argument(metavar="T2", help="Up to this time, ISO 8601.")],
+    until: Annotated[
+        str | None, typer.Argument(metavar="[T2]", help="Up to this time, ISO 8601; or until now.")
+    ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000: of each list.")] = 100,
 ) -> Report:
     """Show what was learnt, replaced, retracted, contradicted and decided between two times."""

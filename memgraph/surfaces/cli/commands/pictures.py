@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
 from memgraph.surfaces.cli.commands.shaping import short, summary_of
@@ -69,6 +70,9 @@ def graph(
             edge_types=edge_types,
             as_of=as_of,
         )
+    if memory_ids and not found.nodes:
+        told = ", ".join(found.missing)[:80]
+        raise NotFound(f"no memory {told!r}", memory_id=told)
     write_whole(output, picture(found, form, title=f"Memories of {orchestrator}"))
     told = (
         f"{counted(len(found.nodes), 'memory', 'memories')} and {counted(len(found.edges), 'edge')}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.clock import iso
-from memgraph.errors import NotFound
+from memgraph.errors import InvalidInput, NotFound
 from memgraph.surfaces.cli.building import OrchestratorName, make_group, value
 from memgraph.surfaces.cli.commands.shaping import moment, short
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
@@ -140,7 +140,12 @@ def replay_receipt(
     given = invocation(context)
     _open_task(given, task_id)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.replay(receipt_id, query=query)
+        try:
+            found = handle.replay(receipt_id, query=query)
+        except InvalidInput as error:
+            # The library speaks of its argument; here it is an option.
+            told = error.message.replace("query=", "--query")
+            raise InvalidInput(told, **error.details) from None
     return Report(found.model_dump(mode="json"), lambda screen: _show_replay(screen, found))
 
 

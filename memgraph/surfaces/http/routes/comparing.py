@@ -19,7 +19,10 @@ router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["auditing"])
 def diff(
     orc: Reader,
     since: Annotated[Millis, Query(description="After this time.", examples=["2026-01-01"])],
-    until: Annotated[Millis, Query(description="Up to this time.", examples=["2026-02-01"])],
+    until: Annotated[
+        Millis | None,
+        Query(description="Up to this time; now, if none is.", examples=["2026-02-01"]),
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description="Of each list.")] = 100,
 ) -> Response:
     """What was learnt, replaced, retracted, contradicted and decided between two times."""

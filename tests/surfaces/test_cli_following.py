@@ -1,0 +1,47 @@
+"""Following memories and runs on the command line: what is not there is an error, not an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memgraph.clock import iso, parse_time
+from memgraph.model.influence import Line
+from memgraph.surfaces.cli.commands.influence import LINE_CHARS, _line_text
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+
+
+def test_neither_a_memory_nor_a_run_is_not_found(cli: CommandLine) -> None:
+    cli.remember("The oven is slow.")
+    told = cli.error("grounds", "orc-1", "nope")
+    assert (told["code"], told["details"]["workflow_run_id"]) == ("memory.not_found", "nope")
+
+
+def test_a_graph_around_nothing_is_not_drawn(cli: CommandLine, tmp_path: Path) -> None:
+    one = cli.remember("The oven is slow.")
+    target = tmp_path / "x.svg"
+    assert cli.error("graph", "orc-1", "nope", "-o", str(target))["code"] == "memory.not_found"
+    assert not target.exists()
+    assert cli.json("graph", "orc-1", "nope", one, "-o", str(target))["nodes"] == 1
+
+
+def test_a_folder_that_is_not_there_is_named(cli: CommandLine, tmp_path: Path) -> None:
+    cli.remember("The oven is slow.")
+    folder = tmp_path / "nodir"
+    told = cli.error("graph", "orc-1", "-o", str(folder / "x.svg"))
+    assert (told["message"], told["details"]) == (f"no folder: {folder}", {"path": str(folder)})
+
+
+def test_differences_are_told_until_now(cli: CommandLine) -> None:
+    one = cli.remember("The oven is slow.")
+    at = cli.json("trace", "orc-1", one)["memory"]["created_at"]
+    before = iso(parse_time(at) - 1)
+    assert [each["memory_id"] for each in cli.json("diff", "orc-1", before)["learnt"]] == [one]
+
+
+def test_a_value_of_json_has_no_numbers_and_keeps_its_indentation() -> None:
+    assert _line_text(Line(number=None, text='    "about": "Cake"')) == '    "about": "Cake"'
+    assert _line_text(Line(number=7, text="  - tea")) == "7:   - tea"
+    assert len(_line_text(Line(number=None, text=" " * 500 + "tea " * 500))) <= LINE_CHARS
