@@ -33,6 +33,20 @@ HEAVY = [
 HEAVY_FOR_HELP = [*HEAVY, "pydantic", "importlib.metadata"]
 
 
+def test_no_option_of_a_command_is_a_common_one() -> None:
+    """One of them would be given what is meant for the other."""
+    for path in command_paths():
+        name, _, inner = path.partition(" ")
+        command = load_command(name)
+        if isinstance(command, TyperGroup):
+            command = command.commands[inner]
+        for names in (
+            [each.name for each in command.params],
+            [each for one in command.params for each in one.opts],
+        ):
+            assert len(names) == len(set(names)), path
+
+
 def test_the_docs_hold_the_reference_as_it_is_generated() -> None:
     assert DOCS.endswith("# Reference\n\n" + reference()), (
         "python -m memgraph.surfaces.cli.reference prints what docs/cli.md has to end with"

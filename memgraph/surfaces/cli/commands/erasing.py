@@ -67,14 +67,14 @@ def erase(
 def verify(
     context: typer.Context,
     report: Annotated[Path, typer.Argument(metavar="REPORT", help="The file of a report.")],
-    key: Annotated[
-        str | None, value("HEX", "The public key that must have signed it.", "--key")
+    public_key: Annotated[
+        str | None, value("HEX", "The public key that must have signed it.")
     ] = None,
 ) -> Report:
     """Check a report of an erasure: its signature, whose it is, and what the journal says of it.
 
-    Without --key it is compared with the key of this root. Where the orchestrator lies under this
-    root, its journal must hold the tombstones that the report names.
+    Without --public-key it is compared with the key of this root. Where the orchestrator lies
+    under this root, its journal must hold the tombstones that the report names.
     """
     from memgraph.service.erasing.checking import check_report
     from memgraph.service.erasing.signing import read_report
@@ -82,7 +82,7 @@ def verify(
     given = invocation(context)
     found = read_report(report.read_text(encoding="utf-8"))
     with given.service() as service:
-        told = check_report(service, found, key=key)
+        told = check_report(service, found, key=public_key)
     data: dict[str, Any] = {"erasure_id": found.erasure_id, **told.as_dict()}
 
     def show(screen: Screen) -> None:
