@@ -42,6 +42,7 @@ MENU = (
     "diff",
     "stale",
     "receipts",
+    "health",
     "ingest",
     "jobs",
 )

@@ -181,7 +181,7 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     app.router.lifespan_context = lifespan
     app.mount("/mcp", mcp)
     if chosen.console.enabled:
-        app.mount(PLACE, console_app(gate, chosen.console))
+        app.mount(PLACE, console_app(gate, chosen.console, app.state.lengthy.one))
     app.state.ending = threading.Event()
     return app
 

@@ -27,6 +27,7 @@ LISTS = (
     "diff",
     "stale",
     "receipts",
+    "health",
     "ingest",
     "jobs",
 )
@@ -59,6 +60,10 @@ def test_every_page_of_one_thing_is_readable_and_fits(look: Opening, served: Ser
             found[path] = _faults(tab, _plain(path))
         _recall(tab)
         found["recalled"] = _faults(tab, "recalled")
+        tab.open("health")
+        tab.page.get_by_role("button", name="Measure").click()
+        tab.page.wait_for_selector("#measures")
+        found["measured"] = _faults(tab, "measured")
     assert {path: each for path, each in found.items() if each} == {}
 
 

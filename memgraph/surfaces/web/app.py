@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -22,7 +24,7 @@ from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.outward import outward
 from memgraph.surfaces.guarding import ASGIApp
-from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED
+from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED, UNTIMED
 from memgraph.surfaces.web import cookies
 from memgraph.surfaces.web.headers import SecurityHeaders
 from memgraph.surfaces.web.pages import ARRIVALS, PAGES, signing
@@ -33,6 +35,7 @@ from memgraph.surfaces.web.tokens import FIELD, HEADER, Tokens
 from memgraph.surfaces.web.visiting import PLACE, VISIT, Arrival, Page, Visit
 
 MAX_FIELDS: Final = 100
+Lengthy = Callable[[], AbstractContextManager[None]]
 SAFE: Final = ("GET", "HEAD")
 """Methods that change nothing."""
 FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -41,9 +44,10 @@ FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 class Console:
     """What all pages share. Made by ``console_app``."""
 
-    def __init__(self, gate: Gate, settings: ConsoleSettings) -> None:
+    def __init__(self, gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> None:
         self.gate = gate
         self.settings = settings
+        self.lengthy = lengthy
         self.sessions = Sessions(settings.idle_minutes * MS_PER_MINUTE)
         self.sign_ins = SignIns(settings.sign_ins_per_minute)
         self.tokens = Tokens()
@@ -118,9 +122,13 @@ class Console:
             )
 
 
-def console_app(gate: Gate, settings: ConsoleSettings) -> ASGIApp:
-    """The application; it is mounted at ``PLACE`` behind the guards of the HTTP API."""
-    console = Console(gate, settings)
+def console_app(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> ASGIApp:
+    """The application; it is mounted at ``PLACE`` behind the guards of the HTTP API.
+
+    Args:
+        lengthy: the share of what takes long, for one piece of it; raises ServerBusy.
+    """
+    console = Console(gate, settings, lengthy)
     app = Starlette(
         routes=[
             *signing.routes(console),
@@ -155,6 +163,8 @@ def _route(console: Console, page: Page) -> Route:
     async def endpoint(request: Request) -> Response:
         request.scope["route"] = told
         form = await read_form(request)
+        if page.lengthy:
+            request.scope.get(UNTIMED, lambda: None)()
 
         def answer() -> Response:
             visit = console.visit(request, form)

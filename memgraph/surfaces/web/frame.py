@@ -33,6 +33,7 @@ SECTIONS: Final = (
     Section("diff", "Changes"),
     Section("stale", "Stale", Permission.AUDIT),
     Section("receipts", "Receipts", Permission.AUDIT),
+    Section("health", "Health", Permission.AUDIT),
     Section("ingest", "Files"),
     Section("jobs", "Jobs"),
 )

@@ -172,12 +172,14 @@ class Page:
         work: makes the answer, in a thread; may raise MemgraphError.
         method: a POST or PUT has shown a token before ``work`` is asked.
         timed: whether it can show how things were at ``Visit.as_of``.
+        lengthy: its answer may take longer than others.
     """
 
     path: str
     work: Work
     method: str = "GET"
     timed: bool = False
+    lengthy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,52 @@
+"""How healthy what is stored is: rates of what is doubled, contradicted, stale, unsourced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response
+
+from memgraph.model.access import Permission
+from memgraph.model.health import Measure
+from memgraph.surfaces.web.visiting import Page, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memgraph.model.health import StoreHealth
+
+EXAMPLES: Final = 5
+MEANS: Final[Mapping[Measure, str]] = {
+    Measure.DUPLICATE: "say word for word what another one says",
+    Measure.NEAR_DUPLICATE: "say nearly what another one says",
+    Measure.CONTRADICTION: "are in an open contradiction",
+    Measure.STALE: "stand on what was replaced or taken back",
+    Measure.UNSOURCED: "come from nobody knows where",
+    Measure.ORPHAN: "are joined to nothing",
+    Measure.UNEMBEDDED: "have no vector yet, so that no search by meaning finds them",
+    Measure.ECHO: "say only what had been handed out before they were stored",
+}
+"""What is true of the memories that a measure counts."""
+
+
+def health(visit: Visit) -> Response:
+    """What could be measured; nothing is until somebody asks for it."""
+    visit.enter(Permission.AUDIT)
+    return _page(visit, None)
+
+
+def measure(visit: Visit) -> Response:
+    """All rates, against no limits. A large store takes seconds, so few are measured at a time."""
+    orc = visit.enter(Permission.AUDIT)
+    with visit.console.lengthy():
+        return _page(visit, orc.audit(examples=EXAMPLES))
+
+
+def _page(visit: Visit, found: StoreHealth | None) -> Response:
+    return visit.show("health.html", found=found, means=MEANS)
+
+
+PAGES: Final = (
+    Page("/{orchestrator}/health", health),
+    Page("/{orchestrator}/health", measure, "POST", lengthy=True),
+)

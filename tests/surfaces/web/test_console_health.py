@@ -1,0 +1,96 @@
+"""The health of what is stored, measured in the console."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from canaries import QUERY
+from console_browsing import HOME, Browser, Seen, console_served, harmless, token_of
+from serving_worlds import Served
+
+from memgraph import Orchestrator
+from memgraph.model.access import Permission
+from memgraph.model.health import Measure, StoreHealth
+from memgraph.surfaces.web.pages.health import MEANS
+
+PAGE = f"{HOME}health"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    # Of four threads one measures.
+    config = {"memory": {"embedding": {"provider": "none"}, "server": {"threads": 4}}}
+    with console_served(tmp_path / "root", config=config) as made:
+        yield made
+
+
+@pytest.fixture
+def browser(served: Served) -> Iterator[Browser]:
+    with Browser(served, served.key()) as made:
+        yield made
+
+
+def test_every_measure_is_explained() -> None:
+    assert set(MEANS) == set(Measure)
+
+
+def test_it_is_measured_when_it_is_asked_for(browser: Browser, served: Served) -> None:
+    orc = served.orchestrator()
+    ground = orc.remember("The <b>paper</b> is recycled.")
+    stands = orc.remember("We order recycled paper.", derived_from=(ground,))
+    orc.retract(ground, reason="a mistake")
+    before = harmless(browser.page(PAGE))
+    assert "table" not in before.tags
+    assert PAGE in before.values("href")
+    measured = browser.send(PAGE, page=PAGE)
+    assert measured.status_code == 200
+    seen = harmless(measured.text)
+    assert all(each.value.replace("_", " ") in seen.text for each in Measure)
+    row = re.compile(
+        r'stale</th><td class="num">1</td>\s*<td class="num">1</td>\s*<td[^>]*>100.00 %'
+    )
+    assert row.search(measured.text)
+    assert f"{HOME}memories/{stands}" in seen.values("href")
+
+
+def test_nothing_hidden_is_counted_or_shown(served: Served) -> None:
+    orc = served.orchestrator()
+    for _ in range(2):
+        orc.remember(f"A secret: {QUERY}", sensitivity="Restricted")
+    with Browser(served, served.key(clearance="Internal")) as browser:
+        seen = Seen(browser.send(PAGE, page=PAGE).text)
+        assert "0 memories" in seen.text
+        assert "secret" not in seen.text
+
+
+def test_it_takes_a_token_and_the_permission(browser: Browser, served: Served) -> None:
+    assert browser.post(PAGE, token="0" * 64).status_code == 403
+    reading = served.key(permissions=frozenset({Permission.READ}))
+    with Browser(served, reading) as reader:
+        assert PAGE not in Seen(reader.page()).values("href")
+        assert reader.open(PAGE).status_code == 403
+        assert reader.send(PAGE).status_code == 403
+
+
+def test_only_so_many_are_measured_at_a_time(
+    browser: Browser, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = []
+    audit = Orchestrator.audit
+    with Browser(served, served.key()) as other:
+        token = token_of(other.page(PAGE))
+
+        def meanwhile(orc: Orchestrator, **fields: Any) -> StoreHealth:
+            busy.append(other.post(PAGE, token=token))
+            return audit(orc, **fields)
+
+        monkeypatch.setattr(Orchestrator, "audit", meanwhile)
+        assert browser.send(PAGE, page=PAGE).status_code == 200
+    [refused] = busy
+    assert refused.status_code == 503
+    assert int(refused.headers["retry-after"]) > 0
+    assert PAGE in harmless(refused.text).values("href")
