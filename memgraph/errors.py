@@ -58,6 +58,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 
+def without_kind(problem: str) -> str:
+    """What a validator says, without the class of error that pydantic and typer put before it."""
+    return problem.replace("Value error, ", "", 1)
+
+
 class MemgraphError(Exception):
     """Root of the tree.
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from memgraph.config.reference import Key, groups, keys
 from memgraph.config.schema import Settings
-from memgraph.errors import InvalidConfig, UnknownConfigKey
+from memgraph.errors import InvalidConfig, UnknownConfigKey, without_kind
 from memgraph.paths import OrchestratorPaths, global_config_file
 
 ENVIRONMENT_PREFIX = "MEMGRAPH_"
@@ -188,7 +188,9 @@ def _validated(merged: Mapping[str, _Given]) -> Settings:
         name = _known_prefix(problem["loc"])
         origin = merged[name].origin
         raise InvalidConfig(
-            f"{name} in {origin} is invalid: {problem['msg']}", key=name, origin=origin
+            f"{name} in {origin} is invalid: {without_kind(problem['msg'])}",
+            key=name,
+            origin=origin,
         ) from None
 
 

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from memgraph.clock import iso, parse_time
-from memgraph.errors import InvalidInput
+from memgraph.errors import InvalidInput, without_kind
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
@@ -306,7 +306,7 @@ def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:
         problems = [
             {
                 "field": ".".join(str(part) for part in each["loc"]) or "(all)",
-                "problem": each["msg"],
+                "problem": without_kind(each["msg"]),
             }
             for each in error.errors(include_url=False, include_input=False, include_context=False)
         ]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from memgraph.errors import AccessDenied, InvalidInput, MemgraphError
+from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, without_kind
 from memgraph.model.values import Name, Text
 from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS
 from memgraph.service.agent_work import (
@@ -311,7 +311,7 @@ def parsed(kind: type[ArgumentsT], given: str | Mapping[str, Any] | None) -> Arg
         return kind.model_validate_json(text)
     except ValidationError as error:
         told = "; ".join(
-            f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}"
+            f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {without_kind(each['msg'])}"
             for each in error.errors(include_url=False, include_input=False, include_context=False)
         )
         raise InvalidInput(told) from None

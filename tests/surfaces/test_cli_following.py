@@ -45,3 +45,12 @@ def test_a_value_of_json_has_no_numbers_and_keeps_its_indentation() -> None:
     assert _line_text(Line(number=None, text='    "about": "Cake"')) == '    "about": "Cake"'
     assert _line_text(Line(number=7, text="  - tea")) == "7:   - tea"
     assert len(_line_text(Line(number=None, text=" " * 500 + "tea " * 500))) <= LINE_CHARS
+
+
+def test_no_error_tells_the_class_of_a_validators_error(cli: CommandLine) -> None:
+    cli.remember("The oven is slow.")
+    tier = ("source", "trust", "orc-1", "conversation:x", "--tier", "bogus", "--reason", "x")
+    for asked in (tier, ("recall", "orc-1", " ")):
+        told = cli.error(*asked)
+        assert "Value error" not in str(told), told
+    assert "query: is empty" in cli.error("recall", "orc-1", " ")["message"]

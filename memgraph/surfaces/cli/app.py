@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from memgraph import __version__
-from memgraph.errors import MemgraphError
+from memgraph.errors import MemgraphError, without_kind
 from memgraph.surfaces.cli.building import Function, common_parameters, make_command
 from memgraph.surfaces.cli.invocation import Invocation, flush
 from memgraph.surfaces.cli.table import COMMANDS
@@ -165,7 +165,7 @@ def _usage(invocation: Invocation, error: typer.TyperException) -> int:
         return invocation.refuse(
             {"code": USAGE_CODE, "message": "Missing command.", "details": {}}, code=_USAGE
         )
-    message = error.format_message()
+    message = without_kind(error.format_message())
     details = {}
     if context is not None:
         details = {"usage": context.get_usage().removeprefix("Usage: ")}

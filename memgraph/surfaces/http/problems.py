@@ -150,7 +150,7 @@ def _methods(request: Request) -> list[str]:
 
 def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:
     """Which field is wrong, and how."""
-    where, text = error["loc"], error["msg"]
+    where, text = error["loc"], errors.without_kind(error["msg"])
     if error["type"] == "json_invalid":
         where, text = ("body",), f"no valid JSON: it breaks at character {error['loc'][-1] + 1:,}"
     elif where == ("body",) and error["type"] == "model_attributes_type":
