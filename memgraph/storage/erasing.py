@@ -77,7 +77,8 @@ _BLANKED: Final = (
 )
 _MEMORIES: Final = (
     "UPDATE memories SET content = '', summary = '', search_terms = NULL, tags = '[]',"
-    " attributes = '{}', item_id = NULL, source_role = NULL, token_cost = 0, content_hash = 'erased:' || memory_id,"
+    " attributes = '{}', item_id = NULL, source_role = NULL, token_cost = 0,"
+    " content_hash = 'erased:' || memory_id,"
     f" updated_at = max(updated_at, ?) WHERE pk IN {_LISTED}"
 )
 

@@ -29,7 +29,9 @@ _CHOSEN: Final = {
     Erasable.PATH: _BY_SOURCE.format(
         "WHERE s.source_path = ?1 OR substr(s.source_path, 1, length(?1) + 1) = ?1 || '/'"
     ),
-    Erasable.CONVERSATION: _BY_SOURCE.format("WHERE s.conversation_id = ?1"),
+    # As sources are listed: a conversation may be a session in which turns were stored.
+    Erasable.CONVERSATION: "SELECT pk FROM memories WHERE session_id = ?1 UNION "
+    + _BY_SOURCE.format("WHERE s.conversation_id = ?1"),
     Erasable.RUN: _BY_SOURCE.format("WHERE s.workflow_run_id = ?1"),
     Erasable.CONTENT: _BY_SOURCE.format("WHERE s.content_sha256 = ?1"),
 }
@@ -269,6 +271,15 @@ def lines_kept(connection: sa.Connection, path: str, pks: Sequence[int]) -> list
     return [locator for (locator,) in found]
 
 
-def erased_before(connection: sa.Connection, kind: Erasable, value: str) -> bool:
-    """Whether memories are named so, of which nothing is left."""
-    return driver(connection).execute(_CHOSEN[kind] + " LIMIT 1", (value,)).fetchone() is not None
+def erased_before(connection: sa.Connection, kind: Erasable, value: str) -> tuple[str, ...] | None:
+    """The erasures that took the memories that are named so; None: there never were any."""
+    pks = [pk for (pk,) in driver(connection).execute(_CHOSEN[kind], (value,))]
+    if not pks:
+        return None
+    found = driver(connection).execute(
+        "SELECT json_extract(details, '$.erasure_id'), max(seq) FROM audit_log"
+        " WHERE action = 'erase' AND subject IN"
+        f" (SELECT memory_id FROM memories WHERE pk IN {_LISTED}) GROUP BY 1 ORDER BY 2 DESC",
+        (json.dumps(pks),),
+    )
+    return tuple(erasure_id for erasure_id, _ in found)

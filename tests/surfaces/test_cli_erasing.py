@@ -17,3 +17,16 @@ def test_what_was_said_in_a_session_is_erased_by_its_name(cli: CommandLine) -> N
     cli("say", "orc-1", "My badge says 4711, and I live at Elm Row.", "--session-id", "tuesday")
     told = cli.json("erase", "orc-1", "--said-in", "tuesday", *WHY)
     assert (told["kind"], told["target"], len(told["memory_ids"])) == ("session", "tuesday", 1)
+
+
+def test_an_erased_memory_is_shown_as_that(cli: CommandLine) -> None:
+    gone = cli.remember("The baker sleeps above the shop.")
+    looked = cli("erase", "orc-1", gone, *WHY).out
+    assert "nothing was written" in looked
+    assert "era_" not in looked
+    done = cli.json("erase", "orc-1", gone, "--yes", *WHY)
+    shown = cli("show", "orc-1", gone).out
+    assert "erased" in shown
+    assert "retracted" not in shown
+    again = cli("erase", "orc-1", gone, "--yes", *WHY)
+    assert done["erasure_id"] in again.err

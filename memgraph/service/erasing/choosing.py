@@ -97,11 +97,16 @@ def _meant(connection: sa.Connection, target: ErasureTarget) -> tuple[list[int],
             )
         return queries.naming(connection, found[0]), found[0]
     pks = queries.chosen(connection, target.kind, target.value)
-    if not pks and queries.erased_before(connection, target.kind, target.value):
-        raise Conflict("it is erased already", value=target.value[:80])
-    if not pks:
-        raise NotFound(f"no memory of this {target.kind.value}", value=target.value[:80])
-    return pks, None
+    if pks:
+        return pks, None
+    named = target.value[:80]
+    earlier = queries.erased_before(connection, target.kind, target.value)
+    if earlier is not None:
+        told = f" by {earlier[0]}" if earlier else ""
+        raise Conflict(f"it is erased already{told}", value=named, erasure_ids=list(earlier[:10]))
+    if target.kind is Erasable.MEMORY:
+        raise NotFound(f"no memory {named!r}", value=named)
+    raise NotFound(f"no memory of the {target.kind.value} {named!r}", value=named)
 
 
 def _close(connection: sa.Connection, plan: Plan, named: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ from erasing_worlds import LINE, NAME, OTHER, SECRET, dropped, filled, left
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.errors import InvalidConfig
+from memgraph.errors import InvalidConfig, NotFound
 from memgraph.ids import CountingIds
 from memgraph.paths import SIGNING_KEY_NAME
 from memgraph.providers.fake import FakeEmbedding
@@ -229,3 +229,16 @@ def test_the_name_of_who_says_what_stays_is_shared(orc: Orchestrator) -> None:
     report = orc.erase(memory_id=secret, reason=WHY)
     assert report.unfinished == ()
     assert orc.get(turn).source_role == "Quendolin"
+
+
+def test_a_conversation_is_what_sources_list_as_one(orc: Orchestrator) -> None:
+    turn = orc.save_episode("The oven is hot.", session_id="tuesday", source_role="user")
+    [listed] = [each.name for each in orc.sources(kind="conversation").items]
+    assert orc.erase(conversation_id=listed, reason=WHY).memory_ids == (turn,)
+
+
+def test_what_is_not_there_is_named(orc: Orchestrator) -> None:
+    with pytest.raises(NotFound, match="no memory 'nope'"):
+        orc.erase(memory_id="nope", reason=WHY)
+    with pytest.raises(NotFound, match="no memory of the run 'nope'"):
+        orc.erase(workflow_run_id="nope", reason=WHY)

@@ -94,6 +94,9 @@ def verify(
 def _show(screen: Screen, found: ErasureReport) -> None:
     verb = "would be erased" if found.dry_run else "erased"
     screen.line(f"{len(found.memory_ids)} memories {verb}, {found.derived} of them derived")
+    if found.dry_run:
+        _show_preview(screen, found)
+        return
     rows = [
         ("erasure", found.erasure_id),
         ("entities", str(found.entities)),
@@ -103,7 +106,19 @@ def _show(screen: Screen, found: ErasureReport) -> None:
         ("strings looked for", str(found.residue.strings)),
         ("residue", f"{found.residue.hits} in {found.residue.files} files"),
     ]
-    screen.fields(rows[:2] + rows[5:6] if found.dry_run else rows)
+    screen.fields(rows)
+    _show_rest(screen, found)
+
+
+def _show_preview(screen: Screen, found: ErasureReport) -> None:
+    """What would go, by the beginnings of its texts; a dry run has no erasure to name."""
+    strings = str(found.residue.strings)
+    screen.fields([("entities", str(found.entities)), ("strings looked for", strings)])
+    _show_rest(screen, found)
+    screen.line("nothing was written: --yes does it")
+
+
+def _show_rest(screen: Screen, found: ErasureReport) -> None:
     if found.kept:
         screen.heading("stays")
         screen.table(("memory", "why"), [(one.memory_id, one.why) for one in found.kept])
@@ -111,8 +126,6 @@ def _show(screen: Screen, found: ErasureReport) -> None:
         screen.heading("sources that lie elsewhere are not touched")
         for path in found.outside:
             screen.line(path)
-    if found.dry_run:
-        screen.line("nothing was written: --yes does it")
 
 
 def _unfinished(found: ErasureReport) -> MemgraphError | None:

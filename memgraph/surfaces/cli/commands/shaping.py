@@ -90,8 +90,10 @@ def edge_line(edge: Edge) -> str:
 
 def show_memory(screen: Screen, memory: Memory) -> None:
     """All fields that say something, and the content as a whole."""
-    screen.heading(f"{memory.memory_id}  {memory.type.value}, {memory.status.value}")
-    screen.block(memory.content, indent=2)
+    # Nothing else is without a text: it was taken by an erasure.
+    status = memory.status.value if memory.content else "erased"
+    screen.heading(f"{memory.memory_id}  {memory.type.value}, {status}")
+    screen.block(memory.content or "[erased]", indent=2)
     screen.fields([(name, value) for name, value in _fields(memory) if value])
 
 
