@@ -103,6 +103,22 @@ class Signature(Value):
     value: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
 
 
+class ErasurePreview(Value):
+    """What a dry run tells of texts; nothing of it stands in the report of an erasure.
+
+    Attributes:
+        begins: of memories that go and that stay the beginning of the text, of so many of each.
+        derived_ids: those that go for being derived alone.
+        similar: names of other entities that share a word with the one that is named.
+        waiting: files that say it and are not touched: they are still to be ingested.
+    """
+
+    begins: dict[str, str] = Field(default_factory=dict)
+    derived_ids: tuple[str, ...] = ()
+    similar: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+
+
 class ErasureReport(Value):
     """What an erasure did. It holds ids, numbers and digests, nothing of what was erased.
 
@@ -116,7 +132,9 @@ class ErasureReport(Value):
         tombstones: of each erased memory its entry in the journal.
         journal_redacted: how many earlier entries were redacted.
         rows: how many values of each table were redacted or removed.
-        files_redacted, files_removed: relative to the orchestrator's folder.
+        files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
+            that would be.
+        preview: of a dry run alone.
         outside: sources that lie elsewhere, which memgraph does not touch.
         wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
             whether the database had to be written anew for it.
@@ -147,6 +165,7 @@ class ErasureReport(Value):
     vacuumed: bool = False
     residue: Residue = Residue()
     unfinished: tuple[str, ...] = ()
+    preview: ErasurePreview | None = None
     signature: Signature | None = None
 
     @property

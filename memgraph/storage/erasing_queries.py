@@ -283,3 +283,21 @@ def erased_before(connection: sa.Connection, kind: Erasable, value: str) -> tupl
         (json.dumps(pks),),
     )
     return tuple(erasure_id for erasure_id, _ in found)
+
+
+def beginnings(connection: sa.Connection, ids: Sequence[str], characters: int) -> dict[str, str]:
+    """Of memories how their texts begin, in the order of their ids."""
+    found = driver(connection).execute(
+        f"SELECT memory_id, substr(content, 1, ?) FROM memories WHERE memory_id IN {_LISTED}"
+        " ORDER BY memory_id",
+        (characters, json.dumps(list(ids))),
+    )
+    return dict(found.fetchall())
+
+
+def entity_names(connection: sa.Connection) -> list[str]:
+    """Every name of an entity, each once, in order."""
+    found = driver(connection).execute(
+        "SELECT canonical_name FROM entities UNION SELECT alias FROM entity_aliases ORDER BY 1"
+    )
+    return [name for (name,) in found]

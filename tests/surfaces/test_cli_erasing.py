@@ -30,3 +30,22 @@ def test_an_erased_memory_is_shown_as_that(cli: CommandLine) -> None:
     assert "retracted" not in shown
     again = cli("erase", "orc-1", gone, "--yes", *WHY)
     assert done["erasure_id"] in again.err
+
+
+def test_a_dry_run_shows_what_goes_what_stays_and_names_alike(cli: CommandLine) -> None:
+    cli.remember("Jonas Weber looks after the machines.")
+    other = cli.remember("The bakery of Ada Okafor closes at noon.")
+    secret = cli.remember("Ada Okafor keeps the spare key under the third flower pot.")
+    cli.remember("Tom Reed told: Ada Okafor keeps the spare key under the third flower pot.")
+    cli.remember("Bruno Okafor bakes with Nora Quill.")
+    told = cli.json("erase", "orc-1", secret, *WHY)
+    assert told["preview"]["begins"][secret].startswith("Ada Okafor keeps")
+    looked = cli("erase", "orc-1", secret, *WHY).out
+    for each in (secret, "Ada Okafor keeps the spare", "says it", "files to be redacted"):
+        assert each in looked
+    named = cli.json("erase", "orc-1", "--entity", "Ada Okafor", *WHY)
+    assert other in named["memory_ids"]
+    assert named["preview"]["similar"] == ["Bruno Okafor"]
+    assert "Bruno Okafor" in cli("erase", "orc-1", "--entity", "Ada Okafor", *WHY).out
+    done = cli.json("erase", "orc-1", secret, "--yes", *WHY)
+    assert done["preview"] is None

@@ -118,13 +118,14 @@ def _close(connection: sa.Connection, plan: Plan, named: Sequence[int]) -> None:
         chosen -= elsewhere
         ids = [row.memory_id for row in queries.doomed(connection, sorted(elsewhere))]
         kept |= dict.fromkeys(ids, "other_sources")
-    first = len(chosen)
+    first = frozenset(chosen)
     while True:
         kept_now, fresh = _derived(connection, chosen)
         if not fresh:
             break
         chosen |= fresh
-    plan.pks, plan.derived = sorted(chosen), len(chosen) - first
+    plan.pks, plan.derived_pks = sorted(chosen), sorted(chosen - first)
+    plan.derived = len(plan.derived_pks)
     plan.kept = [{"memory_id": each, "why": why} for each, why in sorted((kept | kept_now).items())]
 
 

@@ -17,6 +17,7 @@ from memgraph.service.erasing import folder
 from memgraph.service.erasing.choosing import look_again, make_plan
 from memgraph.service.erasing.folder import FilesErased
 from memgraph.service.erasing.plan import Plan, PlanFile, unfinished
+from memgraph.service.erasing.previewing import preview
 from memgraph.service.erasing.rows import Overtaken, digest, erase_rows
 from memgraph.service.erasing.signing import signed
 from memgraph.service.life.echoes import catch_up
@@ -71,10 +72,17 @@ def erase(
         with opened.database.read() as connection:
             plan = make_plan(opened, connection, target, reason=reason, actor=actor)
         if dry_run:
-            return _report(opened, plan, FilesErased()).model_copy(update={"dry_run": True})
+            return _previewed(opened, plan)
         file = PlanFile.of(opened.paths, plan.erasure_id)
         file.write(plan)
         return _finish(opened, plan, file, progress)
+
+
+def _previewed(opened: Opened, plan: Plan) -> ErasureReport:
+    files, waiting = folder.would_erase(opened.paths, plan)
+    with opened.database.read() as connection:
+        told = preview(connection, plan).model_copy(update={"waiting": waiting})
+    return _report(opened, plan, files).model_copy(update={"dry_run": True, "preview": told})
 
 
 def _finish(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> ErasureReport:

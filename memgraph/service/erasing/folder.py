@@ -94,14 +94,9 @@ def scan(
         found: set[int] = set()
         try:
             aside = of_database(paths, str(path.relative_to(paths.directory)))
-            encoding = None if aside or _is_database(path) else UTF8
-            for number, piece in enumerate(pieces(path, _overlap(plan), aside=aside)):
-                if number == 0 and encoding is not None:
-                    encoding = encoding_of(piece)
-                found |= plan.needles.found_in(piece)
-                if encoding is not None:
-                    found |= plan.folded.found_in(Folded(_as_utf8(piece, encoding)).data)
-                size += len(piece)
+            for length, said in _said_in(path, plan, aside=aside):
+                found |= said
+                size += length
                 progress(size)
         except FileNotFoundError:
             continue
@@ -122,6 +117,40 @@ def scan(
         places=tuple(places),
         unread=tuple(unread),
     )
+
+
+def would_erase(paths: OrchestratorPaths, plan: Plan) -> tuple[FilesErased, tuple[str, ...]]:
+    """What ``erase_files`` would do, and the files that say it and wait; nothing is written."""
+    done, waiting = FilesErased(), list[str]()
+    gone = [each for each in plan.removals if (paths.directory / each).is_file()]
+    done.removed.extend(gone)
+    known = Needles(plan.memory_ids)
+    for path in files_of(paths):
+        relative = str(path.relative_to(paths.directory))
+        if of_database(paths, relative) or relative in gone:
+            continue
+        try:
+            if _is_database(path):
+                if any(known.found_in(piece) for piece in pieces(path, known.overlap)):
+                    done.removed.append(relative)
+            elif relative in plan.spans or any(said for _, said in _said_in(path, plan)):
+                (waiting if _waits(paths, path) else done.redacted).append(relative)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            done.refused.append(relative)
+    return done, tuple(waiting)
+
+
+def _said_in(path: Path, plan: Plan, *, aside: bool = False) -> Iterator[tuple[int, set[int]]]:
+    """Of each piece of a file its length, and which strings stand in it."""
+    encoding = None if aside or _is_database(path) else UTF8
+    for number, piece in enumerate(pieces(path, _overlap(plan), aside=aside)):
+        found = plan.needles.found_in(piece)
+        if encoding is not None:
+            encoding = encoding_of(piece) if number == 0 else encoding
+            found |= plan.folded.found_in(Folded(_as_utf8(piece, encoding)).data)
+        yield len(piece), found
 
 
 def of_database(paths: OrchestratorPaths, place: str) -> bool:

@@ -31,7 +31,8 @@ class Plan:
 
     Attributes:
         target: an id, a path, a digest; ``asked``: as it was named, maybe by a name.
-        pks, entity_pks: keys of the memories and of the entities that go.
+        pks, entity_pks: keys of the memories and of the entities that go; ``derived_pks``: those
+            of the former that were derived alone.
         strings: what is looked for; ``least``: of a string that begins like one that stays, how
             many characters tell it; ``vectors``: parts of vectors, in hexadecimal digits.
         spans: of a file, relative to the folder, the lines (first and last) that go.
@@ -48,6 +49,7 @@ class Plan:
     pks: list[int] = field(default_factory=list)
     memory_ids: list[str] = field(default_factory=list)
     derived: int = 0
+    derived_pks: list[int] = field(default_factory=list)
     entity_pks: list[int] = field(default_factory=list)
     kept: list[dict[str, str]] = field(default_factory=list)
     strings: list[str] = field(default_factory=list)

@@ -74,7 +74,9 @@ def read_report(text: str) -> ErasureReport:
 
 
 def _said(report: ErasureReport) -> bytes:
-    return compact_json(report.model_dump(mode="json", exclude={"signature"})).encode()
+    # What no signed report has stands in none that was signed before it was known.
+    unsaid = {"signature"} if report.preview is not None else {"signature", "preview"}
+    return compact_json(report.model_dump(mode="json", exclude=unsaid)).encode()
 
 
 def _key(root: Path) -> Ed25519PrivateKey:

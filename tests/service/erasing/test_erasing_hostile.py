@@ -242,3 +242,21 @@ def test_what_is_not_there_is_named(orc: Orchestrator) -> None:
         orc.erase(memory_id="nope", reason=WHY)
     with pytest.raises(NotFound, match="no memory of the run 'nope'"):
         orc.erase(workflow_run_id="nope", reason=WHY)
+
+
+def test_a_dry_run_names_what_the_erasure_does(orc: Orchestrator) -> None:
+    dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- Fact: {OTHER}\n")
+    [mine] = [each for each in orc.list_memories() if "zwieback" in each.content]
+    drawn = orc.remember("So it lies up there", derived_from=[mine.memory_id])
+    orc.log_event("said", text=f"somebody told: {LINE}")
+    waits = orc.paths.ingest / "waits.md"
+    waits.write_text(LINE, encoding="utf-8")
+    looked = orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=True)
+    assert looked.preview is not None
+    assert looked.preview.derived_ids == (drawn,)
+    assert looked.preview.waiting == ("memory/ingest/waits.md",)
+    waits.unlink()
+    done = orc.erase(memory_id=mine.memory_id, reason=WHY)
+    assert set(looked.files_redacted) >= {"memory/ingest/processed/notes.md"}
+    assert sorted(done.files_redacted) == sorted(looked.files_redacted)
+    assert done.files_removed == looked.files_removed

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import Conflict, ErasureUnproven, MemgraphError
-from memgraph.model.erasing import Erasable, erasure_target
+from memgraph.model.erasing import Erasable, ErasurePreview, erasure_target
 from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
-from memgraph.surfaces.cli.commands.shaping import as_json
+from memgraph.surfaces.cli.commands.shaping import as_json, short
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 
@@ -112,8 +112,26 @@ def _show(screen: Screen, found: ErasureReport) -> None:
 
 def _show_preview(screen: Screen, found: ErasureReport) -> None:
     """What would go, by the beginnings of its texts; a dry run has no erasure to name."""
-    strings = str(found.residue.strings)
-    screen.fields([("entities", str(found.entities)), ("strings looked for", strings)])
+    told = found.preview or ErasurePreview()
+    if told.begins:
+        screen.heading("goes")
+        rows = [
+            (each, "derived" if each in told.derived_ids else "", short(told.begins[each]))
+            for each in found.memory_ids
+            if each in told.begins
+        ]
+        screen.table(("memory", "", "text"), rows)
+        if len(found.memory_ids) > len(rows):
+            screen.line(f"and {len(found.memory_ids) - len(rows)} more")
+    fields = [
+        ("entities", str(found.entities)),
+        ("strings looked for", str(found.residue.strings)),
+        ("files to be redacted", " ".join(found.files_redacted) or "none"),
+        ("files to be removed", " ".join(found.files_removed) or "none"),
+        ("files that wait and are not touched", " ".join(told.waiting)),
+        ("similar names, not meant", ", ".join(told.similar)),
+    ]
+    screen.fields([each for each in fields if each[1]])
     _show_rest(screen, found)
     screen.line("nothing was written: --yes does it")
 
@@ -121,7 +139,12 @@ def _show_preview(screen: Screen, found: ErasureReport) -> None:
 def _show_rest(screen: Screen, found: ErasureReport) -> None:
     if found.kept:
         screen.heading("stays")
-        screen.table(("memory", "why"), [(one.memory_id, one.why) for one in found.kept])
+        begins = {} if found.preview is None else found.preview.begins
+        rows = [
+            (one.memory_id, one.why.replace("_", " "), short(begins.get(one.memory_id, "")))
+            for one in found.kept
+        ]
+        screen.table(("memory", "why", "text"), rows)
     if found.outside:
         screen.heading("sources that lie elsewhere are not touched")
         for path in found.outside:
