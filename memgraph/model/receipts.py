@@ -27,7 +27,8 @@ RECALL: Final = "recall"
 @dataclass(frozen=True, slots=True)
 class ReceiptItem:
     """One memory that was handed out. ``legs`` and ``modifiers`` are those of ``RecallItem``,
-    ``reasons`` those of ``PackedItem`` and ``shortened``; a recall has none.
+    ``reasons`` those of ``PackedItem`` and ``shortened``; of a recall ``beside:<memory id>`` alone,
+    where it was brought in beside another (``RecallItem.brought_by``).
 
     Attributes:
         access_count, last_accessed_at: how often and when last, in milliseconds, it had been asked
@@ -51,6 +52,7 @@ class ReceiptItem:
             item.score,
             item.legs,
             item.modifiers,
+            () if item.brought_by is None else (f"beside:{item.brought_by}",),
             access_count=memory.access_count,
             last_accessed_at=memory.last_accessed_at,
         )

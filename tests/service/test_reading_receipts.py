@@ -10,6 +10,7 @@ import pytest
 
 from memgraph import ContextAssembler, MemoryService, Orchestrator, Scope, Viewer
 from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
 from memgraph.service import reading_receipts as reading
 
@@ -230,3 +231,19 @@ def test_only_so_many_receipts_are_looked_at(
     found = orc.receipts()
     assert [each.receipt_id for each in found.receipts] == [ids[2], ids[1]]
     assert found.cut
+
+
+def test_what_was_brought_in_beside_another_says_so(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    said = orc.remember("The harbour ferry leaves at nine.")
+    other = orc.remember("The harbour ferry leaves at ten.")
+    bundle = orc.recall("harbour ferry", top_n=2)
+    items = [
+        item.model_copy(update={"brought_by": said if item.memory.memory_id == other else None})
+        for item in bundle.items
+    ]
+    given = bundle.model_copy(update={"items": tuple(items), "receipt_id": "rcl_beside"})
+    with service.opened("orc-1") as opened:
+        opened.receipts.add(Receipt.of(RecallRequest(query="harbour ferry"), given))
+    told = {item.memory_id: item.reasons for item in orc.receipt("rcl_beside").items}
+    assert told == {said: (), other: (f"beside:{said}",)}
