@@ -180,6 +180,41 @@ def test_a_server_that_does_not_answer_is_told(look: Opening, served: Served) ->
         assert said.is_visible()
 
 
+def test_a_refusal_is_told_in_the_servers_words(look: Opening, served: Served) -> None:
+    with look(served, allowed=("console: Failed to load resource",)) as tab:
+        tab.open()
+        tab.open("graph?max_nodes=many")
+        tab.page.get_by_text("max_nodes is a whole number").wait_for()
+        assert "No answer" not in tab.page.locator("#graph-told").inner_text()
+
+
+def test_what_a_filter_leaves_is_brought_into_view(look: Opening, served: Served) -> None:
+    seen = (
+        "(() => { const e = memgraphGraph.extent();"
+        " return memgraphGraph.nodes().not('.left-out').some(n => n.position().x > e.x1"
+        " && n.position().x < e.x2 && n.position().y > e.y1 && n.position().y < e.y2); })()"
+    )
+    with look(served) as tab:
+        _graph(tab)
+        tab.page.evaluate("void memgraphGraph.panBy({ x: 20000, y: 0 })")
+        assert not tab.page.evaluate(seen)
+        tab.page.get_by_label("superseded").uncheck()
+        assert tab.page.evaluate(seen)
+
+
+def test_few_memories_stand_wide_apart(look: Opening, served: Served) -> None:
+    nearest = (
+        "(() => { const p = memgraphGraph.nodes().map(n => n.position());"
+        " return Math.min(...p.flatMap((a, i) => p.slice(i + 1)"
+        ".map(b => Math.hypot(a.x - b.x, a.y - b.y)))); })()"
+    )
+    with look(served) as tab:
+        _graph(tab)
+        assert 2 <= len(_shown(tab)) <= 30
+        assert tab.page.evaluate(nearest) > 64
+        tab.keep("graph-few")
+
+
 def test_a_graph_of_hundreds_is_drawn_alike_each_time(
     look: Opening, served_crowd: tuple[Served, list[str]]
 ) -> None:
@@ -237,6 +272,8 @@ def test_a_dropped_file_is_watched_until_its_manifest_is_there(
             "#files", {"name": "ink.md", "mimeType": "text/markdown", "buffer": text}
         )
         tab.page.locator("#sent li", has_text="processed").wait_for()
+        tab.page.locator("#known a", has_text="ink.md").wait_for()
+        assert tab.page.locator("#known a", has_text="ink.md").count() == 1
         tab.page.locator("#sent a").click()
         tab.page.wait_for_load_state()
         assert tab.page.get_by_role("heading", level=1).inner_text() == "ink.md"

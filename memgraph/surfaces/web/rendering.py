@@ -22,6 +22,23 @@ TYPES: Final = {
     ".txt": "text/plain; charset=utf-8",
     ".json": "application/json",
 }
+REMEDIES: Final[Mapping[str, str]] = {
+    "embedding.model_changed": "Vectors are of another model than the settings name:"
+    " run memgraph embeddings rebuild, or set the model back.",
+    "embedding.failing": "Vectors of some memories could not be made: see to the model,"
+    " then run memgraph embeddings retry.",
+    "extra.missing": "A model is to be asked through litellm, which is not installed:"
+    " install the extra, or choose another provider.",
+    "reranker.failing": "The reranker fails, and recalls go without it: see to its model.",
+    "entities.failing": "The model that names entities fails: see to its settings.",
+    "receipts.dropped": "Receipts of some hand-outs were not kept: see the server's log.",
+    "events.failing": "Events could not be handed on: see to those who receive them.",
+    "jobs.failing": "The last run of a job failed: its record under Jobs says why.",
+    "jobs.overdue": "A job is due for more than a day: see that a worker runs.",
+    "erasure.unfinished": "An erasure was begun and not finished:"
+    " run the same memgraph erase again to finish it.",
+}
+"""By code of what does not get done: what it means, and what to do."""
 MS_PER_HOUR: Final = 3_600_000
 MS_PER_MINUTE: Final = 60_000
 
@@ -65,6 +82,7 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         "span": span,
         "number": number,
         "counted": counted,
+        "remedy": remedy,
         "figure": figure,
         "plain_json": plain_json,
         "words": words,
@@ -104,6 +122,11 @@ def number(value: int) -> str:
 def counted(value: int, one: str, many: str | None = None) -> str:
     """``1 memory``, ``12,345 memories``; without ``many`` an s makes several of ``one``."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def remedy(code: str) -> str:
+    """What a code of health means and what to do; of an unknown one the code in words."""
+    return REMEDIES.get(code) or words(code.replace(".", " ")) + "."
 
 
 def figure(value: float | None) -> str:

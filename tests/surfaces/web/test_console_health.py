@@ -15,6 +15,7 @@ from serving_worlds import Served
 from memgraph import Orchestrator
 from memgraph.model.access import Permission
 from memgraph.model.health import Measure, StoreHealth
+from memgraph.service.opened import Opened
 from memgraph.surfaces.web.pages.health import MEANS
 
 PAGE = f"{HOME}health"
@@ -94,3 +95,13 @@ def test_only_so_many_are_measured_at_a_time(
     assert refused.status_code == 503
     assert int(refused.headers["retry-after"]) > 0
     assert PAGE in harmless(refused.text).values("href")
+
+
+def test_what_is_left_undone_is_told_with_what_to_do(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Opened, "shortcomings", lambda _self: ["erasure.unfinished"])
+    for page in (HOME, f"{HOME}jobs"):
+        text = harmless(browser.page(page)).text
+        assert "run the same memgraph erase again" in text
+        assert "erasure.unfinished" in text

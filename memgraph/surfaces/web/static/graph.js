@@ -8,6 +8,7 @@
 
   const MANY = 1_200; // from so many elements on, what is moved is drawn coarsely
   const LISTED = 100;
+  const FEW = 30; // so few have room for their names
   const MARGIN = 40;
   const NEAR = 1.25; // as near as a whole drawing is shown
   const SEEDS = 200; // so many may be asked for together
@@ -51,7 +52,7 @@
           label: "data(label)",
           color: ink,
           "font-size": 11,
-          "min-zoomed-font-size": 10,
+          "min-zoomed-font-size": 12,
           "text-outline-color": paper,
           "text-outline-width": 2,
           "text-valign": "bottom",
@@ -59,6 +60,13 @@
           "border-color": ink,
           "border-width": 1,
         },
+      },
+      // Names of what is joined to much are shown from farther off.
+      { selector: "node[ties >= 3]", style: { "min-zoomed-font-size": 10 } },
+      { selector: "node[ties >= 8]", style: { "min-zoomed-font-size": 7 } },
+      {
+        selector: ".roomy",
+        style: { "min-zoomed-font-size": 6, "text-wrap": "wrap", "text-max-width": 130 },
       },
       ...types.map((type, at) => ({
         selector: `node[type = "${type}"]`,
@@ -120,8 +128,15 @@
       throw new Error("The server does not answer");
     });
     if (answer.redirected) throw new Error("The session has ended: sign in again");
-    if (!answer.ok) throw new Error(`No answer: ${answer.status}`);
+    if (!answer.ok) throw new Error(await trouble(answer));
     return answer.json();
+  }
+
+  // What an error page says.
+  async function trouble(answer) {
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const said = page.querySelector("[role=alert]");
+    return said ? said.textContent.trim() : `No answer: ${answer.status}`;
   }
 
   function joined(answers) {
@@ -140,9 +155,18 @@
   // ── drawing ─────────────────────────────────────────────────────────────────────────────────
 
   function elements(answer) {
+    const ties = new Map();
+    for (const end of answer.edges.flatMap((edge) => [edge.source, edge.target])) {
+      ties.set(end, (ties.get(end) || 0) + 1);
+    }
     const nodes = answer.nodes.map((node) => ({
       group: "nodes",
-      data: { ...node, label: short(node.summary), size: 14 + node.importance / 5 },
+      data: {
+        ...node,
+        label: short(node.summary),
+        size: 14 + node.importance / 5,
+        ties: ties.get(node.id) || 0,
+      },
     }));
     const edges = answer.edges.map((edge) => ({ group: "edges", data: edge }));
     return [...nodes, ...edges];
@@ -181,6 +205,10 @@
     const pairs = cy.edges().map((edge) => [edge.data("source"), edge.data("target")]);
     const places = memgraphLayout.place(ids, pairs, known);
     cy.nodes().positions((node) => places.get(node.id()));
+    const roomy = ids.length <= FEW;
+    cy.nodes().forEach((node) => {
+      if (node.hasClass("roomy") !== roomy) node.toggleClass("roomy", roomy);
+    });
   }
 
   function coarse(many) {
@@ -193,7 +221,9 @@
   function report() {
     const shown = cy.nodes().not(".left-out").length;
     const time = asOf ? ` as of ${asOf}` : "";
-    tell(`${shown} memories and ${edgesShown(cy.edges())} edges${time}${cut}`);
+    const edges = edgesShown(cy.edges());
+    const those = `${shown} ${shown === 1 ? "memory" : "memories"}`;
+    tell(`${those} and ${edges} ${edges === 1 ? "edge" : "edges"}${time}${cut}`);
     listed();
   }
 
@@ -319,6 +349,7 @@
     const answer = await ask(address(named), ...more);
     if (answer === null) return;
     draw(answer, true);
+    inView();
     chosen.replaceChildren();
   }
 
@@ -340,6 +371,14 @@
         y: (cy.height() - zoom * (top + bottom)) / 2,
       },
     });
+  }
+
+  // Where nothing that is left can be seen, all of it is.
+  function inView() {
+    const seen = cy.extent();
+    const within = ({ x, y }) => x > seen.x1 && x < seen.x2 && y > seen.y1 && y < seen.y2;
+    const left = cy.nodes().not(".left-out");
+    if (!left.some((node) => within(node.position()))) whole();
   }
 
   const ends = (values) => [Math.min(...values), Math.max(...values)];
@@ -370,6 +409,7 @@
     if (event.target === slider) return;
     cy.batch(choose);
     report();
+    inView();
   });
   form.elements.find.addEventListener("input", listed);
   form.addEventListener("submit", (event) => event.preventDefault());

@@ -81,6 +81,16 @@
         line.status.textContent = `: ${await settled(url)}`;
       });
     }
+    await renewed().catch(() => undefined); // the lines above tell what became of each
+  }
+
+  // The table below, as the server has it now.
+  async function renewed() {
+    const answer = await fetch(location.href, { credentials: "same-origin" });
+    if (answer.redirected || !answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const now = page.getElementById("known");
+    if (now) document.getElementById("known").replaceWith(document.adoptNode(now));
   }
 
   async function telling(line, work) {

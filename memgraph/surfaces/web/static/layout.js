@@ -7,6 +7,7 @@ const memgraphLayout = (() => {
   const REACH = 2 * DISTANCE; // beyond it nothing pushes
   const [FEWEST_ROUNDS, MOST_ROUNDS, WORK] = [25, 90, 45_000]; // fewer for more memories
   const AHEAD = [[0, 0], [1, 0], [-1, 1], [0, 1], [1, 1]]; // of each pair of cells one way
+  const [FEW, ROOM] = [30, 2]; // so few stand so much farther apart
   const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 
   // Positions by id. `ids`: in the order of importance; `pairs`: of ids that are joined;
@@ -16,7 +17,8 @@ const memgraphLayout = (() => {
     const joined = pairs
       .map(([from, to]) => [index.get(from), index.get(to)])
       .filter(([from, to]) => from !== undefined && to !== undefined && from !== to);
-    const world = start(ids, neighbours(ids.length, joined), known);
+    const room = ids.length <= FEW ? ROOM : 1;
+    const world = start(ids, neighbours(ids.length, joined), known, room);
     const rounds = Math.max(FEWEST_ROUNDS, Math.min(MOST_ROUNDS, WORK / ids.length));
     for (let round = 0; round < rounds && world.moving; round += 1) {
       world.dx.fill(0);
@@ -25,7 +27,7 @@ const memgraphLayout = (() => {
       pull(world, joined);
       move(world, DISTANCE * (1 - round / rounds) ** 1.5);
     }
-    return new Map(ids.map((id, at) => [id, { x: world.x[at], y: world.y[at] }]));
+    return new Map(ids.map((id, at) => [id, { x: world.x[at] * room, y: world.y[at] * room }]));
   }
 
   function neighbours(count, joined) {
@@ -38,7 +40,7 @@ const memgraphLayout = (() => {
   }
 
   // Near a neighbour that stands, else on a spiral in the order of a walk along the edges.
-  function start(ids, near, known) {
+  function start(ids, near, known, room) {
     const count = ids.length;
     const world = {
       x: new Float64Array(count),
@@ -53,8 +55,8 @@ const memgraphLayout = (() => {
       const anchor = near[at].find((other) => world.fixed[other]);
       const stands = known.get(ids[at]) || (anchor !== undefined && known.get(ids[anchor]));
       const radius = known.has(ids[at]) ? 0 : stands ? DISTANCE : 0.6 * DISTANCE * Math.sqrt(turn);
-      world.x[at] = (stands ? stands.x : 0) + radius * Math.cos(angle);
-      world.y[at] = (stands ? stands.y : 0) + radius * Math.sin(angle);
+      world.x[at] = (stands ? stands.x / room : 0) + radius * Math.cos(angle);
+      world.y[at] = (stands ? stands.y / room : 0) + radius * Math.sin(angle);
     });
     return world;
   }
