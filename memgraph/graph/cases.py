@@ -72,9 +72,8 @@ def read_case(
         StorageError: the database cannot be read.
     """
     with database.read() as connection:
-        told = trust_queries.with_told(connection, trust)
         at = now_ms if as_of is None else as_of
-        return _Reading(connection, View(viewer, as_of), told, at, exponent, names).of(edge_id)
+        return _Reading(connection, View(viewer, as_of), trust, at, exponent, names).of(edge_id)
 
 
 class _Reading:
@@ -105,7 +104,7 @@ class _Reading:
         by_id = {each.source_id: each for each in sources}
         paths = premise_queries.broken(connection, ids, view)
         premises = described(connection, paths, view)
-        tiers = trust_queries.protections(connection, self._trust, ids)
+        tiers = self._tiers(ids)
         in_order = sorted(memories.values(), key=lambda each: (each.created_at, each.memory_id))
         first, second = (
             self._side(
@@ -126,6 +125,15 @@ class _Reading:
             cut=len(journal) > MAX_JOURNAL or first.influence.cut or second.influence.cut,
         )
 
+    def _tiers(self, ids: list[str]) -> dict[str, tuple[Tier, bool]]:
+        """How far each side is trusted, and whether that is of the time of the case."""
+        connection, then = self._connection, self._view.as_of
+        if then is not None:
+            return trust_queries.protections_then(connection, self._trust, ids, then)
+        trust = trust_queries.with_told(connection, self._trust)
+        found = trust_queries.protections(connection, trust, ids)
+        return {one: (tier, True) for one, tier in found.items()}
+
     def _edge(self, edge_id: str) -> Edge:
         """As the view sees it, which is not there where one of its ends is not."""
         connection, view = self._connection, self._view
@@ -143,7 +151,7 @@ class _Reading:
         raise edges.missing(edge_id)
 
     def _side(
-        self, memory: Memory, source: StoredSource, tier: Tier, premise: Premise | None
+        self, memory: Memory, source: StoredSource, tier: tuple[Tier, bool], premise: Premise | None
     ) -> CaseSide:
         connection, memory_id = self._connection, memory.memory_id
         until = MAX_MS if self._view.as_of is None else self._view.as_of
@@ -158,7 +166,8 @@ class _Reading:
             independent_sources=independent_sources(own, added),
             said_at=memory.created_at if memory.event_time is None else memory.event_time,
             effective_confidence=confidence_at(memory, self._at, self._exponent),
-            trust=tier,
+            trust=tier[0],
+            trust_is_todays=not tier[1],
             confirmed=case_queries.was_confirmed(connection, memory_id, until=self._view.as_of),
             premise=premise,
             influence=self._influence(memory_id),

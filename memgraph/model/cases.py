@@ -90,7 +90,8 @@ class CaseSide(Value):
         independent_sources: its own among them; see ``Trace``.
         said_at: when it was so, or else when it was stored.
         effective_confidence: 0..1, after decay.
-        trust: the tier of its source.
+        trust: the tier of its source; ``trust_is_todays``: that of now, in a case as it was, for
+            nothing tells which it was then.
         confirmed: a person confirmed it.
         premise: a ground of it that no longer holds; None: all hold.
     """
@@ -102,6 +103,7 @@ class CaseSide(Value):
     said_at: Millis
     effective_confidence: Unit
     trust: Tier
+    trust_is_todays: bool = False
     confirmed: bool
     premise: Premise | None
     influence: Influence

@@ -136,6 +136,10 @@ class Trust:
         """Whether an operator said something of it, or of a folder in which it lies."""
         return any(True for _ in self._told_of(source))
 
+    def words(self, source: Captured) -> frozenset[tuple[Named, Trusted]]:
+        """What operators said that decides how far a source is trusted; empty: the settings do."""
+        return frozenset(self._told_of(source))
+
     def _told_of(self, source: Captured) -> Iterator[tuple[Named, Trusted]]:
         for named in source.names:
             for one in _with_folders(named):

@@ -31,8 +31,10 @@ _OWN = (
     " JOIN memory_sources s ON s.source_id = m.source_id"
 )
 _SUPPORTS = (
-    f"SELECT p.memory_id, {CAPTURED}, NULL FROM json_each(?) f"
-    " CROSS JOIN memory_supports p ON p.memory_id = f.value AND p.ended_at IS NULL"
+    f"SELECT p.memory_id, {CAPTURED}, NULL FROM json_each(?1) f"
+    " CROSS JOIN memory_supports p ON p.memory_id = f.value"
+    " AND coalesce(p.added_at <= ?2 AND (p.ended_at IS NULL OR p.ended_at > ?2),"
+    " p.ended_at IS NULL)"
     " JOIN memory_sources s ON s.source_id = p.source_id"
     " ORDER BY p.memory_id, p.added_at, p.source_id"
 )
@@ -114,6 +116,33 @@ def protections(
     return {one: ceiling(each, trust) for one, each in found.items()}
 
 
+def protections_then(
+    connection: sa.Connection, defaults: Trust, memory_ids: Collection[str], at: int
+) -> dict[str, tuple[Tier, bool]]:
+    """The tier that protected each of some memories at a time, and whether it is known.
+
+    It is where all that an operator says of the sources that it had then was said by then, for a
+    word takes the place of an earlier one. Elsewhere it is the tier in which these are now.
+
+    Args:
+        defaults: the settings' tiers, of which nobody knows what they were.
+        at: milliseconds.
+    """
+    now = with_told(connection, defaults)
+    since = {each.named: each.set_at for each in told(connection)}
+    found = _read(connection, list(dict.fromkeys(memory_ids)), 0, at)
+    return {
+        one: (
+            ceiling(each, now),
+            all(
+                (words := now.words(source)) and all(since[named] <= at for named, _ in words)
+                for source in (each.own, *each.supports)
+            ),
+        )
+        for one, each in found.items()
+    }
+
+
 def may_replace(connection: sa.Connection, trust: Trust, new_id: str, old_id: str) -> bool:
     """Whether one memory is trusted far enough to replace another."""
     if trust.uniform:
@@ -146,13 +175,17 @@ def standings(connection: sa.Connection, memory_ids: Iterable[str]) -> dict[str,
 
 
 def _read(
-    connection: sa.Connection, memory_ids: Collection[str], most_grounds: int
+    connection: sa.Connection,
+    memory_ids: Collection[str],
+    most_grounds: int,
+    at: int | None = None,
 ) -> dict[str, Standing]:
+    """``at``: milliseconds; with the further sources of then, not of now."""
     execute = driver(connection).execute
     ids = json.dumps(list(memory_ids))
     own = {memory_id: captured_from_row(row) for memory_id, *row in execute(_OWN, (ids,))}
     supports: dict[str, list[Captured]] = {}
-    for memory_id, *row in execute(_SUPPORTS, (ids,)):
+    for memory_id, *row in execute(_SUPPORTS, (ids, at)):
         supports.setdefault(memory_id, []).append(captured_from_row(row))
     grounds: dict[str, list[str]] = {}
     if most_grounds:

@@ -170,6 +170,27 @@ def test_a_case_as_it_was(orc: Orchestrator, clock: FixedClock) -> None:
         orc.case(edge, as_of=then - 8 * MS_PER_DAY)
 
 
+def test_a_case_as_it_was_says_whether_its_trust_is_of_then(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    talk = {"source_type": "manual", "captured_by": "user", "conversation_id": "talk"}
+    _, _, edge = rival(orc, clock, source=talk)
+    before = clock.now_ms()
+    clock.advance(days=1)
+    orc.trust("conversation", "talk", "low", reason="a stranger")
+    said = clock.now_ms()
+    clock.advance(days=1)
+
+    def trust(**then: Any) -> list[tuple[str, bool]]:
+        sides = orc.case(edge, **then).sides
+        return [(side.trust.value, side.trust_is_todays) for side in sides]
+
+    old = trust()[0][0]
+    assert trust() == [(old, False), ("low", False)]
+    assert trust(as_of=said) == [(old, True), ("low", False)]
+    assert trust(as_of=before) == [(old, True), ("low", True)]
+
+
 def test_a_case_counts_what_was_known_then_alone(
     orc: Orchestrator, service: MemoryService, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,7 +150,8 @@ def _case_tree(found: Case) -> Branch:
 
 def _add_side(root: Branch, side: CaseSide) -> None:
     branch = root.add(_memory_line(side.memory))
-    branch.add(f"from {citation(side.source)}, {side.trust.value} trust", style="dim")
+    today = " (of today)" if side.trust_is_todays else ""
+    branch.add(f"from {citation(side.source)}, {side.trust.value} trust{today}", style="dim")
     for each in side.supports:
         branch.add(f"said again in {citation(each.source)}, {moment(each.added_at)}", style="dim")
     confirmed = ", confirmed" if side.confirmed else ""
