@@ -16,7 +16,7 @@ _SPACE: Final = (
 )
 # All but a lone space: that is what it becomes.
 _RUN: Final = re.compile(
-    rb"%b+(?:>+%b*)+|%b{2,}|(?! )%b" % (_SPACE, _SPACE, _SPACE, _SPACE),
+    rb"%b+(?:>+%b*)+|%b{2,}|(?! )%b|[*`]+" % (_SPACE, _SPACE, _SPACE, _SPACE),
 )
 
 
@@ -33,8 +33,10 @@ class Folded:
         self._before: list[int] = []
         last = size = 0
         for each in _RUN.finditer(data):
-            parts += [data[last : each.start()], b" "]
-            size += each.start() - last + 1
+            # Marks of emphasis and of code are no part of what is stored.
+            instead = b"" if each[0][:1] in b"*`" else b" "
+            parts += [data[last : each.start()], instead]
+            size += each.start() - last + len(instead)
             last = each.end()
             self._after.append(size)
             self._before.append(last)

@@ -195,6 +195,19 @@ def test_a_sentence_that_is_wrapped_goes_from_lines_it_shares(
     assert len(left) == len(text)
 
 
+def test_marks_of_emphasis_hide_nothing(orc: Orchestrator) -> None:
+    secret = "It owns 412 tools, and most of them were donated by Quendolin."
+    kept = orc.paths.processed / "kept.md"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    text = secret.replace("412 tools", "**412\n`tools`**")
+    kept.write_text(f"The saw runs. {text}\n", encoding="utf-8")
+    report = orc.erase(memory_id=orc.remember(secret), reason=WHY)
+    assert report.files_redacted == ("memory/ingest/processed/kept.md",)
+    left = kept.read_text(encoding="utf-8")
+    assert not [each for each in ("412", "tools", "Quendolin") if each in left]
+    assert left.startswith("The saw runs. ")
+
+
 def test_a_wrapped_sentence_that_waits_is_told(orc: Orchestrator) -> None:
     secret = orc.remember("It owns 412 tools, and most of them were donated.")
     waits = orc.paths.ingest / "waits.txt"
