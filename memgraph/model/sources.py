@@ -50,6 +50,7 @@ class SourceInfo(Value):
         memories: how many came from it; ``active`` and ``retracted`` ones are among them.
         first_at, last_at: when the first and the last was stored, milliseconds since 1970.
         tier: that in which it is now; ``told``: an operator named it, or a folder above it.
+        inherited: that was said of something else, from which the same came: of a folder or a file.
         limit: how many memories it may hold; None: any number.
     """
 
@@ -62,6 +63,7 @@ class SourceInfo(Value):
     last_at: Millis
     tier: Tier
     told: bool
+    inherited: bool = False
     limit: int | None = None
 
 

@@ -83,12 +83,14 @@ def info_of(connection: sa.Connection, trust: Trust, named: Named, view: View) -
         return None
     sources = source_queries.captured(connection, named, view)
     quotas = {quota.named: quota.most for one in sources for quota in trust.quotas(one)}
+    told = any(trust.is_told(one) for one in sources)
     return SourceInfo(
         kind=named.kind,
         name=named.name,
         **totals._asdict(),
         tier=lowest(trust.tier(one) for one in sources),
-        told=any(trust.is_told(one) for one in sources),
+        told=told,
+        inherited=told and named not in trust.told,
         limit=quotas.get(named),
     )
 

@@ -54,3 +54,19 @@ def test_no_error_tells_the_class_of_a_validators_error(cli: CommandLine) -> Non
         told = cli.error(*asked)
         assert "Value error" not in str(told), told
     assert "query: is empty" in cli.error("recall", "orc-1", " ")["message"]
+
+
+def test_a_word_on_a_source_of_which_nothing_came_yet_is_kept_and_remarked(
+    cli: CommandLine,
+) -> None:
+    mail = cli.root / "orc-1" / "memory" / "ingest" / "processed" / "mail"
+    cli.remember("The oven is slow.", "--source-path", str(mail / "one.txt"), "--locator", "L1-L1")
+    word = ("source", "trust", "orc-1", str(mail), "--tier", "low", "--reason", "offers")
+    assert cli.json("source", "trust", "orc-1", "run:r9", *word[4:])["known"] is False
+    assert "no memory came from it yet" in cli("source", "trust", "orc-1", "run:r9", *word[4:]).out
+    cli(*word)
+    [listed] = cli.json("source", "list", "orc-1")["items"]
+    assert (listed["tier"], listed["told"], listed["inherited"]) == ("low", True, True)
+    assert "low (inherited)" in cli("source", "list", "orc-1").out
+    cli("source", "trust", "orc-1", listed["name"], *word[4:])
+    assert cli.json("source", "list", "orc-1")["items"][0]["inherited"] is False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from memgraph.errors import InvalidInput
+from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName, Tier
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_group, value
 from memgraph.surfaces.cli.commands.shaping import as_json, moment, short
@@ -119,7 +119,23 @@ def trust(
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
         told = handle.trust(kind, name, tier, max_memories=max_memories, reason=reason)
-    return Report(as_json(told), lambda screen: screen.table(_SAID, [_said(told)]))
+        known = _is_known(handle, kind, name)
+
+    def show(screen: Screen) -> None:
+        screen.table(_SAID, [_said(told)])
+        if not known:
+            screen.line("no memory came from it yet, as far as you see: it holds for what will")
+
+    return Report({**as_json(told), "known": known}, show)
+
+
+def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
+    """Whether anything came from a source."""
+    try:
+        handle.source(kind, name)
+    except NotFound:
+        return False
+    return True
 
 
 def distrust(
@@ -174,6 +190,8 @@ def _show_retraction(screen: Screen, found: SourceRetraction) -> None:
 def _row(each: SourceInfo) -> tuple[str, ...]:
     limit = "" if each.limit is None else str(each.limit)
     tier = each.tier.value if each.told else f"({each.tier.value})"
+    if each.inherited:
+        tier, limit = f"{tier} (inherited)", f"{limit} (inherited)" if limit else ""
     counts = (str(each.memories), str(each.active), str(each.retracted))
     return (each.kind.value, each.name, *counts, tier, limit, moment(each.last_at))
 
