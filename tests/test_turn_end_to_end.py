@@ -7,6 +7,7 @@ what its prompt holds, so that an answer is right only where the memory gave it.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ HERE = Path(__file__).resolve().parent.parent / "examples" / "orchestrator"
 NAME, TASK, PROJECT = "print-shop", "spring-festival", "posters"
 INSIDE = Viewer(project_ids=frozenset({PROJECT}), session_ids=frozenset({TASK}))
 PATIENT_MS = 60_000
+PATIENCE_S = 30.0
 FESTIVAL = "counter/Mara: The spring festival wants 400 posters by 12 June, on recycled paper."
 DAMP = "pressroom/Jonas: Recycled paper jams in the risograph when the store room is damp."
 PLAN = "counter/Mara: Please plan the festival posters on recycled paper."
@@ -64,6 +66,14 @@ class Shop:
         begins = [""] * self._lines
         self._lines += len(lines)
         return [self._host.answer(message) for message in Inbox(read([*begins, *lines], "test"))]
+
+    def settle(self) -> None:
+        """Wait until nobody works on the memory any more: what is closed late folds its WAL."""
+        with self.service.opened(NAME) as opened:
+            until = time.monotonic() + PATIENCE_S
+            while opened.users > 1 and time.monotonic() < until:
+                time.sleep(0.01)
+            assert opened.users == 1
 
     def of(self, event: str) -> list[dict[str, Any]]:
         return [each for each in self.events if each["event"] == event]
@@ -228,6 +238,7 @@ def test_a_database_that_breaks_in_the_middle_stops_no_turn(shop: Shop) -> None:
     shop.hear(FESTIVAL, PLAN)
     before = len(shop.of("warning"))
     assert before == 0
+    shop.settle()
     shop.service.forget(NAME)
     database = shop.service.paths(NAME).database
     for beside in database.parent.glob(f"{database.name}-*"):

@@ -89,8 +89,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "retract": ["retract", "orc-1", third, "--reason", "wrong"],
         "source list": ["source", "list", "orc-1"],
         "source show": ["source", "show", "orc-1", "conversation:tuesday"],
-        "source trust": ["source", "trust", "orc-1", "mail/offers", "--tier", "low", *WHY],
-        "source distrust": ["source", "distrust", "orc-1", "run:r1", *WHY],
+        "source trust": ["source", "trust", "orc-1", "conversation:tuesday", "--tier", "low", *WHY],
+        "source distrust": ["source", "distrust", "orc-1", "conversation:tuesday", *WHY],
         "source trusted": ["source", "trusted", "orc-1"],
         "promote": [
             *("promote", "orc-1", noted, "--task", "t1"),
