@@ -32,7 +32,7 @@ def matches(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether each field of ``wanted`` fits that of ``value``; one that is not there is None.
 
     Numbers, and texts that are numbers, are ordered as numbers, other texts as texts. What is
-    neither fulfils no order.
+    neither fulfils no order, nor does a number beside a text that is none.
     """
     return all(_fits(value.get(name), condition) for name, condition in wanted.items())
 
@@ -84,6 +84,8 @@ def _compares(found: Any, name: str, bound: Any) -> bool:
     one, other = _number(found), _number(bound)
     if one is not None and other is not None:
         return _ORDERS[name](one, other)
+    if one is not None or other is not None:
+        return False
     return isinstance(found, str) and isinstance(bound, str) and _ORDERS[name](found, bound)
 
 
