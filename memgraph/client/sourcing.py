@@ -5,7 +5,7 @@ from __future__ import annotations
 from memgraph.client.calls import Call, part_of, value_of
 from memgraph.client.places import Place, plain
 from memgraph.client.words import word
-from memgraph.model.enums import SourceName, Tier
+from memgraph.model.enums import SourceName, TrustTier
 from memgraph.model.sources import (
     SourceInfo,
     SourcePage,
@@ -53,7 +53,7 @@ class SourcingWords(Place):
         self,
         kind: SourceName | str,
         name: str,
-        tier: Tier | str,
+        tier: TrustTier | str,
         *,
         max_memories: int | None = None,
         reason: str,

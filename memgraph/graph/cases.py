@@ -18,7 +18,7 @@ from memgraph.model.cases import (
     Suggestion,
     SuggestionReason,
 )
-from memgraph.model.enums import EdgeType, MemoryStatus, Tier
+from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
 from memgraph.model.graph import JournalNote, Support
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.policy.cases import SideFacts, suggest
@@ -125,7 +125,7 @@ class _Reading:
             cut=len(journal) > MAX_JOURNAL or first.influence.cut or second.influence.cut,
         )
 
-    def _tiers(self, ids: list[str]) -> dict[str, tuple[Tier, bool]]:
+    def _tiers(self, ids: list[str]) -> dict[str, tuple[TrustTier, bool]]:
         """How far each side is trusted, and whether that is of the time of the case."""
         connection, then = self._connection, self._view.as_of
         if then is not None:
@@ -151,7 +151,11 @@ class _Reading:
         raise edges.missing(edge_id)
 
     def _side(
-        self, memory: Memory, source: StoredSource, tier: tuple[Tier, bool], premise: Premise | None
+        self,
+        memory: Memory,
+        source: StoredSource,
+        tier: tuple[TrustTier, bool],
+        premise: Premise | None,
     ) -> CaseSide:
         connection, memory_id = self._connection, memory.memory_id
         until = MAX_MS if self._view.as_of is None else self._view.as_of

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import EdgeType, SourceName
 from memgraph.model.graph import Link
-from memgraph.model.influence import Grounds, HandOut, Impact, Reached, Standing
+from memgraph.model.influence import FurtherSource, Grounds, HandOut, Impact, Reached
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.endings import refuted
 from memgraph.policy.premises import BASIS_EDGES
@@ -298,7 +298,7 @@ def _grounds(
         given=tuple(one for one in given if one in memories),
         links=links,
         supports=tuple(
-            Standing(memory_id=one, source_id=source.source_id, added_at=at)
+            FurtherSource(memory_id=one, source_id=source.source_id, added_at=at)
             for one, at, source in further
         ),
         refuted=tuple(sorted(one for one, ending in ended.items() if refuted(ending))),

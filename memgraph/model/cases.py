@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memgraph.model.enums import EdgeType, Tier
+from memgraph.model.enums import EdgeType, TrustTier
 from memgraph.model.graph import JournalNote, Support
 from memgraph.model.values import Edge, Memory, Millis, StoredSource, Unit, Value
 
@@ -102,7 +102,7 @@ class CaseSide(Value):
     independent_sources: int
     said_at: Millis
     effective_confidence: Unit
-    trust: Tier
+    trust: TrustTier
     trust_is_todays: bool = False
     confirmed: bool
     premise: Premise | None

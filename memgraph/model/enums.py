@@ -147,7 +147,7 @@ class SourceName(StrEnum):
     CONTENT = "content"
 
 
-class Tier(StrEnum):
+class TrustTier(StrEnum):
     """How far a source is trusted. A lower one replaces nothing that a higher one said."""
 
     LOW = "low"
@@ -157,4 +157,4 @@ class Tier(StrEnum):
     @property
     def level(self) -> int:
         """0 (low) to 2 (high)."""
-        return list(Tier).index(self)
+        return list(TrustTier).index(self)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import SQLModel
 
 from memgraph.model.columns import choice, column, memory_ref
-from memgraph.model.enums import SourceName, Tier
+from memgraph.model.enums import SourceName, TrustTier
 
 
 class RevisionRow(SQLModel, table=True):
@@ -61,7 +61,7 @@ class SourceTrustRow(SQLModel, table=True):
 
     kind: SourceName = column(choice(SourceName, "kind"), primary_key=True)
     name: str = column(sa.Text, primary_key=True)
-    tier: Tier = column(choice(Tier, "tier"), nullable=False)
+    tier: TrustTier = column(choice(TrustTier, "tier"), nullable=False)
     max_memories: int | None = column(sa.Integer)
     set_at: int = column(sa.Integer, nullable=False)
     actor: str = column(sa.Text, nullable=False)

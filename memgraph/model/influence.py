@@ -81,7 +81,7 @@ class Impact(Value):
         return {memory.memory_id: memory for memory in self.memories}
 
 
-class Standing(Value):
+class FurtherSource(Value):
     """A further source of a memory."""
 
     memory_id: str
@@ -159,7 +159,7 @@ class Grounds(Value):
     hand_outs: tuple[HandOut, ...]
     given: tuple[str, ...]
     links: tuple[Link, ...]
-    supports: tuple[Standing, ...]
+    supports: tuple[FurtherSource, ...]
     refuted: tuple[str, ...]
     lines: tuple[SourceLines, ...]
     memories: tuple[Memory, ...]

@@ -201,7 +201,7 @@ class ReplayRequest(Value):
     query: Query | None = None
 
 
-class JournalNote(Value):
+class JournalEntry(Value):
     """An entry of the journal that may have made a difference."""
 
     seq: Count
@@ -222,7 +222,7 @@ class Difference(Value):
     memory_id: str
     rank: int | None
     rank_now: int | None
-    because: tuple[JournalNote, ...] = ()
+    because: tuple[JournalEntry, ...] = ()
 
 
 WHY: Final[Mapping[str, str]] = MappingProxyType(

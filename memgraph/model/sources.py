@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from memgraph.model.enums import SourceName, Tier
+from memgraph.model.enums import SourceName, TrustTier
 from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
 
 MAX_SOURCES: Final = 500
@@ -30,7 +30,7 @@ class TrustedSource(Value):
 
     kind: SourceName
     name: SourceText
-    tier: Tier
+    tier: TrustTier
     max_memories: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     set_at: Millis
     actor: Name
@@ -61,7 +61,7 @@ class SourceInfo(Value):
     retracted: int
     first_at: Millis
     last_at: Millis
-    tier: Tier
+    tier: TrustTier
     told: bool
     inherited: bool = False
     limit: int | None = None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from memgraph.config.trust import TrustSettings
-from memgraph.model.enums import CapturedBy, SourceName, SourceType, Tier
+from memgraph.model.enums import CapturedBy, SourceName, SourceType, TrustTier
 
 LESS_TRUSTED: Final = "source.less_trusted"
 """The code of an Updates edge that became an open contradiction."""
@@ -34,7 +34,7 @@ class Named(NamedTuple):
 class Trusted(NamedTuple):
     """What an operator said of a source; ``max_memories`` None: the quota of its tier."""
 
-    tier: Tier
+    tier: TrustTier
     max_memories: int | None = None
 
 
@@ -77,9 +77,9 @@ class Trust:
         told: what operators said.
     """
 
-    captured_by: Mapping[CapturedBy, Tier]
-    source_type: Mapping[SourceType, Tier]
-    max_memories: Mapping[Tier, int]
+    captured_by: Mapping[CapturedBy, TrustTier]
+    source_type: Mapping[SourceType, TrustTier]
+    max_memories: Mapping[TrustTier, int]
     told: Mapping[Named, Trusted] = field(default_factory=dict)
 
     @classmethod
@@ -88,9 +88,9 @@ class Trust:
         captors, types = settings.captured_by, settings.source_type
         quotas = settings.max_memories
         return cls(
-            {one: Tier(getattr(captors, one.value)) for one in CapturedBy},
-            {one: Tier(getattr(types, one.value)) for one in SourceType},
-            {one: getattr(quotas, one.value) for one in Tier},
+            {one: TrustTier(getattr(captors, one.value)) for one in CapturedBy},
+            {one: TrustTier(getattr(types, one.value)) for one in SourceType},
+            {one: getattr(quotas, one.value) for one in TrustTier},
             told or {},
         )
 
@@ -108,7 +108,7 @@ class Trust:
         told = any(each.max_memories is not None for each in self.told.values())
         return not told and not any(self.max_memories[each] for each in tiers)
 
-    def tier(self, source: Captured) -> Tier:
+    def tier(self, source: Captured) -> TrustTier:
         """How far a source is trusted.
 
         Of a path the longest that was told counts: the file before its folder. Of several names
@@ -164,12 +164,12 @@ class Standing:
     grounds: tuple[str, ...] = ()
 
 
-def lowest(tiers: Iterable[Tier]) -> Tier:
+def lowest(tiers: Iterable[TrustTier]) -> TrustTier:
     """The least trusted of several. Raises ValueError: of none."""
     return min(tiers, key=lambda each: each.level)
 
 
-def ceiling(standing: Standing, trust: Trust) -> Tier:
+def ceiling(standing: Standing, trust: Trust) -> TrustTier:
     """The tier of the best source that says a memory: what protects it."""
     tiers = [trust.tier(each) for each in (standing.own, *standing.supports)]
     return max(tiers, key=lambda each: each.level)
@@ -177,7 +177,7 @@ def ceiling(standing: Standing, trust: Trust) -> Tier:
 
 def floors(
     wanted: Iterable[str], standings: Mapping[str, Standing], trust: Trust
-) -> dict[str, Tier]:
+) -> dict[str, TrustTier]:
     """The tier of the least that each of some memories stands on: with which it may replace.
 
     A ground that is no part of ``standings`` could not be judged and counts as the lowest. Further
@@ -188,12 +188,14 @@ def floors(
     return {one: _floor(one, standings, own) for one in wanted}
 
 
-def _floor(memory_id: str, standings: Mapping[str, Standing], own: Mapping[str, Tier]) -> Tier:
-    floor, seen, waiting = Tier.HIGH, {memory_id}, [memory_id]
+def _floor(
+    memory_id: str, standings: Mapping[str, Standing], own: Mapping[str, TrustTier]
+) -> TrustTier:
+    floor, seen, waiting = TrustTier.HIGH, {memory_id}, [memory_id]
     while waiting:
         one = waiting.pop()
         if one not in standings:
-            return Tier.LOW
+            return TrustTier.LOW
         floor = lowest((floor, own[one]))
         for ground in standings[one].grounds:
             if ground not in seen:

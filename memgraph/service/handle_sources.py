@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memgraph.audit.journal import Entry
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import SourceName, Tier
+from memgraph.model.enums import SourceName, TrustTier
 from memgraph.model.values import validated
 from memgraph.policy.trust import Named, Trust, Trusted
 from memgraph.service.handle_writing import WritingHandle
@@ -87,7 +87,7 @@ class SourcesHandle(WritingHandle):
         self,
         kind: SourceName | str,
         name: str,
-        tier: Tier | str,
+        tier: TrustTier | str,
         *,
         max_memories: int | None = None,
         reason: str,

@@ -15,7 +15,7 @@ from memgraph.model.recall import Bundle, Degraded, RecallRequest
 from memgraph.model.receipts import (
     RECALL,
     Difference,
-    JournalNote,
+    JournalEntry,
     Receipt,
     Replay,
     bundle_bytes,
@@ -258,7 +258,7 @@ def _differences(given: Sequence[str], again: Sequence[str]) -> list[Difference]
 
 def _explained(one: Difference, changed: Sequence[replay_queries.Change]) -> Difference:
     notes = tuple(
-        JournalNote(
+        JournalEntry(
             seq=each.seq, at=each.at, actor=each.actor, action=each.action, subject=each.subject
         )
         for each in changed

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import CapturedBy, SourceName, SourceType, Tier
+from memgraph.model.enums import CapturedBy, SourceName, SourceType, TrustTier
 from memgraph.policy.trust import Captured, Named, Standing, Trust, Trusted, ceiling, floors
 from memgraph.storage.statements import driver
 
@@ -64,7 +64,7 @@ class TrustRow(NamedTuple):
 def with_told(connection: sa.Connection, defaults: Trust) -> Trust:
     """The defaults of the settings with all that operators said."""
     told = {
-        Named(SourceName(kind), name): Trusted(Tier(tier), most)
+        Named(SourceName(kind), name): Trusted(TrustTier(tier), most)
         for kind, name, tier, most in driver(connection).execute(_TOLD)
     }
     if not told:
@@ -79,7 +79,9 @@ def told(connection: sa.Connection) -> list[TrustRow]:
         " ORDER BY kind, name"
     )
     return [
-        TrustRow(Named(SourceName(kind), name), Trusted(Tier(tier), most), set_at, actor, reason)
+        TrustRow(
+            Named(SourceName(kind), name), Trusted(TrustTier(tier), most), set_at, actor, reason
+        )
         for kind, name, tier, most, set_at, actor, reason in found
     ]
 
@@ -100,7 +102,9 @@ def untell(connection: sa.Connection, named: Named) -> bool:
     return int(done.rowcount) > 0
 
 
-def tiers(connection: sa.Connection, trust: Trust, memory_ids: Collection[str]) -> dict[str, Tier]:
+def tiers(
+    connection: sa.Connection, trust: Trust, memory_ids: Collection[str]
+) -> dict[str, TrustTier]:
     """With which tier each of some memories may replace others: see ``policy.trust.floors``."""
     wanted = list(dict.fromkeys(memory_ids))
     if trust.uniform:
@@ -110,7 +114,7 @@ def tiers(connection: sa.Connection, trust: Trust, memory_ids: Collection[str]) 
 
 def protections(
     connection: sa.Connection, trust: Trust, memory_ids: Collection[str]
-) -> dict[str, Tier]:
+) -> dict[str, TrustTier]:
     """The tier against which each of some memories is protected: see ``policy.trust.ceiling``."""
     found = _read(connection, list(dict.fromkeys(memory_ids)), 0)
     return {one: ceiling(each, trust) for one, each in found.items()}
@@ -118,7 +122,7 @@ def protections(
 
 def protections_then(
     connection: sa.Connection, defaults: Trust, memory_ids: Collection[str], at: int
-) -> dict[str, tuple[Tier, bool]]:
+) -> dict[str, tuple[TrustTier, bool]]:
     """The tier that protected each of some memories at a time, and whether it is known.
 
     It is where all that an operator says of the sources that it had then was said by then, for a

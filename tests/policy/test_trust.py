@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.config.trust import CaptorTiers, QuotaSettings, TrustSettings
-from memgraph.model.enums import CapturedBy, SourceName, SourceType, Tier
+from memgraph.model.enums import CapturedBy, SourceName, SourceType, TrustTier
 from memgraph.policy.trust import (
     Captured,
     Named,
@@ -22,7 +22,7 @@ from memgraph.policy.trust import (
     lowest,
 )
 
-TIERS = st.sampled_from(Tier)
+TIERS = st.sampled_from(TrustTier)
 NO_QUOTAS = QuotaSettings(low=0)
 
 
@@ -34,7 +34,7 @@ def run(name: str) -> Captured:
     return captured(workflow_run_id=name)
 
 
-def trust(told: Mapping[tuple[str, str], Tier | Trusted], settings: TrustSettings) -> Trust:
+def trust(told: Mapping[tuple[str, str], TrustTier | Trusted], settings: TrustSettings) -> Trust:
     return Trust.of(
         settings,
         {
@@ -44,63 +44,65 @@ def trust(told: Mapping[tuple[str, str], Tier | Trusted], settings: TrustSetting
     )
 
 
-def runs(tiers: Mapping[str, Tier]) -> Trust:
+def runs(tiers: Mapping[str, TrustTier]) -> Trust:
     return trust({("run", name): tier for name, tier in tiers.items()}, TrustSettings())
 
 
 class TestTiers:
     def test_the_nearest_folder_that_was_told_counts(self) -> None:
-        told = {("path", "/in"): Tier.LOW, ("path", "/in/board"): Tier.HIGH}
+        told = {("path", "/in"): TrustTier.LOW, ("path", "/in/board"): TrustTier.HIGH}
         made = trust(told, TrustSettings())
         tiers = {
             path: made.tier(captured(source_path=path))
             for path in ("/in/x.md", "/in/board/x.md", "/in/board", "/inner/x.md", "/in", "x.md")
         }
         assert tiers == {
-            "/in/x.md": Tier.LOW,
-            "/in/board/x.md": Tier.HIGH,
-            "/in/board": Tier.HIGH,
-            "/inner/x.md": Tier.STANDARD,
-            "/in": Tier.LOW,
-            "x.md": Tier.STANDARD,
+            "/in/x.md": TrustTier.LOW,
+            "/in/board/x.md": TrustTier.HIGH,
+            "/in/board": TrustTier.HIGH,
+            "/inner/x.md": TrustTier.STANDARD,
+            "/in": TrustTier.LOW,
+            "x.md": TrustTier.STANDARD,
         }
 
     def test_the_root_is_a_folder_too(self) -> None:
-        made = trust({("path", "/"): Tier.LOW}, TrustSettings())
-        assert made.tier(captured(source_path="/a/b.md")) is Tier.LOW
+        made = trust({("path", "/"): TrustTier.LOW}, TrustSettings())
+        assert made.tier(captured(source_path="/a/b.md")) is TrustTier.LOW
 
     def test_of_several_names_the_lowest_counts(self) -> None:
-        made = trust({("run", "r"): Tier.HIGH, ("conversation", "c"): Tier.LOW}, TrustSettings())
-        assert made.tier(captured(workflow_run_id="r", conversation_id="c")) is Tier.LOW
-        assert made.tier(captured(workflow_run_id="r", session_id="c")) is Tier.LOW
-        assert made.tier(captured(workflow_run_id="r", conversation_id="d")) is Tier.HIGH
+        made = trust(
+            {("run", "r"): TrustTier.HIGH, ("conversation", "c"): TrustTier.LOW}, TrustSettings()
+        )
+        assert made.tier(captured(workflow_run_id="r", conversation_id="c")) is TrustTier.LOW
+        assert made.tier(captured(workflow_run_id="r", session_id="c")) is TrustTier.LOW
+        assert made.tier(captured(workflow_run_id="r", conversation_id="d")) is TrustTier.HIGH
 
     def test_settings_give_the_lower_of_two(self) -> None:
         made = Trust.of(TrustSettings(captured_by=CaptorTiers(extractor="low", user="high")))
-        assert made.tier(Captured(SourceType.MANUAL, CapturedBy.EXTRACTOR)) is Tier.LOW
-        assert made.tier(Captured(SourceType.MANUAL, CapturedBy.USER)) is Tier.STANDARD
+        assert made.tier(Captured(SourceType.MANUAL, CapturedBy.EXTRACTOR)) is TrustTier.LOW
+        assert made.tier(Captured(SourceType.MANUAL, CapturedBy.USER)) is TrustTier.STANDARD
 
     def test_it_is_uniform_until_somebody_differs(self) -> None:
         assert Trust.of(TrustSettings()).uniform
-        assert trust({("run", "r"): Tier.STANDARD}, TrustSettings()).uniform
-        assert not trust({("run", "r"): Tier.LOW}, TrustSettings()).uniform
+        assert trust({("run", "r"): TrustTier.STANDARD}, TrustSettings()).uniform
+        assert not trust({("run", "r"): TrustTier.LOW}, TrustSettings()).uniform
         assert not Trust.of(TrustSettings(captured_by=CaptorTiers(extractor="low"))).uniform
 
 
 class TestQuotas:
     def test_nobody_counts_where_no_tier_in_use_has_one(self) -> None:
         assert Trust.of(TrustSettings()).unlimited
-        assert not trust({("run", "r"): Tier.LOW}, TrustSettings()).unlimited
-        low = trust({("run", "r"): Tier.LOW}, TrustSettings(max_memories=NO_QUOTAS))
+        assert not trust({("run", "r"): TrustTier.LOW}, TrustSettings()).unlimited
+        low = trust({("run", "r"): TrustTier.LOW}, TrustSettings(max_memories=NO_QUOTAS))
         assert low.unlimited
-        told = {("run", "r"): Trusted(Tier.STANDARD, 0)}
+        told = {("run", "r"): Trusted(TrustTier.STANDARD, 0)}
         assert not trust(told, TrustSettings(max_memories=NO_QUOTAS)).unlimited
 
     def test_each_name_and_each_folder_that_was_told_has_one(self) -> None:
         told = {
-            ("path", "/in"): Trusted(Tier.LOW, 5),
-            ("path", "/in/a"): Trusted(Tier.STANDARD),
-            ("conversation", "c"): Trusted(Tier.LOW),
+            ("path", "/in"): Trusted(TrustTier.LOW, 5),
+            ("path", "/in/a"): Trusted(TrustTier.STANDARD),
+            ("conversation", "c"): Trusted(TrustTier.LOW),
         }
         settings = TrustSettings(max_memories=QuotaSettings(low=9))
         source = captured(source_path="/in/a/x.md", conversation_id="c")
@@ -116,13 +118,13 @@ class TestFloors:
         standings = {"0": Standing(run("evil"))}
         for n in range(1, 3_000):
             standings[str(n)] = Standing(run("good"), grounds=(str(n - 1),))
-        assert floors(["2999"], standings, runs({"evil": Tier.LOW})) == {"2999": Tier.LOW}
+        assert floors(["2999"], standings, runs({"evil": TrustTier.LOW})) == {"2999": TrustTier.LOW}
 
     def test_what_could_not_be_looked_at_is_not_trusted(self) -> None:
         standings = {"a": Standing(run("good"), grounds=("unread",))}
-        assert floors(["a", "gone"], standings, runs({"x": Tier.HIGH})) == {
-            "a": Tier.LOW,
-            "gone": Tier.LOW,
+        assert floors(["a", "gone"], standings, runs({"x": TrustTier.HIGH})) == {
+            "a": TrustTier.LOW,
+            "gone": TrustTier.LOW,
         }
 
     def test_a_circle_ends(self) -> None:
@@ -130,12 +132,12 @@ class TestFloors:
             "a": Standing(run("good"), grounds=("b",)),
             "b": Standing(run("good"), grounds=("a",)),
         }
-        found = floors(["a", "b"], standings, runs({"good": Tier.HIGH}))
-        assert found == {"a": Tier.HIGH, "b": Tier.HIGH}
+        found = floors(["a", "b"], standings, runs({"good": TrustTier.HIGH}))
+        assert found == {"a": TrustTier.HIGH, "b": TrustTier.HIGH}
 
     def test_saying_it_again_neither_lowers_nor_lifts(self) -> None:
         chat, forum = captured(conversation_id="chat"), captured(conversation_id="forum")
-        made = trust({("conversation", "forum"): Tier.LOW}, TrustSettings())
+        made = trust({("conversation", "forum"): TrustTier.LOW}, TrustSettings())
         standings = {
             "fact": Standing(chat, supports=(forum,), grounds=("t1",)),
             "washed": Standing(chat, supports=(forum,), grounds=("t1", "t2")),
@@ -143,7 +145,7 @@ class TestFloors:
             "t2": Standing(captured(session_id="forum")),
         }
         found = floors(["fact", "washed"], standings, made)
-        assert found == {"fact": Tier.STANDARD, "washed": Tier.LOW}
+        assert found == {"fact": TrustTier.STANDARD, "washed": TrustTier.LOW}
 
     @given(st.data())
     def test_it_is_the_lowest_of_all_that_it_stands_on(self, data: st.DataObject) -> None:
@@ -162,7 +164,7 @@ class TestFloors:
 
 class TestCeiling:
     @given(TIERS, st.lists(TIERS, max_size=4))
-    def test_the_best_source_protects(self, own: Tier, further: list[Tier]) -> None:
+    def test_the_best_source_protects(self, own: TrustTier, further: list[TrustTier]) -> None:
         tiers = {"own": own} | {f"s{n}": tier for n, tier in enumerate(further)}
         supports = tuple(run(f"s{n}") for n in range(len(further)))
         found = ceiling(Standing(run("own"), supports=supports), runs(tiers))
@@ -171,6 +173,6 @@ class TestCeiling:
 
 @pytest.mark.parametrize("name", ["/a/b", "a/b", "/"])
 def test_a_told_path_is_told_for_what_lies_below(name: str) -> None:
-    made = trust({("path", name): Tier.LOW}, TrustSettings())
+    made = trust({("path", name): TrustTier.LOW}, TrustSettings())
     assert made.is_told(captured(source_path=f"{name.rstrip('/')}/x"))
     assert not made.is_told(run("x"))

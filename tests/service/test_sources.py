@@ -14,7 +14,7 @@ from memgraph import MemoryService, MemoryStatus, Orchestrator, Viewer
 from memgraph.errors import Conflict, InvalidInput, NotFound, QuotaReached
 from memgraph.ids import CountingIds
 from memgraph.model import context
-from memgraph.model.enums import EdgeType, Sensitivity, SourceName, Tier
+from memgraph.model.enums import EdgeType, Sensitivity, SourceName, TrustTier
 from memgraph.model.ingest import Document, Link
 from memgraph.model.sources import SourceRetraction
 from memgraph.model.values import EdgeInput, MemoryInput, Source
@@ -225,7 +225,7 @@ class TestTrust:
             with pytest.raises(NotFound, match="no memory came from this source"):
                 confined.trust("conversation", name, "high", reason="x")
         told = {each.name: each.tier for each in orc.trusted()}
-        assert told == {"elsewhere": Tier.LOW, "forum": Tier.LOW, "mine": Tier.LOW}
+        assert told == {"elsewhere": TrustTier.LOW, "forum": TrustTier.LOW, "mine": TrustTier.LOW}
 
     def test_an_item_of_less_trust_stands_beside_it(self, orc: Orchestrator) -> None:
         first = orc.remember(
@@ -256,7 +256,7 @@ class TestTrust:
         orc.trust("run", "r1", "low", max_memories=3, reason="a test run")
         orc.trust("run", "r1", "high", reason="it was none")
         [told] = orc.trusted()
-        assert (told.kind, told.name, told.tier) == (SourceName.RUN, "r1", Tier.HIGH)
+        assert (told.kind, told.name, told.tier) == (SourceName.RUN, "r1", TrustTier.HIGH)
         assert (told.max_memories, told.reason) == (None, "it was none")
         orc.distrust("run", "r1", reason="enough")
         assert orc.trusted() == []
@@ -557,8 +557,8 @@ class TestListing:
         ]
         forum = found[1]
         assert (forum.memories, forum.active, forum.retracted) == (2, 1, 1)
-        assert (forum.tier, forum.told, forum.limit) == (Tier.LOW, True, 5)
-        assert found[2].tier is Tier.STANDARD
+        assert (forum.tier, forum.told, forum.limit) == (TrustTier.LOW, True, 5)
+        assert found[2].tier is TrustTier.STANDARD
         assert not found[2].told
         assert orc.source("conversation", "forum") == forum
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import SourceName, Tier
+from memgraph.model.enums import SourceName, TrustTier
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_group, value
 from memgraph.surfaces.cli.commands.shaping import as_json, moment, short
 from memgraph.surfaces.cli.invocation import Report, invocation
@@ -102,7 +102,7 @@ def trust(
     context: typer.Context,
     orchestrator: OrchestratorName,
     source: SourceArgument,
-    tier: Annotated[Tier, choice(Tier, text="How far.")],
+    tier: Annotated[TrustTier, choice(TrustTier, text="How far.")],
     reason: Why,
     max_memories: Annotated[
         int | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
-from memgraph.model.enums import SourceName, Tier
+from memgraph.model.enums import SourceName, TrustTier
 from memgraph.model.sources import (
     MAX_SOURCES,
     SourceInfo,
@@ -35,7 +35,7 @@ class SourceNamed(Value):
 class SourceTrust(SourceNamed):
     """How far a source is trusted; without ``max_memories`` the settings say how much it holds."""
 
-    tier: Tier
+    tier: TrustTier
     max_memories: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     reason: Reason
 
