@@ -74,7 +74,7 @@ browser:
 
 # The docs are checked by tests: snippets run, references are compared with the code.
 unit: $(STAMP) browser
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # What these tests need is there, or they fail; elsewhere they are skipped.
 adapters: $(AGENTS)/.made

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +20,23 @@ settings.register_profile("memgraph", deadline=None)
 settings.load_profile("memgraph")
 
 ROOT = Path(__file__).resolve().parent.parent
+IN_MEMORY = Path("/dev/shm")
+ROOM = 2 * 2**30
+"""Bytes: several times what the whole suite has stored at any time."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Store in memory where there is room: else most of the time goes by waiting for the disk."""
+    if "TMPDIR" not in os.environ and _holds(IN_MEMORY):
+        os.environ["TMPDIR"] = str(IN_MEMORY)
+        tempfile.tempdir = None  # another plugin may have asked for it before
+
+
+def _holds(folder: Path) -> bool:
+    """Is there room in a folder, for programs too?"""
+    if not os.access(folder, os.W_OK) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return False
+    return shutil.disk_usage(folder).free >= ROOM
 
 
 @pytest.fixture
