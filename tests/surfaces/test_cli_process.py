@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -32,6 +34,11 @@ def run(root: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess
         stdin=subprocess.DEVNULL,
         check=False,
     )
+
+
+def unread(pipe: int) -> int:
+    """Bytes in a pipe that nobody has read yet."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +148,14 @@ def test_an_interrupted_command_says_so_and_ends_with_130(root: Path) -> None:
         text=True,
         env=environment(root),
     ) as process:
-        # Whatever is read first: the command waits for the end of standard input.
-        time.sleep(1)
+        assert process.stdin is not None
+        process.stdin.write("The shop")
+        process.stdin.flush()
+        # What is there has been read: the command waits for the end of standard input.
+        deadline = time.monotonic() + 60
+        while unread(process.stdin.fileno()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode in (130, -signal.SIGINT)

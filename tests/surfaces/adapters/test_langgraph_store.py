@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -483,24 +482,25 @@ def test_items_are_memories_and_no_statements(orc: Orchestrator, store: Memgraph
 
 def test_the_event_loop_goes_on(store: MemgraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
+    gone_on = threading.Event()
     read = namespace_queries.standing
 
     def slow(*given: Any) -> Any:
         seen.append(threading.current_thread())
-        time.sleep(0.2)
+        assert gone_on.wait(60)
         return read(*given)
 
     monkeypatch.setattr(namespace_queries, "standing", slow)
 
-    async def both() -> int:
-        beats = 0
+    async def both() -> None:
         asked = asyncio.ensure_future(store.aget(USER, "k"))
-        while not asked.done():
-            beats += 1
+        while not (seen or asked.done()):
             await asyncio.sleep(0.01)
-        return beats
+        assert not asked.done()
+        gone_on.set()
+        assert await asked is None
 
-    assert asyncio.run(both()) > 1
+    asyncio.run(both())
     assert threading.main_thread() not in seen
 
 
