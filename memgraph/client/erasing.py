@@ -7,7 +7,7 @@ from dataclasses import replace
 from memgraph.client.calls import Call, value_of
 from memgraph.client.places import Place
 from memgraph.client.words import word
-from memgraph.model.erasing import Erasable, ErasureReport, ErasureTarget, erasure_target
+from memgraph.model.erasing import ErasureReport, ErasureTarget, erasure_target
 
 
 class ErasingWords(Place):
@@ -37,16 +37,16 @@ class ErasingWords(Place):
             Conflict: it is erased already, or a name may mean several entities.
             AccessDenied: something is hidden from the key.
         """
-        given = {
-            Erasable.MEMORY: memory_id,
-            Erasable.ENTITY: entity,
-            Erasable.SESSION: session_id,
-            Erasable.PATH: path,
-            Erasable.CONVERSATION: conversation_id,
-            Erasable.RUN: workflow_run_id,
-            Erasable.CONTENT: content_sha256,
-        }
-        return self._erase(erasure_target(given), reason=reason, dry_run=dry_run)
+        target = erasure_target(
+            memory_id=memory_id,
+            entity=entity,
+            session_id=session_id,
+            path=path,
+            conversation_id=conversation_id,
+            workflow_run_id=workflow_run_id,
+            content_sha256=content_sha256,
+        )
+        return self._erase(target, reason=reason, dry_run=dry_run)
 
     @word
     def erase_target(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -37,8 +36,26 @@ class ErasureTarget(Value):
     value: Name
 
 
-def erasure_target(given: Mapping[Erasable, str | None]) -> ErasureTarget:
+def erasure_target(
+    *,
+    memory_id: str | None = None,
+    entity: str | None = None,
+    session_id: str | None = None,
+    path: str | None = None,
+    conversation_id: str | None = None,
+    workflow_run_id: str | None = None,
+    content_sha256: str | None = None,
+) -> ErasureTarget:
     """The one thing that is named. Raises InvalidInput: none is, or more than one."""
+    given = {
+        Erasable.MEMORY: memory_id,
+        Erasable.ENTITY: entity,
+        Erasable.SESSION: session_id,
+        Erasable.PATH: path,
+        Erasable.CONVERSATION: conversation_id,
+        Erasable.RUN: workflow_run_id,
+        Erasable.CONTENT: content_sha256,
+    }
     named = [(kind, value) for kind, value in given.items() if value is not None]
     if len(named) != 1:
         raise InvalidInput("an erasure names one thing: a memory, an entity, a session, a source")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
-from memgraph.model.values import MemoryInput
+from memgraph.model.values import Change, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
 from memgraph.policy.scope import Viewer
 from memgraph.policy.viewers import viewer_fields
@@ -80,6 +80,10 @@ class Handle:
             opened.transaction(self.actor) as transaction,
         ):
             yield opened, transaction
+
+    def _because(self, reason: str) -> str:
+        """Why something is changed, as it is journalled. Raises InvalidInput."""
+        return validated(Change, {"actor": self.actor, "reason": reason}).reason
 
     def _denied(
         self, opened: Opened, error: AccessDenied, *, field: str, asked: str | None = None

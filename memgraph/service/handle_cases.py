@@ -1,14 +1,16 @@
-"""Contradictions as cases, and what stands on a ground that no longer holds."""
+"""Contradictions as cases, decided, and what stands on a ground that no longer holds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memgraph.clock import parse_time
-from memgraph.model.values import Change, validated
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
+    from memgraph.audit.journal import Entry
     from memgraph.model.cases import Case, StalePage
     from memgraph.service.handle_reading import Time
 
@@ -43,6 +45,17 @@ class CasesHandle(Handle):
                 names=names,
             )
 
+    def resolve(self, edge_id: str, *, winner: str, reason: str) -> None:
+        """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
+
+        Raises:
+            NotFound: no such contradiction, or one of its sides is not to be seen.
+            Conflict: it is resolved, or the winner is no side of it.
+        """
+        from memgraph.service import changes
+
+        self._decide(edge_id, reason, partial(changes.resolve, winner_id=winner))
+
     def dismiss(self, edge_id: str, *, reason: str) -> None:
         """Say that an open contradiction is none: both sides hold, and it is not raised again.
 
@@ -54,18 +67,13 @@ class CasesHandle(Handle):
         """
         from memgraph.service import changes
 
-        because = validated(Change, {"actor": self.actor, "reason": reason}).reason
-        with self._write() as (_, transaction):
-            edge = changes.contradiction(transaction.connection, edge_id, self._view)
-            transaction.tell(
-                changes.dismiss(
-                    transaction.connection,
-                    edge,
-                    reason=because,
-                    at=transaction.at,
-                    actor=self.actor,
-                )
-            )
+        self._decide(edge_id, reason, changes.dismiss)
+
+    def reopen(self, edge_id: str, *, reason: str) -> None:
+        """Take the resolution of a contradiction back. Raises NotFound, Conflict."""
+        from memgraph.service import changes
+
+        self._decide(edge_id, reason, changes.reopen)
 
     def stale(
         self, *, limit: int = 50, after: str | None = None, as_of: Time | None = None
@@ -93,3 +101,19 @@ class CasesHandle(Handle):
                 after=after,
                 as_of=None if as_of is None else parse_time(as_of),
             )
+
+    def _decide(self, edge_id: str, reason: str, decide: Callable[..., list[Entry]]) -> None:
+        """``decide``: one of ``changes`` that takes the edge, a reason, a time and an actor."""
+        from memgraph.service import changes
+
+        because = self._because(reason)
+        with self._write() as (_, transaction):
+            edge = changes.contradiction(transaction.connection, edge_id, self._view)
+            entries = decide(
+                transaction.connection,
+                edge,
+                reason=because,
+                at=transaction.at,
+                actor=self.actor,
+            )
+            transaction.tell(entries)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memgraph.model.values import Change, validated
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class EntitiesHandle(Handle):
         """
         from memgraph.service.life.merging import merge
 
-        because = validated(Change, {"actor": self.actor, "reason": reason}).reason
+        because = self._because(reason)
         with self._service.opened(self.name) as opened:
             return merge(opened, self.viewer, into, other, reason=because, actor=self.actor)
 
@@ -77,6 +76,6 @@ class EntitiesHandle(Handle):
         """
         from memgraph.service.life.merging import split
 
-        because = validated(Change, {"actor": self.actor, "reason": reason}).reason
+        because = self._because(reason)
         with self._service.opened(self.name) as opened:
             return split(opened, self.viewer, entity, names, reason=because, actor=self.actor)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from memgraph.model.enums import SourceName
 from memgraph.model.erasing import Erasable, ErasureTarget, erasure_target
-from memgraph.model.values import Change, validated
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
@@ -57,16 +56,15 @@ class ErasingHandle(Handle):
             Conflict: it is erased already, or a name may mean several entities.
             StorageError: the database failed; running it again goes on.
         """
-        given = {
-            Erasable.MEMORY: memory_id,
-            Erasable.ENTITY: entity,
-            Erasable.SESSION: session_id,
-            Erasable.PATH: path,
-            Erasable.CONVERSATION: conversation_id,
-            Erasable.RUN: workflow_run_id,
-            Erasable.CONTENT: content_sha256,
-        }
-        target = erasure_target(given)
+        target = erasure_target(
+            memory_id=memory_id,
+            entity=entity,
+            session_id=session_id,
+            path=path,
+            conversation_id=conversation_id,
+            workflow_run_id=workflow_run_id,
+            content_sha256=content_sha256,
+        )
         return self.erase_target(target, reason=reason, dry_run=dry_run, progress=progress)
 
     def erase_target(
@@ -84,7 +82,7 @@ class ErasingHandle(Handle):
         if target.kind is Erasable.PATH:
             named = named_of(self._service.paths(self.name), SourceName.PATH, target.value)
             target = target.model_copy(update={"value": named.name})
-        because = validated(Change, {"actor": self.actor, "reason": reason}).reason
+        because = self._because(reason)
         with self._service.opened(self.name) as opened:
             return erase(
                 opened,

@@ -9,7 +9,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName, TrustTier
 from memgraph.model.values import validated
 from memgraph.policy.trust import Named, Trust, Trusted
-from memgraph.service.handle_writing import WritingHandle
+from memgraph.service.handle import Handle
 from memgraph.storage import trust_queries
 from memgraph.storage.trust_queries import TrustRow
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memgraph.service.opened import Opened
 
 
-class SourcesHandle(WritingHandle):
+class SourcesHandle(Handle):
     """The part of ``Orchestrator`` that knows where memories come from.
 
     A source is named by a kind and a name: ``path`` (a file, or a folder with all below it; a

@@ -1,4 +1,4 @@
-"""Writing through a handle: remember, relate, correct, confirm, retract, resolve."""
+"""Writing through a handle: remember, relate, correct, confirm, retract."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import (
-    Change,
     EdgeInput,
     EpisodeInput,
     MemoryInput,
@@ -215,46 +214,6 @@ class WritingHandle(Handle):
                 )
             )
 
-    def resolve(self, edge_id: str, *, winner: str, reason: str) -> None:
-        """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
-
-        Raises:
-            NotFound: no such contradiction, or one of its sides is not to be seen.
-            Conflict: it is resolved, or the winner is no side of it.
-        """
-        from memgraph.service import changes
-
-        because = self._because(reason)
-        with self._write() as (_, transaction):
-            edge = changes.contradiction(transaction.connection, edge_id, self._view)
-            transaction.tell(
-                changes.resolve(
-                    transaction.connection,
-                    edge,
-                    winner_id=winner,
-                    reason=because,
-                    at=transaction.at,
-                    actor=self.actor,
-                )
-            )
-
-    def reopen(self, edge_id: str, *, reason: str) -> None:
-        """Take the resolution of a contradiction back. Raises NotFound, Conflict."""
-        from memgraph.service import changes
-
-        because = self._because(reason)
-        with self._write() as (_, transaction):
-            edge = changes.contradiction(transaction.connection, edge_id, self._view)
-            transaction.tell(
-                changes.reopen(
-                    transaction.connection,
-                    edge,
-                    reason=because,
-                    at=transaction.at,
-                    actor=self.actor,
-                )
-            )
-
     def _remember(self, given: MemoryInput, *, live: bool = False) -> str:
         with self._service.opened(self.name) as opened:
             stored = self._store(opened, [given], [], live=live).memories[0]
@@ -309,6 +268,3 @@ class WritingHandle(Handle):
                 raise written.errors[0]
             transaction.tell(written.entries)
         return written
-
-    def _because(self, reason: str) -> str:
-        return validated(Change, {"actor": self.actor, "reason": reason}).reason

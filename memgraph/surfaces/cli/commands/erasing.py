@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import Conflict, ErasureUnproven, MemgraphError
-from memgraph.model.erasing import Erasable, ErasurePreview, erasure_target
+from memgraph.model.erasing import ErasurePreview, erasure_target
 from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
 from memgraph.surfaces.cli.commands.shaping import as_json, short
 from memgraph.surfaces.cli.invocation import Report, invocation
@@ -45,16 +45,15 @@ def erase(
     times and edges stay, and the journal still verifies. Without --yes nothing is written. The
     report is signed; `memgraph erasure verify` checks it. Run it again where it is unfinished.
     """
-    given = {
-        Erasable.MEMORY: memory,
-        Erasable.ENTITY: entity,
-        Erasable.SESSION: said_in,
-        Erasable.PATH: source,
-        Erasable.CONVERSATION: conversation,
-        Erasable.RUN: run,
-        Erasable.CONTENT: content,
-    }
-    target = erasure_target(given)
+    target = erasure_target(
+        memory_id=memory,
+        entity=entity,
+        session_id=said_in,
+        path=source,
+        conversation_id=conversation,
+        workflow_run_id=run,
+        content_sha256=content,
+    )
     if output is not None and output.exists():
         raise Conflict(f"there is a file already: {output}", path=str(output))
     with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as told:
