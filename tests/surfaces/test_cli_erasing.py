@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,3 +51,20 @@ def test_a_dry_run_shows_what_goes_what_stays_and_names_alike(cli: CommandLine) 
     assert "Bruno Okafor" in cli("erase", "orc-1", "--entity", "Ada Okafor", *WHY).out
     done = cli.json("erase", "orc-1", secret, "--yes", *WHY)
     assert done["preview"] is None
+
+
+def test_nothing_is_erased_whose_report_has_no_place(cli: CommandLine, tmp_path: Path) -> None:
+    memory = cli.remember("The baker sleeps above the shop.")
+    taken = tmp_path / "taken.json"
+    taken.write_text("mine")
+    nowhere = tmp_path / "nowhere" / "report.json"
+    for output in (nowhere, taken):
+        refused = cli("erase", "orc-1", memory, "--yes", *WHY, "--output", str(output))
+        assert refused.code == 1
+        assert str(output if output is taken else nowhere.parent) in refused.err
+        assert "baker" in cli("show", "orc-1", memory).out
+    assert taken.read_text() == "mine"
+    report = tmp_path / "report.json"
+    done = cli.json("erase", "orc-1", memory, "--yes", *WHY, "--output", str(report))
+    assert json.loads(report.read_text())["erasure_id"] == done["erasure_id"]
+    assert sorted(each.name for each in tmp_path.glob("*report*")) == ["report.json"]

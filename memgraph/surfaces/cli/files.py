@@ -5,7 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+from memgraph.errors import Conflict
+from memgraph.paths import take_free_name
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -21,6 +27,32 @@ def write_whole(path: Path, content: str | bytes) -> None:
         path.write_bytes(data)
         return
     target = path.resolve()
+    with _draft_of(target) as (file, draft):
+        file.write(data)
+        file.close()
+        draft.replace(target)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes its name when the block ends well, and never another one's.
+
+    For what cannot be done twice: that the file can be written is found out before the block.
+
+    Raises:
+        Conflict: there is a file already.
+        OSError: the folder is missing or may not be written, or the disk is full.
+    """
+    if os.path.lexists(path):
+        raise Conflict(f"there is a file already: {path}", path=str(path))
+    with _draft_of(path) as (file, draft):
+        yield file
+        file.close()
+        take_free_name(draft, path)
+
+
+@contextmanager
+def _draft_of(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     if not target.parent.is_dir():
         # Otherwise the error would name the draft, of which nobody has heard.
         raise FileNotFoundError(errno.ENOENT, "no folder", str(target.parent))
@@ -28,7 +60,6 @@ def write_whole(path: Path, content: str | bytes) -> None:
     draft = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        draft.replace(target)
+            yield file, draft
     finally:
         draft.unlink(missing_ok=True)

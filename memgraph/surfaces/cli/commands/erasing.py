@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import Conflict, ErasureUnproven, MemgraphError
+from memgraph.errors import ErasureUnproven, MemgraphError
 from memgraph.model.erasing import ErasurePreview, erasure_target
 from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
 from memgraph.surfaces.cli.commands.shaping import as_json, short
+from memgraph.surfaces.cli.files import new_file
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 
@@ -54,12 +56,11 @@ def erase(
         workflow_run_id=run,
         content_sha256=content,
     )
-    if output is not None and output.exists():
-        raise Conflict(f"there is a file already: {output}", path=str(output))
-    with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as told:
-        found = handle.erase_target(target, reason=reason, dry_run=not yes, progress=told)
-    if output is not None:
-        output.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    with nullcontext() if output is None else new_file(output) as file:
+        with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as told:
+            found = handle.erase_target(target, reason=reason, dry_run=not yes, progress=told)
+        if file is not None:
+            file.write(f"{found.model_dump_json(indent=2)}\n".encode())
     return Report(as_json(found), lambda screen: _show(screen, found), _unfinished(found))
 
 
