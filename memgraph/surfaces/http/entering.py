@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 from fastapi.datastructures import QueryParams
 
-from memgraph.errors import RequestTimeout
+from memgraph.errors import AccessDenied, RequestTimeout
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.values import validated
 from memgraph.policy import access
@@ -119,3 +119,14 @@ Reader = Annotated[Orchestrator, Depends(entering(Permission.READ))]
 Writer = Annotated[Orchestrator, Depends(entering(Permission.WRITE))]
 Auditor = Annotated[Orchestrator, Depends(entering(Permission.AUDIT))]
 Admin = Annotated[Orchestrator, Depends(entering(Permission.ADMIN))]
+
+
+def undivided(what: str, *, field: str) -> Callable[..., Orchestrator]:
+    """The dependency of ``what`` is for an admin from whom nothing is hidden, who asks for all."""
+
+    def enter(orc: Admin, asking: Asking) -> Orchestrator:
+        if not sees_whole(orc, asking):
+            raise AccessDenied(f"{what} takes a key from which nothing is hidden", field=field)
+        return orc
+
+    return enter

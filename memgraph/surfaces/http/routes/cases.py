@@ -8,16 +8,14 @@ from fastapi import APIRouter, Body, Query, Response
 
 from memgraph.model.access import Permission
 from memgraph.model.cases import Case, StalePage
-from memgraph.model.values import Millis, Name
+from memgraph.model.values import Name
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered, done
 from memgraph.surfaces.http.entering import Asking, Auditor, Reader, Writer
 from memgraph.surfaces.http.routes.graph import EdgeIdPath
-from memgraph.surfaces.http.routes.memories import Because
+from memgraph.surfaces.http.routes.memories import AsOf, Because
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["cases"])
-
-AsOf = Annotated[Millis | None, Query(description="As it was at that time.")]
 
 
 @router.get("/contradictions/{edge_id}", operation_id="case", response_model=Case)

@@ -8,9 +8,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from memgraph.errors import AccessDenied
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.http.entering import Admin, Asking, gate_of, sees_whole, untimed
+from memgraph.surfaces.http.entering import gate_of, undivided, untimed
 from memgraph.surfaces.http.lengthy import lengthy_of
 from memgraph.surfaces.http.sending import SentFile
 
@@ -21,15 +20,7 @@ router = APIRouter(
     prefix="/v1/orchestrators/{orchestrator}", tags=["copies"], dependencies=[Depends(untimed)]
 )
 
-
-def whole(orc: Admin, asking: Asking) -> Orchestrator:
-    """The handle of an admin from whom nothing is hidden, and who asked for no less."""
-    if not sees_whole(orc, asking):
-        raise AccessDenied("a copy takes a key from which nothing is hidden", field="copy")
-    return orc
-
-
-Whole = Annotated[Orchestrator, Depends(whole)]
+Whole = Annotated[Orchestrator, Depends(undivided("a copy", field="copy"))]
 
 
 @router.get(

@@ -6,22 +6,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Request, Response
 
-from memgraph.errors import AccessDenied
 from memgraph.model.erasing import ErasureReport, ErasureRequest
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
-from memgraph.surfaces.http.entering import Admin, Asking, sees_whole, untimed
+from memgraph.surfaces.http.entering import undivided, untimed
 from memgraph.surfaces.http.lengthy import lengthy_of
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["erasure"])
 
-
-def whole(orc: Admin, asking: Asking) -> Orchestrator:
-    """The handle of an admin from whom nothing is hidden, and who asked for no less."""
-    if not sees_whole(orc, asking):
-        raise AccessDenied("an erasure takes a key from which nothing is hidden", field="erase")
-    return orc
+Whole = Annotated[Orchestrator, Depends(undivided("an erasure", field="erase"))]
 
 
 @router.post(
@@ -29,7 +23,7 @@ def whole(orc: Admin, asking: Asking) -> Orchestrator:
 )
 def erase(
     request: Request,
-    orc: Annotated[Orchestrator, Depends(whole)],
+    orc: Whole,
     body: Annotated[ErasureRequest, Body(openapi_examples=examples.ERASURE)],
 ) -> Response:
     """Erase texts for ever, with a signed report; for whoever nothing is hidden from.

@@ -14,7 +14,7 @@ from memgraph.model.values import EdgeInput, Millis, Name, Reason, Value
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered, done
 from memgraph.surfaces.http.entering import Reader, Writer
-from memgraph.surfaces.http.routes.memories import Because
+from memgraph.surfaces.http.routes.memories import AsOf, Because
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["graph"])
 
@@ -77,7 +77,7 @@ def contradictions(
     resolved: Annotated[bool, Query(description="Those that were resolved.")] = False,
     limit: Annotated[int, Query(ge=1, le=500, description="Of a page.")] = 50,
     cursor: Annotated[Name | None, Query(description="`next_after` of the page before.")] = None,
-    as_of: Annotated[Millis | None, Query(description="As it was at that time.")] = None,
+    as_of: AsOf = None,
 ) -> Response:
     """Contradictions of which the asker sees both sides, the newest first."""
     return answered(orc.contradictions(resolved=resolved, limit=limit, after=cursor, as_of=as_of))

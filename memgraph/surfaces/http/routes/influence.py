@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from memgraph.model.influence import Grounds, Impact, SourceLines
 from memgraph.model.values import Name
-from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Auditor
+from memgraph.surfaces.http.routes.memories import MemoryIdPath
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["auditing"])
 
-MemoryIdPath = Annotated[str, Path(max_length=512, examples=[examples.MEMORY_ID])]
 MaxNodes = Annotated[int, Query(ge=1, le=10_000, description="Memories, and receipts, at most.")]
 
 

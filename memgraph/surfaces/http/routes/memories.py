@@ -21,6 +21,7 @@ from memgraph.surfaces.http.entering import Reader, Writer
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/memories", tags=["memories"])
 
 MemoryIdPath = Annotated[str, Path(max_length=512, examples=[examples.MEMORY_ID])]
+AsOf = Annotated[Millis | None, Query(description="As it was at that time.")]
 
 
 class MemoryBatch(Value):
@@ -61,9 +62,6 @@ class Promotion(Value):
     scope_id: Name | None = None
     confirmed: bool | None = None
     reason: Reason = ""
-
-
-AsOf = Annotated[Millis | None, Query(description="As it was at that time.")]
 
 
 @router.post("", operation_id="remember", status_code=201, response_model=MemoryId)

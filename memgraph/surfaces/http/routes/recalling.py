@@ -13,11 +13,12 @@ from memgraph.model.fading import FadingReport
 from memgraph.model.recall import MAX_QUERY_CHARS, MAX_TOP_N, Bundle, RecallRequest
 from memgraph.model.reflection import Relevant
 from memgraph.model.remote import LatestReflection
-from memgraph.model.values import Millis, Name, Text, Value
+from memgraph.model.values import Name, Text, Value
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered, answered_as, tagged
 from memgraph.surfaces.http.document import NOT_MODIFIED
 from memgraph.surfaces.http.entering import Reader
+from memgraph.surfaces.http.routes.memories import AsOf
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["recall"])
 
@@ -53,7 +54,7 @@ def relevant(
 def bulletin(
     request: Request,
     orc: Reader,
-    as_of: Annotated[Millis | None, Query(description="As it was at that time.")] = None,
+    as_of: AsOf = None,
 ) -> Response:
     """The bulletin for the next message, with an ETag; `warning`: it is not of the present."""
     # Each hand-out has a receipt of its own: the same bulletin is to have the same tag.
