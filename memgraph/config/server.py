@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from memgraph.config.console import ConsoleSettings
 from memgraph.config.fields import Group, list_to_tuple
 
+
+def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
+    for each in texts:
+        ip_network(each)
+    return texts
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple)]
+Addresses = Annotated[Names, AfterValidator(_networks)]
 
 
 class ServerSettings(Group):
@@ -34,6 +43,11 @@ class ServerSettings(Group):
     allowed_origins: Names = Field(
         default=(),
         description="Origins of web pages that may ask, such as `https://console.example`.",
+    )
+    trusted_proxies: Addresses = Field(
+        default=(),
+        description="Addresses and networks of proxies that are believed who asks through them:"
+        " their `X-Forwarded-For` and `X-Forwarded-Proto`.",
     )
     max_body_bytes: int = Field(
         default=4_000_000,

@@ -133,6 +133,12 @@ def _metered(
 
 def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:
     keys = KeyStore(service.root, service.clock)
+    if chosen.allow_without_key and chosen.trusted_proxies:
+        raise InvalidConfig(
+            "to answer without a key is for this machine alone, and behind a proxy all seem to be"
+            " on it: leave memory.server.allow_without_key or memory.server.trusted_proxies out",
+            host=chosen.host,
+        )
     if chosen.host not in LOOPBACK:
         if chosen.allow_without_key:
             raise InvalidConfig(
@@ -164,11 +170,13 @@ def _nobody(gate: Gate) -> str | None:
 def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     """The surfaces under one address: HTTP, MCP at ``/mcp``, and the console at ``/console``."""
     from memgraph.surfaces.http.app import create_app
+    from memgraph.surfaces.http.lengthy import Lengthy
     from memgraph.surfaces.mcp.mounting import mcp_app
-    from memgraph.surfaces.web.app import console_app
-    from memgraph.surfaces.web.visiting import PLACE
+    from memgraph.surfaces.web.app import console_pages
 
-    app = create_app(gate, pages=PLACE if chosen.console.enabled else None)
+    lengthy = Lengthy(chosen.threads)
+    pages = console_pages(gate, chosen.console, lengthy.one) if chosen.console.enabled else None
+    app = create_app(gate, pages=pages, lengthy=lengthy)
     mcp = mcp_app(gate, chosen)
     gate.service.intake.wake_waiting()
     own = app.router.lifespan_context
@@ -180,8 +188,8 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
 
     app.router.lifespan_context = lifespan
     app.mount("/mcp", mcp)
-    if chosen.console.enabled:
-        app.mount(PLACE, console_app(gate, chosen.console, app.state.lengthy.one))
+    if pages is not None:
+        app.mount(pages.place, pages.app)
     app.state.ending = threading.Event()
     return app
 

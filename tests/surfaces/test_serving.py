@@ -254,6 +254,20 @@ def test_an_address_that_others_reach_takes_keys_and_names(empty: CommandLine) -
         assert error["details"]["host"] == "0.0.0.0"
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"trusted_proxies": ["proxy.example"]},
+        {"trusted_proxies": ["*"]},
+        {"trusted_proxies": ["10.0.0.1/8"]},
+        {"trusted_proxies": ["10.0.0.1"], "allow_without_key": True},
+    ],
+)
+def test_a_proxy_is_an_address_and_takes_keys(root: Path, settings: dict[str, Any]) -> None:
+    with pytest.raises(InvalidConfig, match="trusted_proxies"):
+        serve(root, config={"memory": {"server": {"port": 0, **settings}}})
+
+
 def test_an_address_in_use_is_told_like_any_wrong_setting(root: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InvalidConfig) as caught:
         serve(root, config={"memory.server.port": taken.getsockname()[1]})

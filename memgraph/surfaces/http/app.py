@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memgraph import __version__
 from memgraph.errors import MemgraphError
@@ -45,6 +46,7 @@ from memgraph.surfaces.http.routes import (
     sources,
     watching,
 )
+from memgraph.surfaces.pages import Pages
 
 # What is asked for most is looked for first.
 ROUTERS = (
@@ -82,11 +84,14 @@ class Api(FastAPI):
         return Envelope(inner, lambda: getattr(self.state, "log", None))
 
 
-def create_app(gate: Gate, *, pages: str | None = None) -> FastAPI:
+def create_app(
+    gate: Gate, *, pages: Pages | None = None, lengthy: Lengthy | None = None
+) -> FastAPI:
     """The HTTP API over the orchestrators of a gate's service.
 
     Args:
-        pages: where pages of the server's own are mounted, see ``Guarded``; None: nowhere.
+        pages: for people, which the caller mounts; None: there are none.
+        lengthy: the share of what takes long, for all surfaces; None: one of its own.
 
     The service stays the caller's: it is closed by who made it. ``app.state.log``, an ``EventLog``,
     is told of requests where it is set.
@@ -104,7 +109,7 @@ def create_app(gate: Gate, *, pages: str | None = None) -> FastAPI:
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     chosen = gate.service.settings().memory
-    app.state.lengthy = Lengthy(chosen.server.threads)
+    app.state.lengthy = Lengthy(chosen.server.threads) if lengthy is None else lengthy
     # The last one added is the outermost.
     app.add_middleware(Once)
     app.add_middleware(
@@ -112,13 +117,19 @@ def create_app(gate: Gate, *, pages: str | None = None) -> FastAPI:
         settings=chosen.server,
         max_file_bytes=chosen.ingest.max_file_size_mb * 1_000_000,
         authenticate=gate.authenticate,
+        pages=pages,
     )
     app.add_middleware(
         Guarded,
         hosts=chosen.server.allowed_hosts,
         origins=chosen.server.allowed_origins,
-        pages=pages,
+        pages=None if pages is None else pages.place,
     )
+    if chosen.server.trusted_proxies:
+        # Before anything counts requests by their address.
+        app.add_middleware(
+            ProxyHeadersMiddleware, trusted_hosts=list(chosen.server.trusted_proxies)
+        )
     for router in ROUTERS:
         # Their addresses are whole. Included ones would be looked up twice for every request.
         app.router.routes.extend(router.routes)

@@ -12,9 +12,10 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
 
@@ -31,6 +32,7 @@ from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send, h
 from memgraph.surfaces.http.problems import status_of
 from memgraph.surfaces.http.rates import Rates
 from memgraph.surfaces.http.sources import Source, Sources
+from memgraph.surfaces.pages import Pages
 from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED, WANTED
 
 ALIVE: Final = "/healthz"
@@ -40,6 +42,9 @@ STRANGERS_BYTES: Final = 65_536
 """The largest body that is read before its sender has shown a key."""
 _EVENTS: Final = b"text/event-stream"
 
+Refusing = Callable[[MemgraphError, int], Coroutine[Any, Any, None]]
+"""Answers with an error and a status."""
+
 
 class Limits:
     """The bounds of ``memory.server`` around an application.
@@ -48,6 +53,7 @@ class Limits:
         max_file_bytes: of a file that is uploaded (PUT); the application reads it piece by piece.
         authenticate: raises Unauthenticated, InvalidConfig for what was shown as a key; called in a
             thread.
+        pages: for people, within the application: they sign in, and are refused with a page.
         monotonic: seconds.
     """
 
@@ -58,6 +64,7 @@ class Limits:
         *,
         max_file_bytes: int,
         authenticate: Callable[[str | None], object],
+        pages: Pages | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
@@ -66,7 +73,8 @@ class Limits:
         self._monotonic = monotonic
         self._rates = Rates(settings.requests_per_second)
         self._authenticate = authenticate
-        self._sources = Sources()
+        self._pages = pages
+        self._sources = Sources(self._visitor)
         self._most = settings.threads + settings.max_waiting
         # Of those whose key is known, and of the others.
         self._reading: Counter[bool] = Counter()
@@ -83,17 +91,18 @@ class Limits:
         source = self._sources.of(scope)
         wait_s = self._rates.take(source.name, self._monotonic())
         if wait_s > 0:
-            await _refuse(send, RateLimited("too many requests; wait", retry_after_s=wait_s), 429)
+            error = RateLimited("too many requests; wait", retry_after_s=wait_s)
+            await self._refuse(scope, send, error, 429)
             return
         try:
             body = await self._arrived(scope, receive, source)
-        except MemgraphError as error:
-            await _refuse(send, error, _status(error))
+        except MemgraphError as refused:
+            await self._refuse(scope, send, refused, _status(refused))
             return
         if body is None:
             return
         if self._working >= self._most:
-            await _refuse(send, _busy(), 503)
+            await self._refuse(scope, send, _busy(), 503)
             return
         await self._answered(scope, body, self._sources.learning(scope, source, send))
 
@@ -118,10 +127,16 @@ class Limits:
         """Whether it is known who sends; they are asked where much depends on it."""
         if source.known:
             return True
-        few = self._reading[False] < self._most // 2
-        if few and _size(scope) <= STRANGERS_BYTES:
+        small = _size(scope) <= STRANGERS_BYTES
+        if small and self._reading[False] < self._most // 2:
             return False
-        await run_sync(self._authenticate, source.secret)
+        try:
+            await run_sync(self._authenticate, source.secret)
+        except Unauthenticated:
+            if small and self._pages_of(scope) is not None:
+                # Such as the form for signing in: whoever sends it has no key to show yet.
+                raise _busy() from None
+            raise
         scope[AUTHENTICATED] = True
         return True
 
@@ -135,7 +150,8 @@ class Limits:
             self._reading[known] -= 1
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = _Reply(send, self._settings.request_timeout_s, self._leave)
+        refused = partial(self._refuse, scope, send)
+        reply = _Reply(send, self._settings.request_timeout_s, self._leave, refused)
         self._working += 1
         scope[UNTIMED], scope[WANTED] = reply.untimed, reply.is_wanted
         try:
@@ -146,6 +162,21 @@ class Limits:
     def _leave(self) -> None:
         self._working -= 1
 
+    def _pages_of(self, scope: Scope) -> Pages | None:
+        """The pages, if a request is for one of them."""
+        return self._pages if self._pages is not None and self._pages.has(scope) else None
+
+    def _visitor(self, scope: Scope) -> str | None:
+        pages = self._pages_of(scope)
+        return None if pages is None else pages.visitor(scope)
+
+    async def _refuse(self, scope: Scope, send: Send, error: MemgraphError, status: int) -> None:
+        pages = self._pages_of(scope)
+        if pages is None:
+            await _refuse(send, error, status)
+        else:
+            await pages.refusal(scope, error, status)(scope, _gone, send)
+
 
 class _Reply:
     """Passes an answer on; where none has begun in time, tells so, and drops the one that comes.
@@ -154,8 +185,11 @@ class _Reply:
     One that was not begun is not wanted any more.
     """
 
-    def __init__(self, send: Send, timeout_s: float, leave: Callable[[], None]) -> None:
+    def __init__(
+        self, send: Send, timeout_s: float, leave: Callable[[], None], refuse: Refusing
+    ) -> None:
         self._send = send
+        self._refuse = refuse
         self._leave: Callable[[], None] | None = leave
         self._begun = self._expired = False
         self._telling: asyncio.Task[None] | None = None
@@ -195,7 +229,7 @@ class _Reply:
     def _expire(self) -> None:
         self._expired = True
         error = RequestTimeout("it took too long to answer; a write may be done all the same")
-        self._telling = asyncio.get_running_loop().create_task(_refuse(self._send, error, 504))
+        self._telling = asyncio.get_running_loop().create_task(self._refuse(error, 504))
 
 
 def _status(error: MemgraphError) -> int:
@@ -250,6 +284,11 @@ def _given(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return given
+
+
+async def _gone() -> Message:
+    """What there is to receive of a request that is refused."""
+    return {"type": "http.disconnect"}
 
 
 def _counted(receive: Receive, limit: int) -> Receive:

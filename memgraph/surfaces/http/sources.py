@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -17,9 +18,9 @@ class Source:
     """Who sent a request.
 
     Attributes:
-        name: what it counts for: the digest of a key, or an address.
+        name: what it counts for: the digest of a key, the visitor of a page, or an address.
         secret: what was shown as a key.
-        known: whether it was found to be one before.
+        known: whether it was found to be one before, or the visitor is signed in.
     """
 
     name: str
@@ -31,10 +32,14 @@ class Sources:
     """Whom a request counts for: its key once that was found to be one, else its address.
 
     Keys are known by the digest of their secret: no file is read for a request that is refused.
+
+    Args:
+        visitor: whom one without a key counts for by its session; None: its address.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, visitor: Callable[[Scope], str | None] = lambda _scope: None) -> None:
         self._known: OrderedDict[str, None] = OrderedDict()
+        self._visitor = visitor
 
     def of(self, scope: Scope) -> Source:
         """Who sent a request, as far as its head tells."""
@@ -43,6 +48,8 @@ class Sources:
             digest = _digest(secret)
             if digest in self._known:
                 return Source(digest, secret, known=True)
+        elif (visitor := self._visitor(scope)) is not None:
+            return Source(visitor, None, known=True)
         client = scope.get("client")
         return Source("" if client is None else str(client[0]), secret, known=False)
 

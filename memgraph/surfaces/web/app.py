@@ -1,4 +1,4 @@
-"""The console as an ASGI application, to be mounted at ``/console``."""
+"""The console as pages that a server mounts at ``/console``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from memgraph.errors import AccessDenied, MemgraphError, NotFound, RequestRefuse
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.outward import outward
-from memgraph.surfaces.guarding import ASGIApp
+from memgraph.surfaces.guarding import ASGIApp, Scope
+from memgraph.surfaces.pages import Pages
 from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED, UNTIMED
 from memgraph.surfaces.web import cookies
 from memgraph.surfaces.web.headers import SecurityHeaders
@@ -42,7 +43,7 @@ FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class Console:
-    """What all pages share. Made by ``console_app``."""
+    """What all pages share. Made by ``console_pages``."""
 
     def __init__(self, gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> None:
         self.gate = gate
@@ -112,6 +113,22 @@ class Console:
             self.require_token(request, cookie, fields.pop(FIELD, None))
         return visit
 
+    def visitor(self, scope: Scope) -> str | None:
+        """Whom a request counts for: all sessions of a key together; None: it has no session."""
+        cookie = cookies.of(Request(scope))
+        key_id = self.sessions.key_of(cookie, self.now_ms()) if cookie else None
+        return None if key_id is None else f"session of {key_id}"
+
+    def refusal(self, scope: Scope, error: MemgraphError, status: int) -> ASGIApp:
+        """The page for a request that comes no further, and may be there in part only."""
+        request = Request(scope)
+        if isinstance(error, Unauthenticated):
+            answer = _sign_in(request)
+        else:
+            answer = failure_page(self, request, error, status)
+        answer.headers["Connection"] = "close"
+        return SecurityHeaders(answer)
+
     def require_token(self, request: Request, cookie: str, token: str | None) -> None:
         """Raises RequestRefused: the form has no token, or not that of its cookie."""
         given = request.headers.get(HEADER) if token is None else token
@@ -122,8 +139,8 @@ class Console:
             )
 
 
-def console_app(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> ASGIApp:
-    """The application; it is mounted at ``PLACE`` behind the guards of the HTTP API.
+def console_pages(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> Pages:
+    """The pages; they are mounted behind the guards of the HTTP API.
 
     Args:
         lengthy: the share of what takes long, for one piece of it; raises ServerBusy.
@@ -143,7 +160,7 @@ def console_app(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> ASGI
     )
     app.state.console = console
     # Outside of what answers for bugs, too.
-    return SecurityHeaders(app)
+    return Pages(PLACE, SecurityHeaders(app), console.visitor, console.refusal)
 
 
 def console_of(request: Request) -> Console:

@@ -74,6 +74,13 @@ class Sessions:
             self._known.move_to_end(digest)
             return session
 
+    def key_of(self, session_id: str, now_ms: int) -> str | None:
+        """The key id of a session that lasts; to ask for it is no use of it. None: of no key."""
+        with self._lock:
+            session = self._known.get(_digest(session_id))
+        lasts = session is not None and now_ms - session.seen_at <= self._idle_ms
+        return session.key_id if session is not None and lasts else None
+
     def end(self, session_id: str | None) -> None:
         """End a session, if there is one."""
         with self._lock:

@@ -7,9 +7,11 @@ import time
 from typing import Any
 
 from memgraph.config.server import ServerSettings
-from memgraph.surfaces.guarding import Message, Receive, Scope, Send
+from memgraph.errors import MemgraphError
+from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send
 from memgraph.surfaces.http.limits import Limits
 from memgraph.surfaces.http.sources import Sources
+from memgraph.surfaces.pages import Pages
 from memgraph.surfaces.scopes import AUTHENTICATED
 
 TIMEOUT_S = 0.01
@@ -50,6 +52,41 @@ def test_an_answer_that_comes_with_the_deadline_is_one_answer() -> None:
     told = asyncio.run(ask())
     assert [each["type"] for each in told] == ["http.response.start", "http.response.body"]
     assert told[0]["status"] == 504
+
+
+def test_a_page_that_takes_too_long_is_answered_with_a_page() -> None:
+    async def late(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await over.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    def refusal(_scope: Scope, error: MemgraphError, status: int) -> ASGIApp:
+        async def page(_scope: Scope, _receive: Receive, send: Send) -> None:
+            await send({"type": "page", "code": error.code, "status": status})
+            over.set()
+
+        return page
+
+    async def ask(path: str) -> list[Message]:
+        told: list[Message] = []
+
+        async def send(message: Message) -> None:
+            told.append(message)
+            over.set()
+
+        pages = Pages("/console", late, lambda _scope: None, refusal)
+        settings = ServerSettings(request_timeout_s=TIMEOUT_S)
+        limits = Limits(
+            late, settings, max_file_bytes=1, authenticate=lambda _secret: None, pages=pages
+        )
+        await limits(scope(path=path), nothing, send)
+        return told
+
+    over = asyncio.Event()
+    assert asyncio.run(ask("/console/orc-1/")) == [
+        {"type": "page", "code": "request.timeout", "status": 504}
+    ]
+    over = asyncio.Event()
+    assert asyncio.run(ask("/consoles"))[0]["status"] == 504
 
 
 def answer(sources: Sources, asked: Scope, status: int) -> None:
