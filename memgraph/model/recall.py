@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -22,6 +22,22 @@ MAX_TOKEN_BUDGET = 10_000_000
 Accesses = Mapping[str, int | None]
 """When memories had been asked for last, milliseconds; None: never."""
 AS_STORED: Final[Accesses] = MappingProxyType({})
+
+
+class Then(NamedTuple):
+    """A moment at which an answer was given that is to be given once more.
+
+    Attributes:
+        at: when, milliseconds.
+        known: until when what was stored by then was known to it, milliseconds: a change that was
+            being written at the moment is dated before it, and was not.
+        accessed: what it knew of accesses.
+    """
+
+    at: Millis
+    known: Millis
+    accessed: Accesses = AS_STORED
+
 
 Query = Annotated[Text, Field(max_length=MAX_QUERY_CHARS)]
 Names = Annotated[tuple[Name, ...], Field(max_length=1_000)]

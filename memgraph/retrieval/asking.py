@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memgraph.errors import ProviderError
-from memgraph.model.recall import Degraded, RecallRequest
+from memgraph.model.recall import Degraded, RecallRequest, Then
 from memgraph.policy.scope import Viewer, narrow
 from memgraph.retrieval import query
 from memgraph.retrieval.legs import ACTIVE
@@ -52,10 +52,16 @@ def prepared(
     return Prepared(request, query.read(request.query), vector, keys, tuple(told))
 
 
-def narrowed(request: RecallRequest, viewer: Viewer, now_ms: int) -> Narrowing:
-    """What a request may find. Raises AccessDenied: it reaches further than ``viewer``."""
+def narrowed(
+    request: RecallRequest, viewer: Viewer, now_ms: int, then: Then | None = None
+) -> Narrowing:
+    """What a request may find, or, where it is asked once more as of ``then``, could find.
+
+    Raises AccessDenied: it reaches further than ``viewer``.
+    """
     replaced_too = request.include_superseded or request.valid_at is not None
-    view = View(_viewer(request, viewer), request.as_of, STANDING if replaced_too else ACTIVE)
+    as_of = request.as_of if then is None else then.known
+    view = View(_viewer(request, viewer), as_of, STANDING if replaced_too else ACTIVE)
     return Narrowing(view, request, now_ms if request.as_of is None else request.as_of)
 
 

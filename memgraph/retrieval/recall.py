@@ -24,6 +24,7 @@ from memgraph.model.recall import (
     Degraded,
     RecallItem,
     RecallRequest,
+    Then,
 )
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.budget import select_within
@@ -78,7 +79,7 @@ def recall(
     held: HeldVectors | None = None,
     timed: Timed = untimed,
     turn: AbstractContextManager[object] = ALWAYS,
-    accessed: Accesses = AS_STORED,
+    then: Then | None = None,
 ) -> Bundle:
     """Answer a request.
 
@@ -93,18 +94,20 @@ def recall(
         held: the vectors of this database that the process keeps.
         timed: told how long each part takes.
         turn: entered once the query is embedded, left with the answer.
-        accessed: see ``Rating``.
+        then: when the request was asked first, if it is asked once more.
 
     Raises:
         AccessDenied: the request reaches further than ``viewer``.
         StorageError: the database cannot be read.
     """
-    narrowing = narrowed(request, viewer, now_ms)
+    narrowing = narrowed(request, viewer, now_ms, then)
     with timed("prepare"):
         asked = prepared(request, embed=embed, name_keys=name_keys)
     with turn, database.read() as connection:
         seq, _ = journal.head(connection)
-        if clock is not None:
+        if then is not None:
+            now_ms = then.at
+        elif clock is not None:
             now_ms = clock()
             narrowing = narrowed(request, viewer, now_ms)
         return _Answer(
@@ -117,7 +120,7 @@ def recall(
             held,
             _model_has_changed(connection, model_changed),
             timed,
-            accessed,
+            then,
             seq,
         ).bundle(ids.new(RECEIPT_PREFIX))
 
@@ -132,7 +135,7 @@ def recalled(
     model_changed: Callable[[sa.Connection], bool] | None = None,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
-    accessed: Accesses = AS_STORED,
+    then: Then | None = None,
 ) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], Account]:
     """The items of a bundle, on a snapshot that the caller holds, what they had to do without, and
     how they came about.
@@ -142,7 +145,7 @@ def recalled(
     changed = _model_has_changed(connection, model_changed)
     seq, _ = journal.head(connection)
     answer = _Answer(
-        connection, asked, settings, narrowing, now_ms, False, held, changed, timed, accessed, seq
+        connection, asked, settings, narrowing, now_ms, False, held, changed, timed, then, seq
     )
     found = answer.found()
     return tuple(found.items), found.degraded, found.account
@@ -175,7 +178,7 @@ class _Answer:
     held: HeldVectors | None
     model_changed: bool
     timed: Timed
-    accessed: Accesses
+    then: Then | None
     seq: int
 
     def bundle(self, receipt_id: str) -> Bundle:
@@ -231,7 +234,7 @@ class _Answer:
         if self._ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
             stand = grounds.standing(self.connection, names, self.narrowing.view, self._ties)
-        rate = rating(self.narrowing.at, self.settings, stand, self.accessed).rated
+        rate = rating(self.narrowing.at, self.settings, stand, self._accessed).rated
         ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
         ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
@@ -258,6 +261,10 @@ class _Answer:
     @cached_property
     def _ties(self) -> Ties:
         return recall_graph.ties(self.connection)
+
+    @property
+    def _accessed(self) -> Accesses:
+        return AS_STORED if self.then is None else self.then.accessed
 
     @property
     def _top_n(self) -> int:
@@ -330,7 +337,7 @@ class _Answer:
             for one, each in by_id.items()
         }
         shown = placed(list(by_id), amended_by, behind, by_id.keys() | outside.keys(), top_n)
-        rate = rating(self.narrowing.at, self.settings, stand, self.accessed).rated
+        rate = rating(self.narrowing.at, self.settings, stand, self._accessed).rated
         chosen = [
             by_id[one] if one in by_id else rate(outside[one], 0.0, {}, beside)
             for one, beside in shown.items()

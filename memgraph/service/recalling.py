@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,12 @@ import sqlalchemy as sa
 from memgraph.config import Settings
 from memgraph.errors import ProviderError
 from memgraph.model.recall import (
-    AS_STORED,
-    Accesses,
     Account,
     Bundle,
     Degraded,
     RecallItem,
     RecallRequest,
+    Then,
 )
 from memgraph.policy.scope import Viewer
 from memgraph.service.embedding import model_mismatch
@@ -38,19 +37,19 @@ if TYPE_CHECKING:
 
 
 def answer(
-    opened: Opened, viewer: Viewer, request: RecallRequest, *, accessed: Accesses = AS_STORED
+    opened: Opened, viewer: Viewer, request: RecallRequest, *, then: Then | None = None
 ) -> Bundle:
-    """Answer a request from one orchestrator; ``accessed``: see ``retrieval.rating.Rating``.
+    """Answer a request from one orchestrator, or once more as it was answered ``then``.
 
     Raises AccessDenied, StorageError.
     """
     with opened.timed("recall"):
-        bundle = _answered(opened, viewer, request, accessed)
+        bundle = _answered(opened, viewer, request, then)
     _tell_degraded(opened, bundle.degraded)
     return bundle
 
 
-def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, accessed: Accesses) -> Bundle:
+def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, then: Then | None) -> Bundle:
     # With it comes numpy, which commands that recall nothing do without.
     from memgraph.retrieval.recall import recall
 
@@ -78,7 +77,7 @@ def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, accessed: 
             held=opened.held_vectors,
             timed=partial(opened.timed, "recall"),
             turn=opened.turns,
-            accessed=accessed,
+            then=then,
         )
 
     if not reranks:
@@ -110,12 +109,12 @@ def reading(
     opened: Opened,
     viewer: Viewer,
     request: RecallRequest,
-    now_ms: int,
     *,
-    accessed: Accesses = AS_STORED,
+    then: Then | None = None,
 ) -> Iterator[Reading]:
     """Answer a request and keep the snapshot open, for what else is to be read beside it.
 
+    It is dated when the snapshot stands, so that nothing in it is of later.
     A reranker is asked before the snapshot is opened; what was retracted since is left out.
 
     Raises:
@@ -124,15 +123,22 @@ def reading(
     from memgraph.retrieval.asking import narrowed, prepared
     from memgraph.retrieval.recall import recalled
 
-    narrowing = narrowed(request, viewer, now_ms)
+    narrowing = narrowed(request, viewer, opened.clock.now_ms(), then)
+
+    def dated(connection: sa.Connection) -> tuple[int, Narrowing]:
+        seq, _ = journal.head(connection)
+        at = opened.clock.now_ms() if request.as_of is None else narrowing.at
+        return seq, replace(narrowing, at=at)
+
     if not request.query.strip():
         with opened.database.read() as connection:
-            seq, _ = journal.head(connection)
+            seq, narrowing = dated(connection)
             yield Reading(connection, narrowing, (), (), Account(seq, {}))
         return
     if opened.reranker is not None:
-        bundle = answer(opened, viewer, request, accessed=accessed)
+        bundle = answer(opened, viewer, request, then=then)
         with opened.database.read() as connection:
+            _, narrowing = dated(connection)
             there = {one.memory_id for one in by_ids(connection, narrowing, bundle.ids)}
             items = tuple(each for each in bundle.items if each.memory.memory_id in there)
             yield Reading(connection, narrowing, items, bundle.degraded, bundle.account)
@@ -148,16 +154,17 @@ def reading(
                 )
             with opened.turns:
                 connection = held.enter_context(opened.database.read())
+                _, narrowing = dated(connection)
                 items, degraded, account = recalled(
                     connection,
                     asked,
                     narrowing,
                     settings=opened.settings.memory,
-                    now_ms=now_ms,
+                    now_ms=narrowing.at,
                     model_changed=lambda one: _model_changed(opened, one),
                     held=opened.held_vectors,
                     timed=timed,
-                    accessed=accessed,
+                    then=then,
                 )
         _tell_degraded(opened, degraded)
         yield Reading(connection, narrowing, items, degraded, account)

@@ -11,7 +11,7 @@ from memgraph.bulletin.generate import generate_in
 from memgraph.context.counting import Counters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import BlockFormat, ContextRequest, Task
-from memgraph.model.recall import Bundle, Degraded, RecallRequest
+from memgraph.model.recall import Bundle, Degraded, RecallRequest, Then
 from memgraph.model.receipts import (
     RECALL,
     Difference,
@@ -145,8 +145,8 @@ def _again(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
 
 def _recalled(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
     request = _recall_request(receipt, query)
-    bundle = answer(opened, asker, request, accessed=_accessed(receipt)).model_copy(
-        update={"at": receipt.at, "receipt_id": receipt.receipt_id}
+    bundle = answer(opened, asker, request, then=_then(opened, receipt)).model_copy(
+        update={"receipt_id": receipt.receipt_id}
     )
     bundle = _as_it_was(bundle, receipt)
     digest = hashlib.sha256(bundle_bytes(bundle)).hexdigest()
@@ -161,7 +161,7 @@ def _injected(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Ag
         _recall_request(receipt, query),
         format=BlockFormat(asked["format"]),
         include_insight=bool(asked.get("insight", True)),
-        then=injecting.Then(receipt.at, asked.get("mark", ""), _accessed(receipt)),
+        before=injecting.Before(_then(opened, receipt), asked.get("mark", "")),
     )
     digest = hashlib.sha256(block.text.encode()).hexdigest() if "mark" in asked else None
     return Again(block.memory_ids, digest, block.degraded)
@@ -186,8 +186,7 @@ def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
         plan,
         counter,
         told,
-        at=receipt.at,
-        accessed=_accessed(receipt),
+        then=_then(opened, receipt),
     )
     # Another counter measures other texts.
     same_counter = counter.name == asked.get("counter")
@@ -199,8 +198,9 @@ def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
 def _issued(opened: Opened, receipt: Receipt, asker: Viewer) -> Again:
     limits = receipt.asked.get("limits", {})
     settings = opened.settings.memory.bulletin.model_copy(update=dict(limits))
+    known = _then(opened, receipt).known
     with opened.database.read() as connection:
-        bulletin = generate_in(connection, asker, settings, receipt.at)
+        bulletin = generate_in(connection, asker, settings, known)
     digest = hashlib.sha256(bulletin.text.encode()).hexdigest()
     return Again(bulletin.memory_ids, digest)
 
@@ -214,10 +214,16 @@ def _fields(kind: type[RecallRequest | ContextRequest], asked: Mapping[str, Any]
     return {name: asked[name] for name in kind.model_fields if name in asked}
 
 
-def _accessed(receipt: Receipt) -> dict[str, int | None]:
-    """What the answer knew of accesses: those just before it may have been written after it."""
-    known = (one for one in receipt.items if one.access_count is not None)
-    return {one.memory_id: one.last_accessed_at for one in known}
+def _then(opened: Opened, receipt: Receipt) -> Then:
+    known = receipt.at
+    if receipt.change_seq is not None:
+        with opened.database.read() as connection:
+            known = replay_queries.known_until(connection, receipt.change_seq, receipt.at)
+    # Who asked for an earlier time did not ask for what was known by then.
+    known = min(known, receipt.asked.get("as_of", known))
+    # Accesses just before it may have been written after it.
+    told = (one for one in receipt.items if one.access_count is not None)
+    return Then(receipt.at, known, {one.memory_id: one.last_accessed_at for one in told})
 
 
 def _as_it_was(bundle: Bundle, receipt: Receipt) -> Bundle:

@@ -30,6 +30,17 @@ class Change(NamedTuple):
     subject: str
 
 
+def known_until(connection: sa.Connection, seq: int, at: int) -> int:
+    """As of when an answer of a time knew what it did: all entries until ``seq``, none after it.
+
+    A change is dated when it begins to be written and seen when it is done, so that the next one
+    may bear an earlier time than the answer that did not know it.
+    """
+    statement = "SELECT seq, at FROM audit_log WHERE seq IN (:seq, :seq + 1)"
+    times: dict[int, int] = dict(driver(connection).execute(statement, {"seq": seq}).fetchall())
+    return max(times.get(seq, 0), min(at, times.get(seq + 1, at + 1) - 1))
+
+
 def changes_since(
     connection: sa.Connection, seq: int, memory_ids: Collection[str], view: View
 ) -> list[Change]:

@@ -126,6 +126,7 @@ def test_vectors_that_came_later_are_told(orc: Orchestrator, clock: FixedClock) 
 def test_the_entry_that_makes_the_difference_is_named(
     orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
+    orc.remember("The harbour opens when the harbour master comes.")
     receipt = orc.recall(QUERY)
     # Within the same millisecond: no time tells it from what was there before.
     later = orc.remember("The harbour closes when the harbour master goes home.")

@@ -27,7 +27,7 @@ from memgraph.model.context import (
     Shares,
     Task,
 )
-from memgraph.model.recall import Account, Degraded, RecallItem, RecallRequest
+from memgraph.model.recall import Account, Degraded, RecallItem, RecallRequest, Then
 from memgraph.model.receipts import Receipt, ReceiptItem, did_without
 from memgraph.policy.scope import Viewer
 from memgraph.service.opened import Opened
@@ -84,18 +84,15 @@ def built(
     counter: TokenCounter,
     told: Sequence[Degraded] = (),
     *,
-    at: int | None = None,
-    accessed: Mapping[str, int | None] | None = None,
+    then: Then | None = None,
 ) -> tuple[ContextPackage, Receipt, Behind]:
     """The context, its receipt and what stands behind that.
 
     Args:
         viewer: sees nothing but what the context may hold.
         told: what the counting had to do without.
-        at: as it was handed out at that moment, milliseconds; None: now.
-        accessed: when memories in it had been asked for before that.
+        then: as it was handed out at that moment; None: now.
     """
-    now = opened.clock.now_ms() if at is None else at
     most = _candidates_of(plan)
     wanted = Wanted(
         task_id=None if task is None else task.task_id,
@@ -104,15 +101,15 @@ def built(
         most=most,
         exponent=opened.settings.memory.decay.exponent,
     )
-    request = _recall_request(asked, most, at)
-    with reading(opened, viewer, request, now, accessed=accessed or {}) as found:
+    request = _recall_request(asked, most, None if then is None else then.at)
+    with reading(opened, viewer, request, then=then) as found:
         candidates = gathered(found.connection, found.narrowing, wanted, found.items)
     context = assembled(candidates, plan, counter)
     # Built without validation, being made of our own.
     package = ContextPackage.model_construct(
         context_package_id=opened.ids.new(PACKAGE_PREFIX),
         task_id=wanted.task_id,
-        at=now,
+        at=found.narrowing.at,
         items=context.items,
         text=context.text,
         format=plan.format,

@@ -11,7 +11,7 @@ from memgraph.context.blocks import render
 from memgraph.ids import IdSource
 from memgraph.model.context import BlockFormat, BlockLine, ContextBlock
 from memgraph.model.enums import MemoryKind
-from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
+from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest, Then
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.values import Memory, StoredSource
 from memgraph.policy.block_format import MARK_DIGITS
@@ -30,14 +30,11 @@ PURPOSE = "get_context"
 SURPLUS = 25
 
 
-class Then(NamedTuple):
-    """A moment at which a block was handed out, milliseconds, the mark of its fence, and when the
-    memories in it had been asked for before.
-    """
+class Before(NamedTuple):
+    """When a block was handed out that is to be made once more, and the mark of its fence."""
 
-    at: int
+    then: Then
     mark: str
-    accessed: Mapping[str, int | None] = {}
 
 
 def new_mark(ids: IdSource) -> str:
@@ -52,13 +49,13 @@ def context_for(
     *,
     format: BlockFormat,  # noqa: A002  the word that requests and settings have for it
     include_insight: bool,
-    then: Then | None = None,
+    before: Before | None = None,
 ) -> tuple[ContextBlock, Receipt, Behind]:
     """The block of what a request recalls, the one receipt of all that stands in it, and what
     stands behind that.
 
     Args:
-        then: the block as it was handed out at that moment.
+        before: the block as it was handed out then.
 
     Raises:
         AccessDenied: the request reaches further than the viewer.
@@ -67,13 +64,12 @@ def context_for(
     limit = request.top_n or opened.settings.memory.context.facts
     most = min(limit + SURPLUS, MAX_TOP_N)
     wide = request.model_copy(update={"top_n": most})
-    bundle = answer(opened, viewer, wide, accessed={} if then is None else then.accessed)
-    if then is not None:
-        bundle = bundle.model_copy(update={"at": then.at})
-    at = None if then is None else then.at
-    reflection = opened.reflections.latest(viewer, at) if include_insight else None
+    then = None if before is None else before.then
+    bundle = answer(opened, viewer, wide, then=then)
+    as_of = None if then is None else then.known
+    reflection = opened.reflections.latest(viewer, as_of) if include_insight else None
     items = _telling(bundle, reflection, limit)
-    mark = new_mark(opened.ids) if then is None else then.mark
+    mark = new_mark(opened.ids) if before is None else before.mark
     text = render(
         [_line(item) for item in items],
         format,

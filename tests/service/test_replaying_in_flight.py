@@ -1,0 +1,139 @@
+"""What was being written at the moment of an answer is no part of it, when it is asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.audit.journal import Entry
+from memgraph.clock import FixedClock
+from memgraph.model.enums import MemoryStatus
+from memgraph.storage import memories
+from memgraph.storage.replay_queries import known_until
+
+QUERY = "When does the harbour close?"
+SECOND = 1_000
+# Of a query's words nothing is kept.
+ASKED = {"bulletin": None, "recall": QUERY, "get_context": QUERY, "build_context": QUERY}
+
+
+@contextmanager
+def being_retracted(service: MemoryService, clock: FixedClock, memory_id: str) -> Iterator[None]:
+    """A change that began before the block and is done after it."""
+    with service.opened("orc-1") as opened, opened.transaction("writer") as transaction:
+        clock.advance(ms=SECOND)
+        yield
+        memories.set_status(
+            transaction.connection,
+            memory_id,
+            MemoryStatus.RETRACTED,
+            at=transaction.at,
+            actor=transaction.actor,
+            reason="it was told",
+        )
+        transaction.tell([Entry(action="retract", subject=memory_id, details={})])
+
+
+def handed_out(orc: Orchestrator) -> dict[str, str | None]:
+    """Receipts by what they are of. Another thread asks: this one is writing."""
+
+    def ask() -> dict[str, str | None]:
+        return {
+            "bulletin": orc.bulletin().receipt_id,
+            "recall": orc.recall(QUERY).receipt_id,
+            "get_context": orc.get_context(QUERY).receipt_id,
+            "build_context": orc.build_context(None, query=QUERY).receipt_id,
+        }
+
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(ask).result()
+
+
+def require_the_same(orc: Orchestrator, given: dict[str, str | None]) -> None:
+    for purpose, receipt_id in given.items():
+        found = orc.replay(receipt_id or "", query=ASKED[purpose])
+        assert (purpose, found.same, found.same_digest) == (purpose, True, True)
+
+
+def test_a_change_that_was_being_written_was_not_known(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    gone = orc.remember("The harbour closes at nine.")
+    orc.remember("The harbour opens at six.", derived_from=[gone])
+    clock.advance(ms=SECOND)
+    with being_retracted(service, clock, gone):
+        given = handed_out(orc)
+    clock.advance(ms=SECOND)
+    require_the_same(orc, given)
+
+
+def test_a_change_within_the_millisecond_of_the_answer_was_not_known(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    gone = orc.remember("The harbour closes at nine.")
+    clock.advance(ms=SECOND)
+    given = handed_out(orc)
+    orc.retract(gone, reason="it was told")
+    clock.advance(ms=SECOND)
+    require_the_same(orc, given)
+
+
+def test_an_answer_of_a_clock_that_was_set_back_knew_what_was_stored(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    orc.remember("The harbour closes at nine.")
+    clock.advance(ms=-SECOND)
+    given = handed_out(orc)
+    clock.advance(ms=10 * SECOND)
+    require_the_same(orc, given)
+
+
+def test_a_context_is_dated_when_its_snapshot_stands(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    orc.remember("The harbour closes at nine.")
+    clock.advance(ms=SECOND)
+
+    class Waiting:
+        def __enter__(self) -> None:
+            clock.advance(ms=SECOND)
+            orc.remember("The harbour closes when the mate goes home.")
+            clock.advance(ms=SECOND)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    with service.opened("orc-1") as opened:
+        turns, opened.turns = opened.turns, Waiting()  # type: ignore[assignment]
+        package = orc.build_context(None, query=QUERY)
+        opened.turns = turns
+    assert package.at >= max(each.memory.created_at for each in orc.recall(QUERY).items)
+    assert len(package.items) == 2
+
+
+@pytest.mark.parametrize(
+    ("seq", "at", "known"),
+    [
+        # The entries are of 100, 200 and 300.
+        (0, 50, 50),
+        (0, 150, 99),
+        (1, 150, 150),
+        (1, 200, 199),
+        (1, 250, 199),
+        (2, 150, 200),
+        (3, 400, 400),
+    ],
+)
+def test_all_entries_until_one_are_known_and_none_after_it(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock, seq: int, at: int, known: int
+) -> None:
+    start = clock.now_ms()
+    for number in range(3):
+        clock.advance(ms=100)
+        orc.remember(f"The harbour closes at {number}.")
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        assert known_until(connection, seq, start + at) == start + known
