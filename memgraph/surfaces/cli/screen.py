@@ -13,9 +13,11 @@ from memgraph.surfaces.cli.text import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.tree import Tree
 
-# In a pipe or a file prose is wrapped here, and a row of a table is one line, however long.
+# In a pipe or a file prose is wrapped here, and a row of a table or a node of a tree is one line,
+# however long.
 PIPED_WIDTH = 100
 STAGE_CHARS = 40
 _ENDLESS = 100_000
@@ -75,7 +77,6 @@ class Screen:
     ) -> None:
         """A table whose cells are folded, never cut; ids stay whole."""
         from rich.box import SIMPLE_HEAD
-        from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
@@ -91,17 +92,23 @@ class Screen:
             table.add_column(Text(name), overflow="fold", no_wrap=name == "id")
         for row in rows:
             table.add_row(*(Text(plain(cell), STATUS_STYLE.get(cell, "")) for cell in row))
-        if self._console.is_terminal:
-            self._console.print(table)
-            return
-        rows_of_text = StringIO()
-        Console(file=rows_of_text, markup=False, width=_ENDLESS).print(table)
-        for line in rows_of_text.getvalue().splitlines():
-            self._console.print(line.rstrip(), soft_wrap=True)
+        self._print_lines(table)
 
     def tree(self, root: Branch) -> None:
         """A tree with guide lines."""
-        self._console.print(root.rendered())
+        self._print_lines(root.rendered())
+
+    def _print_lines(self, shown: Table | Tree) -> None:
+        """As wide as the terminal; in a pipe or a file each line as long as it is."""
+        from rich.console import Console
+
+        if self._console.is_terminal:
+            self._console.print(shown)
+            return
+        lines = StringIO()
+        Console(file=lines, markup=False, width=_ENDLESS).print(shown)
+        for line in lines.getvalue().splitlines():
+            self._console.print(line.rstrip(), soft_wrap=True)
 
 
 class Branch:

@@ -9,7 +9,17 @@ import typer
 
 from memgraph.errors import AccessDenied, ExtraMissing
 from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
-from memgraph.surfaces.cli.commands.shaping import as_json, citation, day, moment, short, summary_of
+from memgraph.surfaces.cli.commands.shaping import (
+    as_json,
+    citation,
+    day,
+    memory_line,
+    moment,
+    outcome_of,
+    short,
+    standing_of,
+    summary_of,
+)
 from memgraph.surfaces.cli.files import write_whole
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Branch, Screen
@@ -18,7 +28,6 @@ from memgraph.surfaces.cli.text import counted
 if TYPE_CHECKING:
     from memgraph.model.cases import Case, CaseSide, Premise, Stale, Suggestion
     from memgraph.model.influence import SourceLines
-    from memgraph.model.values import Memory
 
 EdgeId = Annotated[str, typer.Argument(metavar="EDGE", help="The Contradicts edge's id.")]
 Why = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.", show_default=False)]
@@ -43,7 +52,14 @@ def show_case(
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.case(edge_id, as_of=as_of)
-    return Report(as_json(found), lambda screen: screen.tree(_case_tree(found)))
+
+    def show(screen: Screen) -> None:
+        screen.tree(_case_tree(found))
+        if as_of is None:
+            for line in _next(found, orchestrator):
+                screen.line(line)
+
+    return Report(as_json(found), show)
 
 
 def dismiss_case(
@@ -55,10 +71,8 @@ def dismiss_case(
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         handle.dismiss(edge_id, reason=reason)
-    return Report(
-        {"edge_id": edge_id, "state": "dismissed"},
-        lambda screen: screen.line(f"dismissed {edge_id}"),
-    )
+    told = f"dismissed {edge_id}; {_undo(orchestrator, edge_id)}"
+    return Report({"edge_id": edge_id, "state": "dismissed"}, lambda screen: screen.line(told))
 
 
 def export_case(
@@ -127,15 +141,30 @@ def _document(case: Case, orchestrator: str, lines: dict[str, SourceLines]) -> s
     return case_document(case, orchestrator=orchestrator, lines=lines)
 
 
-def _case_tree(found: Case) -> Branch:
-    state = "moot" if found.moot else found.state
-    root = Branch(
-        f"{found.edge.edge_id}  {state}, since {day(found.edge.created_at)}", style="bold"
+def _next(found: Case, orchestrator: str) -> tuple[str, ...]:
+    """What may be done with a case."""
+    edge_id = found.edge.edge_id
+    if found.state != "open":
+        return (_undo(orchestrator, edge_id),)
+    return (
+        f"to decide: memgraph resolve {orchestrator} {edge_id} --winner ID --reason TEXT",
+        f"if both hold: memgraph case dismiss {orchestrator} {edge_id} --reason TEXT",
     )
+
+
+def _undo(orchestrator: str, edge_id: str) -> str:
+    return f"to take that back: memgraph resolve {orchestrator} {edge_id} --reopen --reason TEXT"
+
+
+def _case_tree(found: Case) -> Branch:
+    root = Branch(f"{found.edge.edge_id}  {standing_of(found.edge, moot=found.moot)}", style="bold")
     if found.edge.reason:
         root.add(f"raised because: {found.edge.reason}")
     for side in found.sides:
         _add_side(root, side)
+    outcome = outcome_of(found.edge)
+    if outcome is not None:
+        root.add(outcome, style="green")
     if found.suggestion is not None:
         _add_suggestion(root, found.suggestion)
     journal = root.add("journal")
@@ -149,7 +178,7 @@ def _case_tree(found: Case) -> Branch:
 
 
 def _add_side(root: Branch, side: CaseSide) -> None:
-    branch = root.add(_memory_line(side.memory))
+    branch = root.add(memory_line(side.memory))
     today = " (of today)" if side.trust_is_todays else ""
     branch.add(f"from {citation(side.source)}, {side.trust.value} trust{today}", style="dim")
     for each in side.supports:
@@ -176,7 +205,7 @@ def _add_suggestion(root: Branch, found: Suggestion) -> None:
 
 
 def _stale_tree(found: Stale) -> Branch:
-    root = Branch(_memory_line(found.memory), style="bold")
+    root = Branch(memory_line(found.memory), style="bold")
     _add_premise(root, found.premise)
     return root
 
@@ -190,11 +219,6 @@ def _add_premise(branch: Branch, premise: Premise) -> None:
     ended = "lost a contradiction" if premise.ended == "lost" else premise.ended
     branch.add(f"{ended} on {day(premise.ended_at)} by {premise.actor}{why}", style="yellow")
     branch.add(short(summary_of(premise.ground)), style="dim")
-
-
-def _memory_line(memory: Memory) -> str:
-    status = "" if memory.status.value == "active" else f", {memory.status.value}"
-    return f"{memory.memory_id}  {memory.type.value}{status}: {short(summary_of(memory))}"
 
 
 COMMANDS = {

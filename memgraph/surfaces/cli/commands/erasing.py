@@ -15,6 +15,7 @@ from memgraph.surfaces.cli.commands.shaping import as_json, short
 from memgraph.surfaces.cli.files import new_file
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
+from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.erasing import ErasureReport
@@ -47,6 +48,11 @@ def erase(
     times and edges stay, and the journal still verifies. Without --yes nothing is written. The
     report is signed; `memgraph erasure verify` checks it. Run it again where it is unfinished.
     """
+    if [memory, entity, said_in, source, conversation, run, content].count(None) != 6:
+        raise typer.BadParameter(
+            "name one thing: a MEMORY, --entity, --said-in, --source, --conversation, --run or"
+            " --content"
+        )
     target = erasure_target(
         memory_id=memory,
         entity=entity,
@@ -86,14 +92,31 @@ def verify(
     data: dict[str, Any] = {"erasure_id": found.erasure_id, **told.as_dict()}
 
     def show(screen: Screen) -> None:
-        screen.fields([(name.replace("_", " "), str(each)) for name, each in data.items()])
+        screen.fields(_checked_rows(data))
 
     return Report(data, show, None if told.ok else ErasureUnproven(told.problem))
 
 
+def _checked_rows(told: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a check of a report came to, in words."""
+    known = {True: "yes", False: "no", None: "none is known here"}
+    journals = {"agrees": "has the tombstones", "disagrees": "says something else"}
+    return [
+        ("erasure", told["erasure_id"]),
+        ("as it was signed", known[told["signature"]]),
+        ("signed by", told["signed_by"] or "nobody"),
+        ("with the expected key", known[told["known"]]),
+        ("journal", journals.get(told["journal"], "is not under this root")),
+        ("finished", known[told["complete"]]),
+        ("residue", str(told["residue"])),
+        ("a proof", known[told["ok"]]),
+    ]
+
+
 def _show(screen: Screen, found: ErasureReport) -> None:
     verb = "would be erased" if found.dry_run else "erased"
-    screen.line(f"{len(found.memory_ids)} memories {verb}, {found.derived} of them derived")
+    many = counted(len(found.memory_ids), "memory", "memories")
+    screen.line(f"{many} {verb}, {found.derived} of them derived")
     if found.dry_run:
         _show_preview(screen, found)
         return
@@ -108,6 +131,9 @@ def _show(screen: Screen, found: ErasureReport) -> None:
     ]
     screen.fields(rows)
     _show_rest(screen, found)
+    if found.complete:
+        place = f"memory/erasures/{found.erasure_id}.json"
+        screen.line(f"the report is kept as {place}; to check it: memgraph erasure verify")
 
 
 def _show_preview(screen: Screen, found: ErasureReport) -> None:

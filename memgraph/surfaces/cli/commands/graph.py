@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memgraph.model.enums import EdgeType
-from memgraph.policy.lifecycle import contradiction_state
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
 from memgraph.surfaces.cli.commands.shaping import (
     as_json,
     citation,
-    day,
     edge_line,
+    memory_line,
     moment,
+    outcome_of,
     short,
+    standing_of,
+    status_of,
     summary_of,
 )
 from memgraph.surfaces.cli.files import write_whole
@@ -28,7 +30,6 @@ from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.graph import Contradiction, Link, Subgraph, Trace
-    from memgraph.model.values import Memory
 
 
 class Form(StrEnum):
@@ -110,9 +111,11 @@ def contradictions(
 
     def show(screen: Screen) -> None:
         if not page.items:
-            screen.line(f"no {'resolved' if resolved else 'open'} contradiction")
+            screen.line(f"no {'decided' if resolved else 'open'} contradiction")
         for each in page.items:
             screen.tree(_contradiction_tree(each))
+        if page.items:
+            screen.line(f"what speaks for each side: memgraph case show {orchestrator} EDGE")
         if page.next_after is not None:
             screen.line(f"more: --after {page.next_after}")
 
@@ -139,7 +142,7 @@ def _show_subgraph(screen: Screen, found: Subgraph) -> None:
             each.memory_id,
             str(found.distances[each.memory_id]),
             each.type.value,
-            each.status.value,
+            status_of(each),
             short(summary_of(each)),
         )
         for each in found.nodes
@@ -154,23 +157,20 @@ def _show_subgraph(screen: Screen, found: Subgraph) -> None:
 
 
 def _contradiction_tree(found: Contradiction) -> Branch:
-    state = "moot" if found.moot else contradiction_state(found.edge.resolution)
-    days = f"{found.open_days:.0f} days" if found.open_days >= 1 else "today"
-    root = Branch(f"{found.edge.edge_id}  {state}, since {day(found.since)} ({days})", style="bold")
+    root = Branch(f"{found.edge.edge_id}  {standing_of(found.edge, moot=found.moot)}", style="bold")
     if found.edge.reason:
         root.add(f"reason: {found.edge.reason}")
     for memory, source in zip((found.first, found.second), found.sources, strict=True):
-        side = root.add(_memory_line(memory))
+        side = root.add(memory_line(memory))
         side.add(f"from {citation(source)}", style="dim")
-    if found.edge.resolution is not None:
-        told = found.edge.resolution
-        outcome = "no contradiction" if found.dismissed else f"{told.get('winner_id', '?')} won"
-        root.add(f"{outcome}: {told.get('reason', '')}", style="green")
+    outcome = outcome_of(found.edge)
+    if outcome is not None:
+        root.add(outcome, style="green")
     return root
 
 
 def _trace_tree(found: Trace) -> Branch:
-    root = Branch(_memory_line(found.memory), style="bold")
+    root = Branch(memory_line(found.memory), style="bold")
     root.add(f"from {citation(found.source)}", style="dim")
     for each in found.supports:
         root.add(f"said again in {citation(each.source)}, {moment(each.added_at)}", style="dim")
@@ -244,12 +244,7 @@ def _add_edges(root: Branch, found: Trace) -> None:
 
 def _named(found: Trace, memory_id: str) -> str:
     memory = found.memory_by_id.get(memory_id)
-    return memory_id if memory is None else _memory_line(memory)
-
-
-def _memory_line(memory: Memory) -> str:
-    status = "" if memory.status.value == "active" else f", {memory.status.value}"
-    return f"{memory.memory_id}  {memory.type.value}{status}: {short(summary_of(memory))}"
+    return memory_id if memory is None else memory_line(memory)
 
 
 COMMANDS = {

@@ -10,7 +10,15 @@ import typer
 
 from memgraph.model.enums import MemoryKind
 from memgraph.surfaces.cli.building import OrchestratorName, make_command
-from memgraph.surfaces.cli.commands.shaping import as_json, citation, moment, short, summary_of
+from memgraph.surfaces.cli.commands.shaping import (
+    as_json,
+    citation,
+    memory_line,
+    moment,
+    short,
+    status_of,
+    summary_of,
+)
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Branch, Screen
 from memgraph.surfaces.cli.text import counted
@@ -85,7 +93,7 @@ def grounds(
 
 def _impact_tree(found: Impact) -> Branch:
     memories = found.memory_by_id
-    root = Branch(_memory_line(memories[found.memory_id]), style="bold")
+    root = Branch(memory_line(memories[found.memory_id]), style="bold")
     _add_links(root, "what rests on it", found.derived, memories)
     if found.hand_outs:
         told = ", ".join(f"{name} {count}" for name, count in found.purposes.items())
@@ -105,7 +113,7 @@ def _grounds_tree(found: Grounds) -> Branch:
     memories = found.memory_by_id
     lines = {each.memory_id: each for each in found.lines}
     if found.memory_id is not None:
-        root = Branch(_memory_line(memories[found.memory_id]), style="bold")
+        root = Branch(memory_line(memories[found.memory_id]), style="bold")
         _add_source(root, found.memory_id, found, lines)
     else:
         root = Branch(f"run {found.workflow_run_id}", style="bold")
@@ -134,7 +142,7 @@ def _add_ground(
 ) -> Branch:
     gone = memory_id in found.refuted
     style = "yellow" if gone else ""
-    branch = parent.add(f"{how}{_memory_line(found.memory_by_id[memory_id])}", style=style)
+    branch = parent.add(f"{how}{memory_line(found.memory_by_id[memory_id])}", style=style)
     _add_source(branch, memory_id, found, lines)
     return branch
 
@@ -176,7 +184,7 @@ def _add_links(
     for link in links:
         branch = branch or root.add(title)
         parent = places.get(link.via_id, branch)
-        line = f"{_how(link)}: {_memory_line(memories[link.memory_id])}"
+        line = f"{_how(link)}: {memory_line(memories[link.memory_id])}"
         places[link.memory_id] = parent.add(line)
 
 
@@ -190,7 +198,7 @@ def _add_reached(branch: Branch, each: Reached, memories: Mapping[str, Memory]) 
     times = counted(each.receipts, "time")
     place = branch.add(f"{each.name}: given {times}, {moment(each.first_at)} to {_last(each)}")
     for one in each.left:
-        place.add(f"left afterwards: {_memory_line(memories[one])}")
+        place.add(f"left afterwards: {memory_line(memories[one])}")
 
 
 def _add_more(branch: Branch, count: int) -> None:
@@ -205,7 +213,7 @@ def _add_cut(root: Branch, reasons: Sequence[str]) -> None:
 
 def _impact_tables(screen: Screen, found: Impact) -> None:
     memories = found.memory_by_id
-    screen.heading(_memory_line(memories[found.memory_id]))
+    screen.heading(memory_line(memories[found.memory_id]))
     _links_table(screen, "what rests on it", found.derived, memories)
     _hand_outs_table(screen, found.hand_outs)
     rows = [
@@ -227,7 +235,7 @@ def _impact_tables(screen: Screen, found: Impact) -> None:
 def _grounds_tables(screen: Screen, found: Grounds) -> None:
     memories = found.memory_by_id
     if found.memory_id is not None:
-        screen.heading(_memory_line(memories[found.memory_id]))
+        screen.heading(memory_line(memories[found.memory_id]))
     _hand_outs_table(screen, found.hand_outs)
     _links_table(screen, "what it rests on", found.links, memories)
     sources = found.source_by_id
@@ -254,7 +262,7 @@ def _links_table(
             str(each.distance),
             _how(each),
             each.via_id,
-            memories[each.memory_id].status.value,
+            status_of(memories[each.memory_id]),
             short(summary_of(memories[each.memory_id])),
         )
         for each in links
@@ -306,11 +314,6 @@ def _how(link: Link) -> str:
 
 def _last(each: Reached) -> str:
     return moment(each.last_at)
-
-
-def _memory_line(memory: Memory) -> str:
-    status = "" if memory.status.value == "active" else f", {memory.status.value}"
-    return f"{memory.memory_id}  {memory.type.value}{status}: {short(summary_of(memory))}"
 
 
 COMMANDS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +11,9 @@ import typer
 
 from memgraph.clock import iso
 from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.enums import Scope
 from memgraph.surfaces.cli.building import OrchestratorName, make_group, value
-from memgraph.surfaces.cli.commands.shaping import moment, short
+from memgraph.surfaces.cli.commands.shaping import moment, short, summary_of
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted
@@ -50,13 +51,19 @@ SHOWN = {
     "query_sha256": "query's sha256",
     "change_seq": "journal entry",
     "settings_sha256": "settings' sha256",
-    "left_out": "left out by reason",
+    "viewer": "could see",
+    "left_out": "left out",
     "same_as": "same as",
     "bulletin_id": "bulletin",
 }
-ITEM_COLUMNS = ("rank", "id", "score", "legs", "modifiers")
-# What a receipt may say of an item beyond the columns is shown by its name.
-_OF_ITEM = frozenset({"rank", "memory_id", "score", "legs", "modifiers"})
+TEXTS_SHOWN = 50
+"""Of so many items the beginning of the text is shown; each of them is asked for."""
+ITEM_COLUMNS = ("rank", "id", "text", "score", "legs", "modifiers")
+# What a receipt may say of an item beyond the columns is shown by its name; what a replay needs to
+# know of its accesses is told by --json alone.
+_OF_ITEM = frozenset(
+    {"rank", "memory_id", "score", "legs", "modifiers", "access_count", "last_accessed_at"}
+)
 
 
 def list_receipts(
@@ -117,12 +124,13 @@ def show_receipt(
     try:
         with given.orchestrator(orchestrator) as handle:
             found = handle.receipt(receipt_id)
+            begins = {} if given.as_json else _beginnings(handle, found)
     except NotFound as error:
         # The same whether there is one or not.
         hint = f"{error.message}: name them with --task, --project or --session"
         raise NotFound(hint, **error.details) from None
     data = _as_json(found)
-    return Report(data, lambda screen: _show(screen, found, data))
+    return Report(data, lambda screen: _show(screen, found, data, begins))
 
 
 def replay_receipt(
@@ -224,7 +232,15 @@ def _row(receipt: Receipt) -> tuple[str, ...]:
     )
 
 
-def _show(screen: Screen, receipt: Receipt, data: Mapping[str, Any]) -> None:
+def _beginnings(handle: Any, receipt: Receipt) -> dict[str, str]:
+    """How the first memories of a receipt begin, by their ids."""
+    memories = [handle.get(each.memory_id) for each in receipt.items[:TEXTS_SHOWN]]
+    return {each.memory_id: short(summary_of(each)) or "[erased]" for each in memories}
+
+
+def _show(
+    screen: Screen, receipt: Receipt, data: Mapping[str, Any], begins: Mapping[str, str]
+) -> None:
     asked = dict(receipt.asked)
     asked.pop("purpose", None)
     purpose = receipt.purpose or RECALL
@@ -240,15 +256,15 @@ def _show(screen: Screen, receipt: Receipt, data: Mapping[str, Any]) -> None:
         if name not in FOR_WHOM or name in filtered
     }
     told = {
-        SHOWN.get(name, name): getattr(receipt, name)
+        SHOWN.get(name, name): _IN_WORDS.get(name, _text)(getattr(receipt, name))
         for name in TOLD
-        if name not in asked and name not in FOR_WHOM
+        if name not in asked and name not in FOR_WHOM and name != "purpose"
     }
     said = {"query": receipt.query, **named, **others, **told}
     screen.fields([(name, _text(one)) for name, one in said.items() if one not in (None, "")])
     screen.line()
     if data["items"]:
-        screen.table(*_items_table(data["items"]))
+        screen.table(*_items_table(data["items"], begins))
     else:
         screen.line("no memory of a context or a recall")
     for name, records in lists.items():
@@ -290,16 +306,17 @@ def _show_replay(screen: Screen, found: Replay) -> None:
 
 
 def _items_table(
-    items: Sequence[Mapping[str, Any]],
+    items: Sequence[Mapping[str, Any]], begins: Mapping[str, str]
 ) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     more = [name for name in _keys(items) if name not in _OF_ITEM]
     rows = [
         (
             str(each["rank"]),
             each["memory_id"],
+            begins.get(each["memory_id"], ""),
             f"{each['score']:.5f}",
             _pairs(each["legs"], "d"),
-            _pairs(each["modifiers"], ".3f"),
+            _pairs({name: one for name, one in each["modifiers"].items() if one != 1}, ".3f"),
             *(_text(each.get(name)) for name in more),
         )
         for each in items
@@ -327,6 +344,28 @@ def _pairs(given: Mapping[str, float], form: str) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {one:{form}}" for name, one in given.items())
 
 
+def _seen(viewer: Mapping[str, Any] | None) -> str:
+    """What an asker could see."""
+    if viewer is None:
+        return ""
+    said = [f"up to {viewer['clearance']}"]
+    if len(viewer["scopes"]) < len(Scope):
+        said.append(f"{' and '.join(viewer['scopes'])} alone")
+    for what, ids in (("project", viewer["project_ids"]), ("session", viewer["session_ids"])):
+        said += [f"{what} {one}" for one in ids]
+    if viewer["agent_id"] is not None:
+        said.append(f"agent {viewer['agent_id']}" + ("" if viewer["shared"] else " alone"))
+    return ", ".join(said)
+
+
+def _left_out(counts: Mapping[str, int] | None) -> str:
+    """How many memories were not handed out, by reason."""
+    if counts is None:
+        return ""
+    told = [f"{name.replace('_', ' ')} {count}" for name, count in counts.items() if count]
+    return ", ".join(told) or "nothing"
+
+
 def _text(one: Any) -> str:
     if one is None or isinstance(one, str):
         return one or ""
@@ -335,6 +374,7 @@ def _text(one: Any) -> str:
     return json.dumps(one, ensure_ascii=False)
 
 
+_IN_WORDS: Mapping[str, Callable[[Any], str]] = {"viewer": _seen, "left_out": _left_out}
 COMMANDS = {
     "receipt": make_group(
         "receipt",

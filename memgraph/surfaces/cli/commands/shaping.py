@@ -41,13 +41,26 @@ def summary_of(memory: Memory) -> str:
     return memory.summary or memory.content
 
 
+def status_of(memory: Memory) -> str:
+    """The status in a word; ``erased`` where an erasure took the text, since nothing else does."""
+    return memory.status.value if memory.content else "erased"
+
+
+def memory_line(memory: Memory) -> str:
+    """A memory as one line: its id, its type, its status unless it is active, how it begins."""
+    status = status_of(memory)
+    told = "" if status == "active" else f", {status}"
+    begins = f": {short(summary_of(memory))}" if memory.content else ""
+    return f"{memory.memory_id}  {memory.type.value}{told}{begins}"
+
+
 def memory_rows(memories: Iterable[Memory]) -> list[Sequence[str]]:
     """Rows for ``MEMORY_COLUMNS``."""
     return [
         (
             each.memory_id,
             each.type.value,
-            each.status.value,
+            status_of(each),
             day(each.event_time if each.event_time is not None else each.created_at),
             short(summary_of(each)),
         )
@@ -88,11 +101,28 @@ def edge_line(edge: Edge) -> str:
     return f"{edge.from_id} {edge.edge_type.value} {edge.to_id}{told}"
 
 
+def standing_of(edge: Edge, *, moot: bool) -> str:
+    """How a contradiction stands, and since when."""
+    since = day(edge.created_at)
+    if edge.resolved_at is not None:
+        state = contradiction_state(edge.resolution)
+        return f"{state} on {day(edge.resolved_at)}, raised on {since}"
+    return f"open since {since}" + (", moot: one side no longer holds" if moot else "")
+
+
+def outcome_of(edge: Edge) -> str | None:
+    """How a contradiction was decided, and why; None while it is open."""
+    told = edge.resolution
+    if told is None:
+        return None
+    dismissed = contradiction_state(told) == "dismissed"
+    outcome = "no contradiction" if dismissed else f"{told.get('winner_id', '?')} holds"
+    return f"{outcome}: {told.get('reason', '')}"
+
+
 def show_memory(screen: Screen, memory: Memory) -> None:
     """All fields that say something, and the content as a whole."""
-    # Nothing else is without a text: it was taken by an erasure.
-    status = memory.status.value if memory.content else "erased"
-    screen.heading(f"{memory.memory_id}  {memory.type.value}, {status}")
+    screen.heading(f"{memory.memory_id}  {memory.type.value}, {status_of(memory)}")
     screen.block(memory.content or "[erased]", indent=2)
     screen.fields([(name, value) for name, value in _fields(memory) if value])
 

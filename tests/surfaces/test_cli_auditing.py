@@ -1,0 +1,118 @@
+"""What an auditor is told by the commands: words, whole lines, and what may be done next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+else:
+    CommandLine = object
+
+WHY = ("--reason", "asked for")
+
+
+@pytest.fixture
+def sides(cli: CommandLine) -> tuple[str, str, str]:
+    """Two memories and the edge by which they contradict each other."""
+    older = cli.remember("The gate closes at nine.")
+    newer = cli.remember("The gate closes at ten.")
+    joined = cli.json("relate", "orc-1", newer, "Contradicts", older)
+    return older, newer, str(joined["edge_id"])
+
+
+def test_a_case_tells_how_to_decide_it_how_it_was_decided_and_how_to_undo_that(
+    cli: CommandLine, sides: tuple[str, str, str]
+) -> None:
+    older, _, edge = sides
+    assert "memgraph case show orc-1 EDGE" in cli("contradictions", "orc-1").out
+    case = cli("case", "show", "orc-1", edge).out
+    assert case.startswith(f"{edge}  open since 20")
+    assert f"memgraph resolve orc-1 {edge} --winner ID" in case
+    assert f"memgraph case dismiss orc-1 {edge}" in case
+    cli("resolve", "orc-1", edge, "--winner", older, "--reason", "the poster says nine")
+    for told in (
+        cli("case", "show", "orc-1", edge).out,
+        cli("contradictions", "orc-1", "--resolved").out,
+    ):
+        assert told.startswith(f"{edge}  resolved on 20")
+        assert ", raised on 20" in told
+        assert f"{older} holds: the poster says nine" in told
+    undo = f"memgraph resolve orc-1 {edge} --reopen"
+    assert undo in cli("case", "show", "orc-1", edge).out
+    cli("resolve", "orc-1", edge, "--reopen", *WHY)
+    dismissed = cli("case", "dismiss", "orc-1", edge, "--reason", "summer and winter").out
+    assert f"{undo} --reason TEXT" in dismissed
+    assert "no contradiction: summer and winter" in cli("case", "show", "orc-1", edge).out
+
+
+def test_a_case_of_which_one_side_fell_says_so(
+    cli: CommandLine, sides: tuple[str, str, str]
+) -> None:
+    _, newer, edge = sides
+    cli("retract", "orc-1", newer, *WHY)
+    told = "moot: one side no longer holds"
+    assert told in cli("contradictions", "orc-1").out
+    assert told in cli("case", "show", "orc-1", edge).out
+
+
+def test_a_node_of_a_tree_is_one_line_in_a_pipe(cli: CommandLine) -> None:
+    said_in = "minutes of the annual meeting, " * 6 + "page 9"
+    memory = cli.remember("The fee is 20 EUR.", "--conversation-id", said_in)
+    for told in (cli("trace", "orc-1", memory).out, cli("grounds", "orc-1", memory).out):
+        assert any(line.endswith(f"from conversation {said_in}") for line in told.splitlines())
+
+
+def test_a_receipt_is_shown_in_words_with_how_its_memories_begin(cli: CommandLine) -> None:
+    cli.remember("The shop sells bread.")
+    asked = ("recall", "orc-1", "what does the shop sell?", "--project", "atlas")
+    receipt = cli.json(*asked)["receipt_id"]
+    shown = cli("receipt", "show", "orc-1", receipt, "--project", "atlas").out
+    rows = [line.split(maxsplit=2) for line in shown.splitlines()]
+    assert ["could", "see", "up to Internal, project atlas"] in rows
+    assert ["left", "out", "nothing"] in rows
+    assert "The shop sells bread." in shown
+    assert "{" not in shown
+
+
+def test_an_erased_memory_is_nowhere_called_retracted(cli: CommandLine, tmp_path: Path) -> None:
+    kept = cli.remember("The shop sells bread.")
+    gone = cli.remember("The baker sleeps above the shop.")
+    cli("relate", "orc-1", gone, "PartOf", kept)
+    receipt = cli.json("recall", "orc-1", "where does the baker sleep?")["receipt_id"]
+    report = tmp_path / "report.json"
+    done = cli("erase", "orc-1", gone, "--yes", *WHY, "-o", str(report)).out
+    assert done.startswith("1 memory erased")
+    assert "memory/erasures/era_" in done
+    for command in (("trace", "orc-1", gone), ("impact", "orc-1", gone), ("impact", "orc-1", kept)):
+        told = cli(*command).out
+        assert f"{gone}  Fact, erased\n" in told
+    assert "[erased]" in cli("receipt", "show", "orc-1", receipt).out
+    listed = cli("list", "orc-1", "--status", "retracted").out
+    assert "erased" in listed
+    assert "retracted" not in listed
+
+
+def test_a_report_is_checked_in_words(cli: CommandLine, tmp_path: Path) -> None:
+    gone = cli.remember("The baker sleeps above the shop.")
+    report = tmp_path / "report.json"
+    cli("erase", "orc-1", gone, "--yes", *WHY, "-o", str(report))
+    told = cli("erasure", "verify", str(report)).out
+    assert told.splitlines()[-1].split() == ["a", "proof", "yes"]
+    assert "has the tombstones" in told
+    other = cli("erasure", "verify", str(report), "--public-key", "0" * 64)
+    assert other.code == 1
+    assert ["with", "the", "expected", "key", "no"] in [
+        line.split() for line in other.out.splitlines()
+    ]
+
+
+def test_an_erasure_that_names_nothing_or_two_things_is_told_the_options(cli: CommandLine) -> None:
+    for given in ((), ("--entity", "Ada", "--source", "a.md")):
+        refused = cli("erase", "orc-1", *given)
+        assert refused.code == 2
+        assert "--said-in" in refused.err
+        assert "--content" in refused.err
