@@ -47,7 +47,7 @@ class SourcesHandle(Handle):
         """
         from memgraph.service import sources
 
-        chosen = None if kind is None else _kind(kind)
+        chosen = None if kind is None else sources.kind_of(kind)
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
             trust = trust_queries.with_told(connection, _defaults(opened))
             return sources.listing(
@@ -218,14 +218,6 @@ class SourcesHandle(Handle):
         from memgraph.service import sources
 
         return sources.named_of(self._service.paths(self.name), kind, name)
-
-
-def _kind(kind: SourceName | str) -> SourceName:
-    try:
-        return SourceName(kind)
-    except ValueError:
-        told = ", ".join(SourceName)
-        raise InvalidInput(f"a source is named by one of: {told}", field="kind") from None
 
 
 def _defaults(opened: Opened) -> Trust:

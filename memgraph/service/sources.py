@@ -14,6 +14,7 @@ from memgraph.model.sources import MAX_SOURCES, SourceInfo, SourcePage, TrustedS
 from memgraph.paths import OrchestratorPaths
 from memgraph.policy.trust import Named, Trust, lowest
 from memgraph.storage import source_queries, trust_queries
+from memgraph.storage.item_queries import is_id
 from memgraph.storage.trust_queries import TrustRow
 from memgraph.storage.visibility import View
 
@@ -25,6 +26,15 @@ LISTED: Final = (SourceName.CONVERSATION, SourceName.PATH, SourceName.RUN)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
+def kind_of(kind: SourceName | str) -> SourceName:
+    """By what a source is named. Raises InvalidInput: by none of these."""
+    try:
+        return SourceName(kind)
+    except ValueError:
+        told = ", ".join(SourceName)
+        raise InvalidInput(f"a source is named by one of: {told}", field="kind") from None
+
+
 def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Named:
     """A source as memories name it.
 
@@ -32,14 +42,11 @@ def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Nam
     below that; ``<orchestrator>/memory/…`` is below the root. Nothing need be there any more.
 
     Raises:
-        InvalidInput: no such kind, an empty name, or no SHA-256.
+        InvalidInput: no such kind, an empty name or one that is no text, or no SHA-256.
     """
-    if kind not in set(SourceName):
-        told = ", ".join(SourceName)
-        raise InvalidInput(f"a source is named by one of: {told}", field="kind")
-    kind = SourceName(kind)
-    if not name.strip() or "\0" in name:
-        raise InvalidInput("the name of a source is not empty", field=kind.value)
+    kind = kind_of(kind)
+    if not is_id(name) or not name.strip() or "\0" in name:
+        raise InvalidInput("the name of a source is a text that is not empty", field=kind.value)
     if kind is SourceName.PATH:
         return Named(kind, _stored_path(paths, name))
     if kind is SourceName.CONTENT and not _SHA256.fullmatch(name):

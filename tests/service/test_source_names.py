@@ -1,0 +1,56 @@
+"""By what sources are named: what is no name is refused, in every word that takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import pytest
+
+from memgraph import Orchestrator
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.enums import SourceName
+
+KEYWORDS = {
+    SourceName.PATH: "path",
+    SourceName.CONVERSATION: "conversation_id",
+    SourceName.RUN: "workflow_run_id",
+    SourceName.CONTENT: "content_sha256",
+}
+WORDS: dict[str, Callable[[Orchestrator, SourceName, Any], object]] = {
+    "source": lambda orc, kind, name: orc.source(kind, name),
+    "trust": lambda orc, kind, name: orc.trust(kind, name, "low", reason="asked"),
+    "distrust": lambda orc, kind, name: orc.distrust(kind, name, reason="asked"),
+    "retract_source": lambda orc, kind, name: orc.retract_source(
+        **{KEYWORDS[kind]: name}, reason="asked"
+    ),
+}
+
+
+NO_NAMES = ("", " ", "a\x00b", "lone \ud800 surrogate", 5, ["a"])
+
+
+def test_what_is_no_name_of_a_source_is_refused(orc: Orchestrator) -> None:
+    for kind, name in product(SourceName, NO_NAMES):
+        for call in WORDS.values():
+            with pytest.raises(InvalidInput):
+                call(orc, kind, name)
+
+
+def test_an_erasure_takes_no_name_that_is_none(orc: Orchestrator) -> None:
+    for kind, name in product(SourceName, NO_NAMES):
+        with pytest.raises((InvalidInput, NotFound)):
+            orc.erase(**{KEYWORDS[kind]: name}, reason="asked")
+
+
+def test_what_is_no_kind_of_source_is_refused(orc: Orchestrator) -> None:
+    calls: tuple[Callable[[Any], object], ...] = (
+        lambda kind: orc.sources(kind=kind),
+        lambda kind: orc.source(kind, "a"),
+        lambda kind: orc.trust(kind, "a", "low", reason="asked"),
+        lambda kind: orc.distrust(kind, "a", reason="asked"),
+    )
+    for kind, call in product(("", "file", "Path", 5), calls):
+        with pytest.raises(InvalidInput, match="path, conversation, run, content"):
+            call(kind)
