@@ -170,6 +170,26 @@ def test_what_was_expanded_stays_beside_the_first_view_at_another_time(
         assert edge_of_view in left
 
 
+def test_edges_between_what_was_asked_for_apart_are_drawn(
+    look: Opening, served_crowd: tuple[Served, list[str]]
+) -> None:
+    served, ids = served_crowd
+    edges = "memgraphGraph.edges().map(each => each.id()).sort()"
+    with look(served) as tab:
+        _graph(tab, f"?seed={ids[300]}")
+        for _ in range(4):
+            newest: str = tab.page.evaluate(IDS)[-1]
+            tab.page.evaluate("void memgraphGraph.elements().unselect()")
+            tab.page.evaluate(f"void memgraphGraph.getElementById('{newest}').select()")
+            tab.page.get_by_role("button", name="Expand").click()
+            tab.page.wait_for_function(
+                "() => / edges?$/.test(document.getElementById('graph-told').textContent)"
+            )
+        apart, drawn = tab.page.evaluate(edges), tab.page.evaluate(IDS)
+        _graph(tab, f"?{'&'.join(f'seed={each}' for each in drawn)}&max_nodes={len(drawn)}")
+        assert tab.page.evaluate(edges) == apart
+
+
 def test_a_server_that_does_not_answer_is_told(look: Opening, served: Served) -> None:
     with look(served, allowed=("console: Failed to load resource",)) as tab:
         _graph(tab)

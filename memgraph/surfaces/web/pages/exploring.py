@@ -68,6 +68,20 @@ def data(visit: Visit) -> Response:
     return JSONResponse(drawing(found, staleness(fallen), as_of=visit.as_of))
 
 
+def between(visit: Visit) -> Response:
+    """The edges between memories that are drawn already, which came in several answers.
+
+    Their ids are sent in a form: there are more of them than an address holds.
+    """
+    orc = visit.enter()
+    ids = visit.required("ids").split()
+    if len(ids) > MOST_NODES:
+        raise InvalidInput(f"ids: {MOST_NODES:,} at most", field="ids")
+    found = orc.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
+    drawn = drawing(found, staleness(_fallen(visit, orc)), as_of=visit.as_of)
+    return JSONResponse({"edges": drawn["edges"]})
+
+
 def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[Stale]:
     """What stands on a refuted ground; nothing for who may not audit."""
     if not visit.may(Permission.AUDIT):
@@ -76,7 +90,8 @@ def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[Stale]:
 
 
 def _seeds(orc: Orchestrator, fallen: Sequence[Stale], as_of: int | None, most: int) -> list[str]:
-    """The sides of open contradictions, the ways to refuted grounds, then the newest memories.
+    """The sides of open contradictions, the ways to refuted grounds, then the newest memories,
+    what was replaced or taken back among them.
 
     More than ``most`` where there are more, so that the drawing is told to be cut.
     """
@@ -91,7 +106,7 @@ def _newest(orc: Orchestrator, count: int, as_of: int | None) -> list[str]:
     found: list[str] = []
     while (wanted := min(count - len(found), AT_ONCE)) > 0:
         before = found[-1] if found else None
-        page = orc.list_memories(limit=wanted, before=before, as_of=as_of)
+        page = orc.list_memories(statuses=(), limit=wanted, before=before, as_of=as_of)
         found += [each.memory_id for each in page]
         if len(page) < wanted:
             break
@@ -108,4 +123,5 @@ def _bound(visit: Visit, name: str, default: int) -> int:
 PAGES: Final = (
     Page("/{orchestrator}/graph", explorer, timed=True),
     Page("/{orchestrator}/graph/data", data, timed=True),
+    Page("/{orchestrator}/graph/edges", between, "POST", timed=True),
 )

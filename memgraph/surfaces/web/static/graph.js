@@ -6,12 +6,14 @@
   const frame = document.getElementById("graph");
   if (!frame) return;
 
+  const { answered } = memgraphAsking;
   const MANY = 1_200; // from so many elements on, what is moved is drawn coarsely
   const LISTED = 100;
   const FEW = 30; // so few have room for their names
   const MARGIN = 40;
   const NEAR = 1.25; // as near as a whole drawing is shown
   const SEEDS = 200; // so many may be asked for together
+  const TOGETHER = 2_000; // the edges between so many, too
   const PAUSE_MS = 200; // a slider has stopped when it was still for so long
   const form = document.getElementById("graph-filters");
   const told = document.getElementById("graph-told");
@@ -110,42 +112,47 @@
     return `${frame.dataset.url}?${query}`;
   }
 
-  // The answers to some questions as one; null: there is none, or it is no longer wanted.
-  async function ask(...places) {
+  // The answers to some questions as one, with the edges between them and from them to `standing`
+  // (ids); null: there is none, or it is no longer wanted.
+  async function ask(places, standing = []) {
     const turn = (asked += 1);
     tell("Loading");
     try {
-      const answers = await Promise.all(places.map(answered));
-      return turn === asked ? joined(answers) : null; // else a later question is on its way
+      const answers = await Promise.all(places.map((place) => answered(place)));
+      const found = joined(answers);
+      if (turn === asked && (answers.length > 1 || standing.length)) {
+        found.edges = unique([...found.edges, ...(await between(found.nodes, standing))]);
+      }
+      return turn === asked ? found : null; // else a later question is on its way
     } catch (error) {
       if (turn === asked) tell(error.message);
       return null;
     }
   }
 
-  async function answered(place) {
-    const answer = await fetch(place, { credentials: "same-origin" }).catch(() => {
-      throw new Error("The server does not answer");
+  async function between(nodes, standing) {
+    const ids = new Set([...nodes.map((node) => node.id), ...standing]);
+    const together = [...ids].slice(0, TOGETHER).join(" ");
+    const then = asOf ? `?${new URLSearchParams({ as_of: asOf })}` : "";
+    const { edges } = await answered(`${frame.dataset.edges}${then}`, {
+      method: "POST",
+      body: new URLSearchParams({ ids: together }),
+      headers: { "x-csrf-token": frame.dataset.token },
     });
-    if (answer.redirected) throw new Error("The session has ended: sign in again");
-    if (!answer.ok) throw new Error(await trouble(answer));
-    return answer.json();
-  }
-
-  // What an error page says.
-  async function trouble(answer) {
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const said = page.querySelector("[role=alert]");
-    return said ? said.textContent.trim() : `No answer: ${answer.status}`;
+    return edges;
   }
 
   function joined(answers) {
     return {
-      nodes: answers.flatMap((each) => each.nodes),
-      edges: answers.flatMap((each) => each.edges),
+      nodes: unique(answers.flatMap((each) => each.nodes)),
+      edges: unique(answers.flatMap((each) => each.edges)),
       cut_reasons: [...new Set(answers.flatMap((each) => each.cut_reasons))],
       as_of: answers[0].as_of,
     };
+  }
+
+  function unique(elements) {
+    return [...new Map(elements.map((each) => [each.id, each])).values()];
   }
 
   function tell(text) {
@@ -155,18 +162,9 @@
   // ── drawing ─────────────────────────────────────────────────────────────────────────────────
 
   function elements(answer) {
-    const ties = new Map();
-    for (const end of answer.edges.flatMap((edge) => [edge.source, edge.target])) {
-      ties.set(end, (ties.get(end) || 0) + 1);
-    }
     const nodes = answer.nodes.map((node) => ({
       group: "nodes",
-      data: {
-        ...node,
-        label: short(node.summary),
-        size: 14 + node.importance / 5,
-        ties: ties.get(node.id) || 0,
-      },
+      data: { ...node, label: short(node.summary), size: 14 + node.importance / 5 },
     }));
     const edges = answer.edges.map((edge) => ({ group: "edges", data: edge }));
     return [...nodes, ...edges];
@@ -191,6 +189,7 @@
         if (there.empty()) cy.add(each);
         else there.data(each.data);
       }
+      tie();
       arrange(known);
       choose();
     });
@@ -198,6 +197,14 @@
     const reasons = answer.cut_reasons.join(", ");
     cut = reasons ? `; more was left out (${reasons})` : "";
     report();
+  }
+
+  // How much each is joined to, for the size from which on its name is shown.
+  function tie() {
+    cy.nodes().forEach((node) => {
+      const ties = node.degree(false);
+      if (node.data("ties") !== ties) node.data("ties", ties);
+    });
   }
 
   function arrange(known) {
@@ -295,7 +302,8 @@
   }
 
   async function expand(id) {
-    const answer = await ask(address([id]));
+    const drawn = cy.nodes().map((node) => node.id());
+    const answer = await ask([address([id])], drawn);
     if (answer === null) return;
     expanded.add(id);
     draw(answer, false);
@@ -346,7 +354,7 @@
 
   async function travel() {
     const more = expanded.size ? [address([...expanded].slice(-SEEDS))] : [];
-    const answer = await ask(address(named), ...more);
+    const answer = await ask([address(named), ...more]);
     if (answer === null) return;
     draw(answer, true);
     inView();
@@ -384,7 +392,7 @@
   const ends = (values) => [Math.min(...values), Math.max(...values)];
 
   async function begin() {
-    const answer = await ask(frame.dataset.first);
+    const answer = await ask([frame.dataset.first]);
     if (answer === null) return;
     cy.one("render", () => {
       document.documentElement.dataset.drawn = Math.round(performance.now());

@@ -2,26 +2,10 @@
 "use strict";
 
 (() => {
+  const { answered } = memgraphAsking;
   const AGAIN_MS = 700;
   const drop = document.getElementById("drop");
   const state = document.getElementById("state");
-
-  // The JSON of an answer; what is thrown is for a person to read.
-  async function answered(url, options = {}) {
-    const answer = await fetch(url, { credentials: "same-origin", ...options }).catch(() => {
-      throw new Error("the server does not answer");
-    });
-    if (answer.redirected) throw new Error("the session has ended: sign in again");
-    if (!answer.ok) throw new Error(await trouble(answer));
-    return answer.json();
-  }
-
-  // What an error page says.
-  async function trouble(answer) {
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const told = page.querySelector("[role=alert]");
-    return told ? told.textContent : `not taken: ${answer.status}`;
-  }
 
   // What became of a file that waits.
   async function settled(url) {
