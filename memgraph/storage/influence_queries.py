@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import sqlalchemy as sa
 
@@ -25,9 +25,9 @@ PURPOSE: Final = "recall"
 """Of a receipt that names no other."""
 
 _HEAD: Final = (
-    "r.recall_id, r.created_at, r.purpose, r.actor, r.conversation_id, r.workflow_run_id,"
-    " r.step_id, r.bulletin_id, r.same_as,"
-    " json_extract(r.request, '$.purpose', '$.as_of', '$.bulletin.memory_ids'), r.viewer"
+    "r.recall_id, r.created_at, coalesce(r.purpose, r.request ->> '$.purpose'), r.actor,"
+    " r.conversation_id, r.workflow_run_id, r.step_id, r.bulletin_id, r.same_as,"
+    " r.request ->> '$.as_of', r.request -> '$.bulletin.memory_ids', r.viewer"
 )
 # So many receipts are looked into at once.
 _BLOCK: Final = 500
@@ -56,9 +56,10 @@ _NAMING: Final = """
         SELECT r.recall_id FROM found f CROSS JOIN recalls r ON r.recall_id = f.recall_id
         ORDER BY r.created_at DESC, r.recall_id DESC LIMIT -1)
 """
+# All in one value: ten thousand rows would take longer to hand over than to read.
 _ITEMS: Final = (
-    "SELECT f.value, i.memory_id FROM json_each(:holders) f CROSS JOIN recall_items i"
-    " ON i.recall_id = f.value ORDER BY f.value, i.rank"
+    "SELECT json_group_object(f.value, json((SELECT json_group_array(i.memory_id ORDER BY i.rank)"
+    " FROM recall_items i WHERE i.recall_id = f.value))) FROM json_each(:holders) f"
 )
 _CITED: Final = (
     "SELECT b.bulletin_id, b.memory_ids FROM json_each(:bulletins) f CROSS JOIN bulletins b"
@@ -178,6 +179,28 @@ def hidden_locators(connection: sa.Connection, sha256: str, view: View) -> list[
     return [row[0] for row in found]
 
 
+class _Head(NamedTuple):
+    """A row of ``_HEAD``. ``as_of`` is ISO 8601; ``beside`` and ``viewer`` are JSON."""
+
+    receipt_id: str
+    at: int
+    purpose: str | None
+    actor: str | None
+    conversation_id: str | None
+    workflow_run_id: str | None
+    step_id: str | None
+    bulletin_id: str | None
+    same_as: str | None
+    as_of: str | None
+    beside: str | None
+    viewer: str | None
+
+    @property
+    def holder(self) -> str:
+        """The receipt that has its items: itself, or the one that it repeats."""
+        return self.same_as or self.receipt_id
+
+
 class _Names:
     """What receipts name, and whether any of that is hidden; each memory is looked at once."""
 
@@ -195,39 +218,43 @@ class _Names:
         self._known: set[str] = set()
         self._hidden: set[str] = set()
 
-    def of(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], list[str]]]:
-        """Rows of ``_HEAD`` that name nothing hidden, with what they name; one that was erased
-        hides nothing. Those of bulletins are for readers who see as much as their askers.
+    def of(self, heads: Sequence[_Head]) -> Iterator[tuple[_Head, list[str]]]:
+        """Those that name nothing hidden, with what they name; what was erased hides nothing.
+
+        Those of bulletins are for readers who see as much as their askers.
         """
-        self._read(rows)
-        named = [self._named(row) for row in rows]
+        self._read(heads)
+        named = [self._named(head) for head in heads]
         fresh = set().union(*named) - self._known
         values = self._params | {"ids": _listed(fresh)}
         self._hidden |= {one for (one,) in self._execute(self._hidden_of, values)}
         self._known |= fresh
-        for row, ids in zip(rows, named, strict=True):
-            if self._hidden.isdisjoint(ids) and (row[7] is None or self._is_covered(row)):
-                yield row, ids
+        for head, ids in zip(heads, named, strict=True):
+            if self._hidden.isdisjoint(ids) and (
+                head.bulletin_id is None or self._is_covered(head)
+            ):
+                yield head, ids
 
-    def _is_covered(self, row: tuple[Any, ...]) -> bool:
+    def _is_covered(self, head: _Head) -> bool:
         """Whether the reader sees all that the asker saw."""
-        viewer = row[10]
-        if viewer not in self._covered:
-            self._covered[viewer] = covered(self._reader, row[0], viewer)
-        return self._covered[viewer]
+        if head.viewer not in self._covered:
+            self._covered[head.viewer] = covered(self._reader, head.receipt_id, head.viewer)
+        return self._covered[head.viewer]
 
-    def _read(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        # The items are those of the receipt, or of the one that it repeats.
-        holders = {row[8] or row[0] for row in rows} - self._items.keys()
-        for holder, memory_id in self._execute(_ITEMS, {"holders": _listed(holders)}):
-            self._items.setdefault(holder, []).append(memory_id)
-        bulletins = {row[7] for row in rows if row[7] is not None} - self._cited.keys()
+    def _read(self, heads: Sequence[_Head]) -> None:
+        holders = {head.holder for head in heads} - self._items.keys()
+        bulletins = {head.bulletin_id for head in heads if head.bulletin_id} - self._cited.keys()
+        [(items,)] = self._execute(_ITEMS, {"holders": _listed(holders)})
+        self._items |= json.loads(items)
         for bulletin_id, ids in self._execute(_CITED, {"bulletins": _listed(bulletins)}):
             self._cited[bulletin_id] = json.loads(ids)
 
-    def _named(self, row: tuple[Any, ...]) -> list[str]:
-        beside = json.loads(row[9])[2] or ()
-        return [*self._items.get(row[8] or row[0], ()), *self._cited.get(row[7], ()), *beside]
+    def _named(self, head: _Head) -> list[str]:
+        items = self._items[head.holder]
+        if head.bulletin_id is None and head.beside is None:
+            return items
+        beside = json.loads(head.beside or "null") or ()
+        return [*items, *self._cited.get(head.bulletin_id or "", ()), *beside]
 
 
 def _hand_outs(
@@ -241,26 +268,26 @@ def _hand_outs(
     """
     found: list[HandOut] = []
     while len(found) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
-        found += [_hand_out(row, _wanted(ids, wanted)) for row, ids in names.of(block)]
+        heads = [_Head._make(row) for row in block]
+        found += [_hand_out(head, _wanted(ids, wanted)) for head, ids in names.of(heads)]
     rows.close()
     return found[:limit]
 
 
-def _hand_out(row: tuple[Any, ...], memory_ids: tuple[str, ...]) -> HandOut:
-    purpose, as_of, _ = json.loads(row[9])
+def _hand_out(head: _Head, memory_ids: tuple[str, ...]) -> HandOut:
     fields = {
-        "receipt_id": row[0],
-        "at": row[1],
-        "purpose": row[2] or purpose or PURPOSE,
-        "actor": row[3],
+        "receipt_id": head.receipt_id,
+        "at": head.at,
+        "purpose": head.purpose or PURPOSE,
+        "actor": head.actor,
         "memory_ids": memory_ids,
-        "conversation_id": row[4],
-        "workflow_run_id": row[5],
-        "step_id": row[6],
-        "bulletin_id": row[7],
-        "same_as": row[8],
+        "conversation_id": head.conversation_id,
+        "workflow_run_id": head.workflow_run_id,
+        "step_id": head.step_id,
+        "bulletin_id": head.bulletin_id,
+        "same_as": head.same_as,
         # A request is kept as JSON, where a time is ISO 8601.
-        "as_of": None if as_of is None else parse_time(as_of),
+        "as_of": None if head.as_of is None else parse_time(head.as_of),
     }
     return built(HandOut, fields)
 
