@@ -6,6 +6,7 @@ replaced, contradicted or taken back; contexts, bulletins and recalls handed the
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.service.bench.corpus import Corpus, corpus
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
+from memgraph.storage.provisioning import expected_schema
 
 NAME = "bench"
 ROOT, KNOWN = "root", "store.json"
@@ -73,13 +75,19 @@ def kept(folder: Path, size: int, tell: Tell) -> Store:
 
     Measurements that write work on a ``copied`` one.
     """
-    place = folder / f"year-{size}-{VERSION}"
+    place = folder / f"year-{size}-{VERSION}-{_schema()}"
     known = place / KNOWN
     if not known.exists():
         shutil.rmtree(place, ignore_errors=True)
         store = _filled(place / ROOT, size, tell)
         known.write_text(json.dumps(asdict(store)), encoding="utf-8")
     return Store(**{**json.loads(known.read_text(encoding="utf-8")), "root": str(place / ROOT)})
+
+
+def _schema() -> str:
+    """Tells schemas apart: what was filled under another one is not taken either."""
+    statements = json.dumps(expected_schema(dimensions=1), sort_keys=True)
+    return hashlib.sha256(statements.encode()).hexdigest()[:8]
 
 
 def copied(store: Store, target: Path) -> Store:
