@@ -90,8 +90,8 @@ class Kept(Value):
     because: Literal["supported", "grounds"]
 
 
-class Unseated(Value):
-    """A memory that stays replaced, although all that goes is what had replaced it."""
+class Reinstated(Value):
+    """A memory that has its place back: nothing but what goes (``by``) had replaced it, or won."""
 
     memory_id: str
     summary: str
@@ -119,7 +119,7 @@ class SourceRetraction(Value):
 
     Attributes:
         dry_run: nothing was changed.
-        given, derived, kept, weakened, unseated: how many of each there are.
+        given, derived, kept, weakened, reinstated: how many of each there are.
         cut: a list is not whole.
     """
 
@@ -130,11 +130,11 @@ class SourceRetraction(Value):
     derived: int
     kept: int
     weakened: int = 0
-    unseated: int
+    reinstated: int
     retracted_items: tuple[Taken, ...] = ()
     kept_items: tuple[Kept, ...] = ()
     weakened_items: tuple[Weakened, ...] = ()
-    unseated_items: tuple[Unseated, ...] = ()
+    reinstated_items: tuple[Reinstated, ...] = ()
     cut: bool = False
 
     @property

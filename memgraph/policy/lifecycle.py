@@ -12,7 +12,7 @@ Values in, plans out. A plan names the rows to change; the service writes it in 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal
@@ -263,7 +263,7 @@ def plan_reopening(
     *,
     winner: MemoryState | None,
     loser: MemoryState | None,
-    still_superseded_by: Collection[str] = (),
+    replaced: bool = False,
 ) -> ReopeningPlan:
     """Takes a resolution back, as far as nothing else has happened to its memories since.
 
@@ -272,11 +272,10 @@ def plan_reopening(
 
     Args:
         winner, loser: their states now; None for one that was erased.
-        still_superseded_by: ids of other memories that supersede the loser: Updates edges into
-            it, and other resolved contradictions that it lost.
+        replaced: something else still stands against the loser: it replaced it, or won.
     """
     changes = []
-    if loser is not None and not still_superseded_by:
+    if loser is not None and not replaced:
         changes.append(_restored(record, loser))
     if winner is not None and record.supersedes_added and record.loser_id in winner.supersedes:
         rest = tuple(one for one in winner.supersedes if one != record.loser_id)

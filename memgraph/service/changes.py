@@ -5,7 +5,7 @@ Each function works inside one write transaction and gives the journal entries i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -61,19 +61,72 @@ def restore(
     actor: str,
     view: View | None,
 ) -> list[Entry]:
-    """Bring a retracted memory back: as superseded where what replaced it still stands.
+    """Bring a memory back that was retracted, or replaced by nothing that still stands.
+
+    What was retracted comes back as superseded where its successor stands; what it had replaced
+    itself, and was brought back meanwhile, is replaced again.
 
     ``view`` None: nobody's request, whoever may see the memory.
     """
     memory = memories.get(connection, memory_id, view)
     if not memory.content:
         raise Conflict("an erased memory cannot be restored", memory_id=memory_id)
-    status = next_status(memory.status, Action.RESTORE)
-    against = memories.get_many(connection, _others_against(connection, memory_id))
-    if any(each.status is not MemoryStatus.RETRACTED for each in against):
+    replaced = bool(edges.still_replaced(connection, [memory_id]))
+    if memory.status is MemoryStatus.SUPERSEDED and not replaced:
+        if lost := [edge.edge_id for edge, _ in _lost(connection, memory_id)]:
+            raise Conflict(f"it lost a contradiction: reopen {lost[0]}", edge_ids=lost)
+        status = next_status(memory.status, Action.REACTIVATE)
+    else:
+        status = next_status(memory.status, Action.RESTORE)
+    if replaced:
         status = next_status(status, Action.SUPERSEDE)
     memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reason)
-    return [Entry("restore", memory_id, {"reason": reason})]
+    return [
+        Entry("restore", memory_id, {"reason": reason}),
+        *replace_again(connection, [memory_id], at=at, actor=actor, view=view),
+    ]
+
+
+def replace_again(
+    connection: sa.Connection,
+    memory_ids: Collection[str],
+    *,
+    at: int,
+    actor: str,
+    view: View | None,
+) -> list[Entry]:
+    """What memories that are back had replaced as a whole does not stand beside them."""
+    entries = []
+    for old, new in edges.replaced_and_active(connection, memory_ids, view).items():
+        status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
+        reason = f"replaced by {new}"
+        memories.set_status(connection, old, status, at=at, actor=actor, reason=reason)
+        entries.append(Entry("supersede", old, {"by": new}))
+    return entries
+
+
+def reinstate(
+    connection: sa.Connection,
+    memory_id: str,
+    by: Collection[str],
+    *,
+    told: str,
+    at: int,
+    actor: str,
+) -> list[Entry]:
+    """Give a superseded memory its place back, against which nothing stands any more.
+
+    The contradictions that it lost to memories of ``by`` are open again.
+    """
+    entries = []
+    for edge, record in _lost(connection, memory_id):
+        if record.winner_id in by:
+            entries += reopen(connection, edge, reason=told, at=at, actor=actor)
+    if memories.get(connection, memory_id).status is MemoryStatus.SUPERSEDED:
+        status = next_status(MemoryStatus.SUPERSEDED, Action.REACTIVATE)
+        memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=told)
+        entries.append(Entry("restore", memory_id, {"reason": told}))
+    return entries
 
 
 def contradiction(connection: sa.Connection, edge_id: str, view: View) -> Edge:
@@ -152,7 +205,7 @@ def reopen(
         record,
         winner=_state_or_none(connection, record.winner_id),
         loser=_state_or_none(connection, record.loser_id),
-        still_superseded_by=_others_against(connection, record.loser_id, edge.edge_id),
+        replaced=bool(edges.still_replaced(connection, [record.loser_id], but=edge.edge_id)),
     )
     for change in plan.changes:
         apply(connection, change, at=at, actor=actor, reason=f"contradiction reopened: {reason}")
@@ -193,28 +246,18 @@ def _state_or_none(connection: sa.Connection, memory_id: str) -> MemoryState | N
         return None
 
 
-def _lost(connection: sa.Connection, loser_id: str, but: str | None) -> list[ResolutionRecord]:
-    """Other resolutions that this memory lost and that stand, oldest first."""
+def _lost(connection: sa.Connection, loser_id: str) -> list[tuple[Edge, ResolutionRecord]]:
+    """The contradictions that were decided against a memory, and how, oldest first."""
     found = []
     for edge in edges.of_memory(connection, loser_id, [EdgeType.CONTRADICTS]):
-        if edge.edge_id == but or edge.resolution is None or is_dismissed(edge.resolution):
+        if edge.resolution is None or is_dismissed(edge.resolution):
             continue
         record = ResolutionRecord.from_dict(edge.resolution)
         if record.loser_id == loser_id:
-            found.append(record)
+            found.append((edge, record))
     return found
 
 
 def _standing(connection: sa.Connection, loser_id: str, but: str) -> ResolutionRecord | None:
-    return next(iter(_lost(connection, loser_id, but)), None)
-
-
-def _others_against(
-    connection: sa.Connection, loser_id: str, but: str | None = None
-) -> Sequence[str]:
-    replaced = [
-        edge.from_id
-        for edge in edges.of_memory(connection, loser_id, [EdgeType.UPDATES])
-        if edge.to_id == loser_id and not edge.partial
-    ]
-    return replaced + [record.winner_id for record in _lost(connection, loser_id, but)]
+    others = (record for edge, record in _lost(connection, loser_id) if edge.edge_id != but)
+    return next(others, None)

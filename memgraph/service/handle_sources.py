@@ -158,9 +158,9 @@ class SourcesHandle(Handle):
     ) -> SourceRetraction:
         """Take back all that came from a source, and what was derived from that alone.
 
-        What further sources say, or has other grounds, stays and is told; so is what stays
-        replaced although everything that had replaced it goes. All of it is one transaction, and
-        each memory can be restored. What comes from the source later is stored again, unless
+        What further sources say, or has other grounds, stays and is told. What had been replaced
+        by nothing but what goes has its place back; contradictions that were decided for what goes
+        are open again. All of it is one transaction, and each memory can be restored. What comes from the source later is stored again, unless
         ``trust`` with ``max_memories=0`` says otherwise.
 
         Args:

@@ -193,11 +193,14 @@ class WritingHandle(Handle):
         return outcomes
 
     def restore(self, memory_id: str, *, reason: str) -> None:
-        """Bring a retracted memory back: active, or superseded where its successor stands.
+        """Bring a memory back that was retracted, or replaced by nothing that still stands.
+
+        It is active, or superseded where its successor stands; what it had replaced itself and is
+        active is replaced again.
 
         Raises:
-            NotFound, IllegalTransition: there is none, or it is not retracted.
-            Conflict: it was erased.
+            NotFound, IllegalTransition: there is none, or it is active, or is replaced.
+            Conflict: it was erased, or lost a contradiction, which is to be reopened.
         """
         from memgraph.service import changes
 

@@ -1,7 +1,8 @@
 """Taking back all that came from a source: what it gave, and what was derived from that alone.
 
-What is said elsewhere as well, or has another ground, stays. Whether a ground is left is decided on
-all there are; named and changed is what the actor sees.
+What is said elsewhere as well, or has another ground, stays. What nothing but that had replaced has
+its place back: a source that is believed no longer is no ground against it. Whether a ground is
+left is decided on all there are; named and changed is what the actor sees.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.model.enums import SourceName
-from memgraph.model.sources import MAX_TOLD, Kept, SourceRetraction, Taken, Unseated, Weakened
+from memgraph.model.sources import MAX_TOLD, Kept, Reinstated, SourceRetraction, Taken, Weakened
 from memgraph.policy.support import Origin, stands_without, weakened
 from memgraph.policy.trust import Named
+from memgraph.service import changes
 from memgraph.service.opened import Transaction
 from memgraph.service.sources import no_source
-from memgraph.storage import decay_queries, item_queries, memories, source_queries, supports
+from memgraph.storage import decay_queries, edges, item_queries, memories, source_queries, supports
 from memgraph.storage.visibility import View
 
 BATCH: Final = 500
 """Memories of one statement; the transaction is one."""
+TAKEN_BACK: Final = "its source was taken back"
+"""How the reason of each status begins that a retraction ended."""
 
 
 class Loss(NamedTuple):
@@ -42,7 +46,7 @@ class Plan:
     kept: dict[str, Literal["supported", "grounds"]] = field(default_factory=dict)
     said_own: set[str] = field(default_factory=set)
     weakened: dict[str, Loss] = field(default_factory=dict)
-    unseated: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    reinstated: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
@@ -69,14 +73,15 @@ def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
     _cascade(connection, found, stands, view)
     left = {one: tuple(rows) for one, rows in said.items() if one not in found.gone}
     found.weakened = _weakened(connection, left)
-    found.unseated = _unseated(connection, found.gone, view)
+    found.reinstated = _reinstated(connection, found.gone, view)
     return found
 
 
 def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str) -> None:
     """Take back what a plan says, with an entry in the journal for each and one for all."""
     ids = list(found.gone)
-    told = {"reason": reason, "source": named.kind.value}
+    told = {"reason": reason, "source": named.kind.value, "name": named.name}
+    because = f"{TAKEN_BACK}: {reason}"
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         decay_queries.retire(
@@ -84,14 +89,25 @@ def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str)
             item_queries.placed(transaction.connection, batch),
             at=transaction.at,
             actor=transaction.actor,
-            reason=f"its source was taken back: {reason}",
+            reason=because,
         )
         transaction.tell([Entry("retract", one, told | {"by": found.gone[one]}) for one in batch])
     for one, loss in found.weakened.items():
         _weaken(transaction, one, loss, told)
-    for one, because in found.kept.items():
-        if because == "supported" and one in found.said_own:
+    for one, why in found.kept.items():
+        if why == "supported" and one in found.said_own:
             supports.end_own(transaction.connection, one, at=transaction.at)
+    for one, by in found.reinstated.items():
+        transaction.tell(
+            changes.reinstate(
+                transaction.connection,
+                one,
+                by,
+                told=f"what had replaced it was taken back: {reason}",
+                at=transaction.at,
+                actor=transaction.actor,
+            )
+        )
     counts = {"given": _number(found.gone, "given"), "derived": _number(found.gone, "derived")}
     whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
     transaction.tell(
@@ -99,7 +115,12 @@ def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str)
             Entry(
                 "retract_source",
                 None,
-                whole | {"kept": len(found.kept), "weakened": len(found.weakened)},
+                whole
+                | {
+                    "kept": len(found.kept),
+                    "weakened": len(found.weakened),
+                    "reinstated": len(found.reinstated),
+                },
             )
         ]
     )
@@ -109,9 +130,9 @@ def report(
     connection: sa.Connection, named: Named, found: Plan, *, dry_run: bool
 ) -> SourceRetraction:
     """A plan as it is told."""
-    lists: Sequence[Collection[str]] = (found.gone, found.kept, found.weakened, found.unseated)
-    gone, kept, less, unseated = (list(each)[:MAX_TOLD] for each in lists)
-    summaries = source_queries.summaries(connection, [*gone, *kept, *less, *unseated])
+    lists: Sequence[Collection[str]] = (found.gone, found.kept, found.weakened, found.reinstated)
+    gone, kept, less, again = (list(each)[:MAX_TOLD] for each in lists)
+    summaries = source_queries.summaries(connection, [*gone, *kept, *less, *again])
     return SourceRetraction(
         kind=named.kind,
         name=named.name,
@@ -120,7 +141,7 @@ def report(
         derived=_number(found.gone, "derived"),
         kept=len(found.kept),
         weakened=len(found.weakened),
-        unseated=len(found.unseated),
+        reinstated=len(found.reinstated),
         retracted_items=tuple(
             Taken(memory_id=one, summary=summaries[one], because=found.gone[one]) for one in gone
         ),
@@ -136,9 +157,9 @@ def report(
             )
             for one in less
         ),
-        unseated_items=tuple(
-            Unseated(memory_id=one, summary=summaries[one], by=found.unseated[one])
-            for one in unseated
+        reinstated_items=tuple(
+            Reinstated(memory_id=one, summary=summaries[one], by=found.reinstated[one])
+            for one in again
         ),
         cut=any(len(each) > MAX_TOLD for each in lists),
     )
@@ -225,17 +246,19 @@ def _cascade(connection: sa.Connection, found: Plan, stands: _Stands, view: View
                 lately.append(one)
 
 
-def _unseated(
-    connection: sa.Connection, gone: Mapping[str, str], view: View
+def _reinstated(
+    connection: sa.Connection, gone: Collection[str], view: View
 ) -> dict[str, tuple[str, ...]]:
+    """What is superseded by nothing that is left, and by which of those that go."""
     by: dict[str, list[str]] = {}
     ids = list(gone)
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         for old, new in source_queries.replaced_by(connection, batch, view):
-            by.setdefault(old, []).append(new)
-    standing = source_queries.still_replaced(connection, list(by), list(gone))
-    return {old: tuple(new) for old, new in by.items() if old not in gone and old not in standing}
+            if old not in gone:
+                by.setdefault(old, []).append(new)
+    standing = edges.still_replaced(connection, list(by), gone=ids)
+    return {old: tuple(new) for old, new in by.items() if old not in standing}
 
 
 def _number(found: Mapping[str, str], because: str) -> int:

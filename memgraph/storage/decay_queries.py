@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import MemoryStatus
-from memgraph.storage import vectors
 from memgraph.storage.statements import driver
+from memgraph.storage.statuses import Placed, set_statuses
 from memgraph.storage.visibility import View
 
 REASON = "decayed"
@@ -41,19 +41,6 @@ _AFTER = (
 _NOW = (
     f"SELECT {_COLUMNS}, {_WAS_RESTORED} FROM memories m"
     f" WHERE m.pk IN (SELECT value FROM json_each(:these)) AND {_MAY_FADE} ORDER BY m.pk"
-)
-_END_PERIODS = (
-    "UPDATE memory_status SET until = max(since, ?)"
-    " WHERE until IS NULL AND memory_id IN (SELECT value FROM json_each(?))"
-)
-_BEGIN_PERIODS = (
-    "INSERT INTO memory_status (memory_id, status, since, until, actor, reason)"
-    f" SELECT f.value, '{_RETRACTED}', max(?, coalesce((SELECT max(h.until) FROM memory_status h"
-    " WHERE h.memory_id = f.value), 0)), NULL, ?, ? FROM json_each(?) f"
-)
-_RETRACT = (
-    f"UPDATE memories SET status = '{_RETRACTED}', updated_at = max(updated_at, ?),"
-    " valid_until = coalesce(valid_until, ?) WHERE pk IN (SELECT value FROM json_each(?))"
 )
 
 
@@ -87,21 +74,6 @@ class Fading(NamedTuple):
     scope_id: str | None
     sensitivity: str
     restored: int
-
-
-class Placed(Protocol):
-    """What is retired: where a memory stands, for the vector index."""
-
-    @property
-    def pk(self) -> int: ...
-    @property
-    def memory_id(self) -> str: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def scope_id(self) -> str | None: ...
-    @property
-    def sensitivity(self) -> str: ...
 
 
 class Rule(NamedTuple):
@@ -172,14 +144,5 @@ def retire(
     actor: str,
     reason: str = REASON,
 ) -> None:
-    """Retract active memories at once: status, history and index, as one change does.
-
-    See ``memgraph.storage.memories.set_status``; here the statements are for all of them at once.
-    """
-    ids, pks = json.dumps([each.memory_id for each in faded]), json.dumps([one.pk for one in faded])
-    execute = driver(connection).execute
-    execute(_END_PERIODS, (at, ids))
-    execute(_BEGIN_PERIODS, (at, actor, reason, ids))
-    execute(_RETRACT, (at, at, pks))
-    places = [(one.pk, one.scope, one.scope_id, _RETRACTED, one.sensitivity) for one in faded]
-    vectors.place(connection, places)
+    """Retract memories at once: see ``memgraph.storage.statuses``."""
+    set_statuses(connection, faded, MemoryStatus.RETRACTED, at=at, actor=actor, reason=reason)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -24,6 +25,27 @@ _KEEP = (
     " SELECT e.edge_id, max(:at, e.created_at, coalesce(e.resolved_at, :at), coalesce((SELECT"
     " max(r.until) FROM memory_edge_revisions r WHERE r.edge_id = e.edge_id), :at)),"
     " e.partial, e.resolved_at, e.resolution FROM memory_edges e WHERE e.edge_id = :edge_id"
+)
+# From a memory to what replaced it or won against it, and on from there where that does not stand.
+_FALLEN = (
+    "(s.old = s.new OR s.new IN (SELECT value FROM json_each(:gone)) OR EXISTS (SELECT 1 FROM"
+    " memories m WHERE m.memory_id = s.new AND m.status = 'retracted'"
+    " AND m.memory_id NOT IN (SELECT value FROM json_each(:back))))"
+)
+_LOST = "e.edge_type = 'Contradicts' AND json_extract(e.resolution, '$.loser_id') = s.new"
+_STEPS = " ".join(
+    f"UNION SELECT s.old, e.{far} FROM successors s CROSS JOIN memory_edges e ON e.{near} = s.new"
+    f" WHERE {condition} AND e.edge_id IS NOT :but AND {_FALLEN}"
+    for near, far, condition in (
+        ("to_memory_id", "from_memory_id", "e.edge_type = 'Updates' AND e.partial = 0"),
+        ("to_memory_id", "from_memory_id", _LOST),
+        ("from_memory_id", "to_memory_id", _LOST),
+    )
+)
+_STILL_REPLACED: Final = (
+    "WITH RECURSIVE successors (old, new) AS ("
+    f"SELECT value, value FROM json_each(:ids) {_STEPS})"
+    f" SELECT DISTINCT s.old FROM successors s WHERE s.old <> s.new AND NOT {_FALLEN}"
 )
 
 
@@ -85,6 +107,47 @@ def replaces(connection: sa.Connection, newer_id: str, older_id: str) -> bool:
             ON e.from_memory_id = r.id WHERE e.edge_type = 'Updates' AND e.partial = 0
         ) SELECT 1 FROM replaced WHERE id = ?2 LIMIT 1"""
     return connection.exec_driver_sql(statement, (newer_id, older_id)).first() is not None
+
+
+def still_replaced(
+    connection: sa.Connection,
+    memory_ids: Collection[str],
+    *,
+    gone: Collection[str] = (),
+    back: Collection[str] = (),
+    but: str | None = None,
+) -> set[str]:
+    """Those of some memories against which something stands: it replaced them, or won.
+
+    What is retracted does not stand; then what replaced that counts, over any number of steps.
+
+    Args:
+        gone: ids that count as retracted, too.
+        back: ids that count as not retracted.
+        but: the id of an edge that does not count.
+    """
+    values = {"ids": memory_ids, "gone": gone, "back": back}
+    given = {name: json.dumps(list(each)) for name, each in values.items()}
+    found = driver(connection).execute(_STILL_REPLACED, given | {"but": but})
+    return {one for (one,) in found}
+
+
+def replaced_and_active(
+    connection: sa.Connection, memory_ids: Collection[str], view: View | None
+) -> dict[str, str]:
+    """Visible active memories that one of some others replaced as a whole, each with the newest.
+
+    ``view`` None: whoever looks.
+    """
+    seen, values = ("1", {}) if view is None else (view.where("m"), view.params)
+    found = driver(connection).execute(
+        "SELECT m.memory_id, e.from_memory_id FROM json_each(:ids) f"
+        " CROSS JOIN memory_edges e ON e.from_memory_id = f.value"
+        " CROSS JOIN memories m ON m.memory_id = e.to_memory_id WHERE e.edge_type = 'Updates'"
+        f" AND e.partial = 0 AND m.status = 'active' AND {seen} ORDER BY e.created_at, e.edge_id",
+        {**values, "ids": json.dumps(list(memory_ids))},
+    )
+    return dict(found.fetchall())
 
 
 def make_whole(connection: sa.Connection, edge_id: str, *, at: int) -> None:

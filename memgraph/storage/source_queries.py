@@ -50,23 +50,18 @@ _NAMES: Final = {
 }
 
 
-def _replacements(given: str) -> str:
-    """A query for pairs (old, new) of which the ``given`` one is among ``:ids``."""
-    update = "to_memory_id" if given == "old" else "from_memory_id"
-    side = "loser_id" if given == "old" else "winner_id"
-    replaced = (
-        "SELECT e.to_memory_id AS old, e.from_memory_id AS new FROM json_each(:ids) f"
-        f" CROSS JOIN memory_edges e ON e.{update} = f.value"
-        " WHERE e.edge_type = 'Updates' AND e.partial = 0"
-    )
-    won = (
-        "SELECT json_extract(e.resolution, '$.loser_id'),"
-        " json_extract(e.resolution, '$.winner_id') FROM json_each(:ids) f"
-        " CROSS JOIN memory_edges e ON e.{end} = f.value WHERE e.edge_type = 'Contradicts'"
-        f" AND json_extract(e.resolution, '$.{side}') = f.value"
-    )
-    ends = (won.format(end=end) for end in ("from_memory_id", "to_memory_id"))
-    return " UNION ".join((replaced, *ends))
+# Pairs (old, new) of which the new one is among ``:ids``.
+_WON: Final = " UNION ".join(
+    "SELECT json_extract(e.resolution, '$.loser_id'), f.value FROM json_each(:ids) f"
+    f" CROSS JOIN memory_edges e ON e.{end} = f.value WHERE e.edge_type = 'Contradicts'"
+    " AND json_extract(e.resolution, '$.winner_id') = f.value"
+    for end in ("from_memory_id", "to_memory_id")
+)
+_REPLACED: Final = (
+    "SELECT e.to_memory_id AS old, f.value AS new FROM json_each(:ids) f"
+    " CROSS JOIN memory_edges e ON e.from_memory_id = f.value"
+    f" WHERE e.edge_type = 'Updates' AND e.partial = 0 UNION {_WON}"
+)
 
 
 def _of_sources(kind: SourceName) -> str:
@@ -227,22 +222,9 @@ def replaced_by(
 ) -> list[tuple[str, str]]:
     """Pairs of (what is superseded, which of these replaced it or won against it), if visible."""
     found = driver(connection).execute(
-        f"SELECT r.old, r.new FROM ({_replacements('new')}) r"
+        f"SELECT r.old, r.new FROM ({_REPLACED}) r"
         " CROSS JOIN memories m ON m.memory_id = r.old"
         f" WHERE m.status = 'superseded' AND {view.where('m')} ORDER BY m.pk, r.new",
         view.params | {"ids": json.dumps(list(memory_ids))},
     )
     return [(old, new) for old, new in found]
-
-
-def still_replaced(
-    connection: sa.Connection, memory_ids: Collection[str], but: Collection[str]
-) -> set[str]:
-    """Those of these memories that others than ``but`` replaced, or won against, and that stand."""
-    found = driver(connection).execute(
-        f"SELECT DISTINCT r.old FROM ({_replacements('old')}) r"
-        " CROSS JOIN memories m ON m.memory_id = r.new WHERE m.status <> 'retracted'"
-        " AND r.new NOT IN (SELECT value FROM json_each(:but))",
-        {"ids": json.dumps(list(memory_ids)), "but": json.dumps(list(but))},
-    )
-    return {one for (one,) in found}

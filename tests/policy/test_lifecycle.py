@@ -163,7 +163,7 @@ def test_a_loser_of_several_comes_back_with_the_last_reopening_in_any_order(
         loser, records[name] = applied(loser, plan.changes), plan.record
     for name in order:
         record = records.pop(name)
-        back = plan_reopening(record, winner=None, loser=loser, still_superseded_by=records)
+        back = plan_reopening(record, winner=None, loser=loser, replaced=bool(records))
         loser = applied(loser, back.changes)
         assert (loser.status is ACTIVE) == (not records)
     assert loser == original

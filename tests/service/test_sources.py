@@ -488,24 +488,63 @@ class TestRetractingASource:
         done = orc.retract_source(conversation_id="c1", reason="x", dry_run=False)
         assert {each.memory_id for each in done.retracted_items} == {turn, fact}
 
-    def test_what_it_had_replaced_is_told(self, orc: Orchestrator) -> None:
+    def test_what_it_had_replaced_has_its_place_back(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
         old = said(orc, "The gate opens at 9.", MANUAL)
-        lost = said(orc, "The gate is blue.", MANUAL)
+        lost = said(orc, "The gate is blue.", MANUAL, confidence=0.9)
         new, won = said(orc, "It opens at 8.", FORUM), said(orc, "The gate is red.", FORUM)
         orc.relate(new, "Updates", old)
         case = orc.relate(won, "Contradicts", lost)
         orc.resolve(case, winner=won, reason="x")
-        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
-        assert {each.memory_id: each.by for each in done.unseated_items} == {
+        dry = orc.retract_source(conversation_id="forum", reason="poisoned")
+        assert {status(orc, one) for one in (old, lost)} == {MemoryStatus.SUPERSEDED}
+        done = orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        assert done == dry.model_copy(update={"dry_run": False})
+        assert {each.memory_id: each.by for each in done.reinstated_items} == {
             old: (new,),
             lost: (won,),
         }
+        assert {status(orc, one) for one in (old, lost)} == {MemoryStatus.ACTIVE}
+        assert (orc.get(lost).confidence, orc.get(old).valid_until) == (0.9, None)
+        assert orc.case(case).state == "open"
+        assert [one for one, _ in journal(service, "restore")] == [old]
+        assert [one for one, _ in journal(service, "reopen")] == [won]
+        assert orc.verify().ok
 
     def test_what_something_else_replaced_as_well_is_not(self, orc: Orchestrator) -> None:
         old = said(orc, "The gate opens at 9.", MANUAL)
         for source in (FORUM, {"conversation_id": "desk"}):
             orc.relate(said(orc, f"At 8, by {source}.", source), "Updates", old)
-        assert orc.retract_source(conversation_id="forum", reason="x").unseated == 0
+        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        assert done.reinstated == 0
+        assert status(orc, old) is MemoryStatus.SUPERSEDED
+
+    def test_nor_is_what_replaced_what_is_gone(self, orc: Orchestrator) -> None:
+        """Whoever corrected the poison said what holds now; what was before it is old."""
+        old, false, true = (
+            said(orc, f"The gate opens at {hour}.", source)
+            for hour, source in ((9, MANUAL), (8, FORUM), (10, MANUAL))
+        )
+        orc.relate(false, "Updates", old)
+        orc.relate(true, "Updates", false)
+        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        assert (done.retracted, done.reinstated) == (1, 0)
+        assert status(orc, old) is MemoryStatus.SUPERSEDED
+        orc.retract(true, reason="wrong as well")
+        orc.restore(old, reason="nothing stands against it")
+        assert status(orc, old) is MemoryStatus.ACTIVE
+
+    def test_what_replaced_it_replaces_it_again(self, orc: Orchestrator) -> None:
+        old, new = said(orc, "At 9.", MANUAL), said(orc, "At 8.", FORUM)
+        orc.relate(new, "Updates", old)
+        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        orc.restore(new, reason="it was true")
+        assert (status(orc, old), status(orc, new)) == (
+            MemoryStatus.SUPERSEDED,
+            MemoryStatus.ACTIVE,
+        )
+        assert orc.verify().ok
 
     def test_superseded_ones_go_as_well(self, orc: Orchestrator) -> None:
         old, new = said(orc, "At 9.", FORUM), said(orc, "At 8.", FORUM)

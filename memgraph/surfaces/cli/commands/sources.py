@@ -179,10 +179,11 @@ def _show_retraction(screen: Screen, found: SourceRetraction) -> None:
             for each in found.weakened_items
         ]
         screen.table(("memory", "confidence", "then"), less[:SHOWN])
-    if found.unseated_items:
-        screen.heading(f"{found.unseated} stay replaced, by nothing that is left")
-        left = [(each.memory_id, short(each.summary)) for each in found.unseated_items]
-        screen.table(("memory", ""), left[:SHOWN])
+    if found.reinstated_items:
+        again = "would have" if found.dry_run else "have"
+        screen.heading(f"{found.reinstated} {again} their place back: that had replaced them")
+        back = [(each.memory_id, short(each.summary)) for each in found.reinstated_items]
+        screen.table(("memory", ""), back[:SHOWN])
     if found.dry_run and (found.retracted or found.weakened):
         screen.line("nothing was changed: say --yes to do it")
 
