@@ -55,6 +55,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 
@@ -340,3 +342,16 @@ class BenchFailed(MemgraphError):
     """The process that measured came to an end without an answer."""
 
     code = "bench.failed"
+
+
+@cache
+def kinds_by_code() -> Mapping[str, type[MemgraphError]]:
+    """Every error of this tree by its code; errors that a surface has of its own are not in it."""
+    found: dict[str, type[MemgraphError]] = {}
+    waiting: list[type[MemgraphError]] = [MemgraphError]
+    while waiting:
+        kind = waiting.pop()
+        if kind.__module__ == __name__:
+            found[kind.code] = kind
+        waiting.extend(kind.__subclasses__())
+    return found

@@ -11,7 +11,6 @@ import random
 import uuid
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from memgraph import errors
@@ -164,7 +163,7 @@ def _told(answer: Answer) -> MemgraphError:
     if not isinstance(problem, dict) or not isinstance(problem.get("code"), str):
         return _not_memgraph(answer)
     code, details = problem["code"], problem.get("details")
-    kind = _by_code().get(code)
+    kind = errors.kinds_by_code().get(code)
     if kind is errors.RequestRefused and answer.status in (404, 405):
         return RemoteAnswerInvalid(
             "the server does not know this call: is it an older version?", status=answer.status
@@ -186,7 +185,7 @@ def _told(answer: Answer) -> MemgraphError:
 
 def error_of(health: Health) -> MemgraphError:
     """Why an orchestrator is disabled, as the library's own error."""
-    kind = _by_code().get(health.code or "")
+    kind = errors.kinds_by_code().get(health.code or "")
     if kind is None:
         return RemoteAnswerInvalid("the server does not say what is wrong with the memory")
     error = kind(_text(health.message))
@@ -237,16 +236,3 @@ def _seconds(retry_after: str | None) -> float | None:
 
 def _text(detail: Any) -> str:
     return detail if isinstance(detail, str) and detail else "the server does not say why"
-
-
-@cache
-def _by_code() -> dict[str, type[MemgraphError]]:
-    found: dict[str, type[MemgraphError]] = {}
-    waiting: list[type[MemgraphError]] = [MemgraphError]
-    while waiting:
-        kind = waiting.pop()
-        # A surface has errors of its own, which no server tells.
-        if kind.__module__ == errors.__name__:
-            found[kind.code] = kind
-        waiting.extend(kind.__subclasses__())
-    return found

@@ -116,3 +116,11 @@ def test_an_erasure_that_names_nothing_or_two_things_is_told_the_options(cli: Co
         assert refused.code == 2
         assert "--said-in" in refused.err
         assert "--content" in refused.err
+
+
+def test_what_a_closed_source_says_is_refused_with_its_own_code(cli: CommandLine) -> None:
+    closed = ("source", "trust", "orc-1", "conversation:forum", "--tier", "low")
+    cli(*closed, "--max-memories", "0", *WHY)
+    said = ("remember", "orc-1", "Refunds are paid at once.")
+    assert cli.error(*said, "--conversation-id", "forum")["code"] == "source.quota_reached"
+    assert cli.error(*said, "--source-path", "/etc/hostname")["code"] == "access.denied"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memgraph.errors import InvalidInput, MemgraphError, NotFound
+from memgraph.errors import InvalidInput, MemgraphError, kinds_by_code
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
@@ -279,8 +279,7 @@ def _json_object(text: str) -> dict[str, Any]:
 
 def _rejection(code: str | None, message: str | None) -> MemgraphError:
     """The error behind a rejected item."""
-    kinds = {each.code: each for each in (InvalidInput, NotFound)}
-    return kinds.get(code or "", MemgraphError)(message or "rejected")
+    return kinds_by_code().get(code or "", MemgraphError)(message or "rejected")
 
 
 COMMANDS = {
