@@ -18,8 +18,6 @@ from memgraph.storage.item_queries import is_id
 from memgraph.storage.trust_queries import TrustRow
 from memgraph.storage.visibility import View
 
-BLOCK: Final = 64
-"""So many names are read at a time, where most are hidden."""
 LISTED: Final = (SourceName.CONVERSATION, SourceName.PATH, SourceName.RUN)
 """What is listed where no kind is named: a content is that of a path."""
 
@@ -71,13 +69,10 @@ def listing(
     found: list[SourceInfo] = []
     for each in kinds[kinds.index(place.kind) :]:
         name = place.name if each is place.kind else ""
-        while len(found) <= limit:
-            names = source_queries.names(connection, each, name, BLOCK)
-            if not names:
-                break
-            name = names[-1]
-            infos = (info_of(connection, trust, Named(each, one), view) for one in names)
-            found.extend(one for one in infos if one is not None)
+        room = limit + 1 - len(found)
+        names = source_queries.names(connection, each, view, after=name, limit=room)
+        infos = (info_of(connection, trust, Named(each, one), view) for one in names)
+        found.extend(one for one in infos if one is not None)
     more = len(found) > limit
     following = f"{found[limit - 1].kind.value}:{found[limit - 1].name}" if more else None
     return SourcePage(items=tuple(found[:limit]), next_after=following)

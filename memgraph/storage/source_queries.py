@@ -37,16 +37,14 @@ _OF_SOURCES: Final = (
     "SELECT DISTINCT {column} AS name FROM memory_sources"
     " WHERE {column} IS NOT NULL AND {column} > :after"
 )
-_LIMITED: Final = " ORDER BY name LIMIT :limit"
 _NAMES: Final = {
-    SourceName.PATH: _OF_SOURCES.format(column="source_path") + _LIMITED,
+    SourceName.PATH: _OF_SOURCES.format(column="source_path"),
     SourceName.CONVERSATION: (
         _OF_SOURCES.format(column="conversation_id")
         + " UNION SELECT session_id FROM sessions WHERE session_id > :after"
-        + _LIMITED
     ),
-    SourceName.RUN: _OF_SOURCES.format(column="workflow_run_id") + _LIMITED,
-    SourceName.CONTENT: _OF_SOURCES.format(column="content_sha256") + _LIMITED,
+    SourceName.RUN: _OF_SOURCES.format(column="workflow_run_id"),
+    SourceName.CONTENT: _OF_SOURCES.format(column="content_sha256"),
 }
 
 
@@ -178,9 +176,17 @@ class Totals(NamedTuple):
     last_at: int
 
 
-def names(connection: sa.Connection, kind: SourceName, after: str, limit: int) -> list[str]:
-    """Names of sources of a kind that come after one, whoever sees anything of them."""
-    found = driver(connection).execute(_NAMES[kind], {"after": after, "limit": limit})
+def names(
+    connection: sa.Connection, kind: SourceName, view: View, *, after: str, limit: int
+) -> list[str]:
+    """Names of sources of a kind of which something is visible, in order, those after one."""
+    its = keys_of(kind).replace(":name", "n.name")
+    found = driver(connection).execute(
+        f"SELECT n.name FROM ({_NAMES[kind]}) n WHERE EXISTS (SELECT 1 FROM ({its}) f"
+        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.where('m')})"
+        " ORDER BY n.name LIMIT :limit",
+        view.params | {"after": after, "limit": limit},
+    )
     return [one for (one,) in found]
 
 
