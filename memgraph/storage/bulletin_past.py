@@ -2,6 +2,7 @@
 
 Most memories are as they were, and the index of the present finds them in order. Beside them stand
 the few that have changed since, with the values of then: the best of both are the best of then.
+What was erased since is left out.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def rows(
     )
     then = (
         f"SELECT {_columns(view)} FROM temp.bulletin_changed changed CROSS JOIN memories m"
-        f" ON m.memory_id = changed.memory_id WHERE {seen}"
+        f" ON m.memory_id = changed.memory_id WHERE {seen} AND {view.unerased('m')}"
     )
     changed = f"SELECT * FROM ({then}) m WHERE {where} AND {valid} ORDER BY {order} LIMIT :limit"
     statement = (

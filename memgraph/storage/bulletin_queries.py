@@ -153,7 +153,7 @@ def excerpts(
     statement = (
         f"SELECT {_excerpt('m')} FROM json_each(:ids) f"
         " CROSS JOIN memories m ON m.memory_id = f.value"
-        f" WHERE {view.status('m')} = 'active' AND {view.where('m')}"
+        f" WHERE {view.status('m')} = 'active' AND {view.where('m')} AND {view.unerased('m')}"
         f" AND coalesce({view.value('valid_until', 'm')} > :at, 1)"
     )
     values = view.params | {"ids": json.dumps(list(memory_ids)), "at": at}
@@ -170,6 +170,7 @@ def open_conflicts(connection: sa.Connection, view: View, limit: int) -> list[Co
         f" WHERE e.edge_type = 'Contradicts' AND {view.resolved_at('e')} IS NULL"
         f" AND {view.status('a')} = 'active' AND {view.status('b')} = 'active'"
         f" AND {view.edge_where('e')} AND {view.where('a')} AND {view.where('b')}"
+        f" AND {view.unerased('a')} AND {view.unerased('b')}"
         " ORDER BY e.created_at DESC, e.edge_id DESC LIMIT :limit"
     )
     found = _rows(connection, statement, view.params | {"limit": limit})

@@ -24,13 +24,13 @@ class Narrowing:
 
     def where(self, alias: str) -> str:
         """The condition on a row of ``memories``; it binds ``params``."""
+        seen = [self.view.where(alias), self.view.unerased(alias)]
         if self.request.valid_at is not None:
-            return " AND ".join([self.view.where(alias), self._held(alias), *self._filters(alias)])
+            return " AND ".join([*seen, self._held(alias), *self._filters(alias)])
         # What was replaced or retracted carries the time of that as its end; the view decides it.
         end = self.view.value("valid_until", alias)
         holds = f"({end} IS NULL OR {end} > :at OR {self.view.status(alias)} <> 'active')"
-        terms = [self.view.where(alias), holds, *self._filters(alias)]
-        return " AND ".join(terms)
+        return " AND ".join([*seen, holds, *self._filters(alias)])
 
     @cached_property
     def params(self) -> dict[str, Any]:

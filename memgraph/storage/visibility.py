@@ -51,6 +51,13 @@ class View:
             terms.append(f"{self.status(alias)} IS NOT NULL")
         return " AND ".join(terms)
 
+    def unerased(self, alias: str) -> str:
+        """Whether a memory says anything still: what was erased has no text at any time."""
+        if self.as_of is None:
+            return "1"
+        # Erased ones are retracted: of most rows no text is read.
+        return f"({alias}.status <> 'retracted' OR {alias}.content <> '')"
+
     def edge_where(self, alias: str) -> str:
         """The condition on a row of ``memory_edges``; ``where`` holds for its ends."""
         return "1" if self.as_of is None else f"{alias}.created_at <= :view_as_of"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,9 +13,15 @@ from working import working
 
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, NotFound
-from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.model.enums import JobName, MemoryKind, MemoryType, SourceType
+from memgraph.model.values import Source
+from memgraph.service.context.namespace_items import ItemPut
+from memgraph.service.context.namespaces import NamespaceHandle
 from memgraph.service.orchestrator import Orchestrator
 
+NAMES = ("Ada", "Bea")
+TALKS = ("monday", "tuesday")
+TIERS = ("low", "standard", "high")
 # How often something was asked for is counted, not kept.
 UNKEPT = {"access_count", "last_accessed_at", "updated_at"}
 TYPES = (
@@ -36,6 +42,27 @@ class Seen(NamedTuple):
     edges: list[dict[str, Any]]
     contradictions: list[list[dict[str, Any]]]
     grounds: dict[str, list[str]]
+
+    def without(self, erased: set[str]) -> Self:
+        """What is to be seen of it once some memories were erased."""
+        # The headings number what was there before something was erased.
+        lines = [line for line in self.bulletin.splitlines() if line.startswith("- ")]
+        kept = [line for line in lines if not any(f"[{one}]" in line for one in erased)]
+        return self._replace(
+            bulletin="\n".join(kept),
+            memories={one: each for one, each in self.memories.items() if one not in erased},
+            edges=_between(self.edges, erased),
+            contradictions=[_between(each, erased) for each in self.contradictions],
+            grounds={
+                one: [each for each in found if each not in erased]
+                for one, found in self.grounds.items()
+                if one not in erased
+            },
+        )
+
+
+def _between(edges: list[dict[str, Any]], erased: set[str]) -> list[dict[str, Any]]:
+    return [each for each in edges if not erased & {each["from_id"], each["to_id"]}]
 
 
 def seen(orc: Orchestrator, at: int, *, as_of: int | None = None) -> Seen:
@@ -61,6 +88,7 @@ class Living:
         self._orc = orc
         self._clock = clock
         self._ids: list[str] = []
+        self.erased: set[str] = set()
 
     def happen(self, what: str, first: int, second: int) -> None:
         """One thing; what the rules forbid does not happen."""
@@ -81,6 +109,22 @@ class Living:
             orc.retract(one, reason="wrong")
         elif what == "restore":
             orc.restore(one, reason="right after all")
+        elif what == "erase":
+            self.erased |= set(orc.erase(memory_id=one, reason="asked for").memory_ids)
+        elif what == "poison":
+            orc.retract_source(conversation_id=TALKS[first % 2], reason="poisoned", dry_run=False)
+        elif what == "trust":
+            orc.trust("conversation", TALKS[first % 2], TIERS[second % 3], reason="known")
+        elif what == "merge":
+            orc.merge_entities("Ada", "Bea", reason="one person")
+        elif what == "fade":
+            orc.run(JobName.DECAY)
+        elif what == "put":
+            put = ItemPut(("menu",), "soup", {"of": second}, ttl=(first + 1) * MS_PER_DAY // 4)
+            NamespaceHandle(orc).put_all([put])
+        elif what == "recall":
+            orc.recall("item", top_n=2)
+            orc.receipts()
         elif one == other:
             return
         elif what == "contradict":
@@ -94,13 +138,16 @@ class Living:
         ends = None if first % 3 else self._clock.now_ms() + (second % 5 + 1) * MS_PER_DAY
         self._ids.append(
             self._orc.remember(
-                f"item {len(self._ids)} says {second}",
+                f"item {len(self._ids)} of {NAMES[first % 2]} says {second}",
                 kind=MemoryKind.FACT,
                 type=TYPES[first % len(TYPES)],
                 importance=second % 101,
                 confidence=(first % 10 + 1) / 10,
                 valid_until=ends,
                 derived_from=self._ids[-1:] if second % 2 else [],
+                source=Source(
+                    source_type=SourceType.CHANNEL_TRANSCRIPT, conversation_id=TALKS[second % 2]
+                ),
             )
         )
 
@@ -120,6 +167,7 @@ class Living:
 WORDS = (
     *("remember", "remember", "correct", "confirm", "retract", "restore"),
     *("contradict", "contradict", "update", "resolve", "resolve", "dismiss", "reopen"),
+    *("erase", "poison", "trust", "merge", "fade", "put", "recall"),
 )
 EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30))
 
@@ -139,8 +187,12 @@ def test_an_earlier_time_answers_as_it_did_then(
             living.happen(*each)
             moments.append(seen(orc, clock.now_ms()))
         clock.advance(days=30)
+        gone = living.erased
         for moment in moments:
-            assert seen(orc, moment.at, as_of=moment.at) == moment
+            again = seen(orc, moment.at, as_of=moment.at)
+            assert again.without(gone) == moment.without(gone)
+            cites_erased = any(f"[{one}]" in moment.bulletin for one in gone)
+            assert again.bulletin == moment.bulletin or cites_erased
 
 
 def test_what_was_true_at_a_time_and_what_was_known_then_are_two_questions(
@@ -219,3 +271,18 @@ def test_a_memory_that_was_restored_counts_as_asked_for_then(
     orc.receipts()
     assert orc.get(kept).last_accessed_at == clock.now_ms()
     assert orc.get(kept, as_of=restored + 1).last_accessed_at == restored
+
+
+def test_what_was_erased_says_nothing_of_an_earlier_time(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    gone = orc.remember("The lighthouse keeper sleeps at noon.", type="Todo", tags=["done"])
+    kept = orc.remember("The lighthouse keeper never sleeps.", type="Preference")
+    orc.relate(kept, "Contradicts", gone)
+    before = clock.now_ms()
+    clock.advance(days=1)
+    orc.erase(memory_id=gone, reason="asked for")
+    assert gone not in orc.bulletin(as_of=before).bulletin.text
+    assert orc.bulletin(as_of=before).bulletin.memory_ids == (kept,)
+    assert orc.recall("", types=["Todo", "Preference"], as_of=before).ids == (kept,)
+    assert orc.get(gone, as_of=before).content == ""
