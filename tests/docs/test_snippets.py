@@ -11,20 +11,31 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from guides import ENVIRONMENTS, FILES, ROOT, run_python, snippets
+from warm_command import warm_command
 
 # The two commands of the README set up the very environment in which this runs.
 NOT_HERE = re.compile(r"^make |^git clone |^cd ")
 TOO_LONG_S = 120
+# A server that outlived a command that failed would hold the test up until then.
+END_ALL = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
 
 
 def commands(body: str) -> list[str]:
     joined = body.replace("\\\n", " ")
     found = [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
     return [line for line in found if not NOT_HERE.match(line)]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with ``memgraph``, which is loaded once for all snippets."""
+    with warm_command(tmp_path_factory.mktemp("warm")) as folder:
+        yield folder
 
 
 def test_there_are_guides() -> None:
@@ -38,12 +49,16 @@ def test_every_snippet_has_an_environment_that_runs_it() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_run(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: Path
+) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     environ = {
         **os.environ,
         "MEMGRAPH_ROOT": str(tmp_path / "root"),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(
+            map(str, (programs, Path(sys.executable).parent, os.environ["PATH"]))
+        ),
         "NO_COLOR": "1",
     }
     monkeypatch.chdir(tmp_path)
@@ -58,7 +73,7 @@ def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     if not script:
         return
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(script)],
+        ["bash", "-euo", "pipefail", "-c", "\n".join([END_ALL, *script])],
         cwd=tmp_path,
         env=environ,
         capture_output=True,

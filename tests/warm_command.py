@@ -1,0 +1,108 @@
+"""``memgraph`` for many command lines: each is a process of its own, forked from a loaded one.
+
+Loading takes nearly all of a short command's time. What is under test here is what commands do; how
+they start is tested elsewhere, with the installed program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+COLD = ("serve", "mcp", "worker")
+"""Commands that live on and are sent signals: they are started as they are installed."""
+READY = b"ready\n"
+ADDRESS = "command.socket"
+LARGEST = 1 << 20
+STREAMS = (0, 1, 2)
+SHIM = f"""#!{sys.executable} -IS
+import json, os, socket, sys
+words = sys.argv[1:]
+if words[:1] and words[0] in {COLD!r}:
+    os.execv({sys.executable!r}, [{sys.executable!r}, {{program!r}}, *words])
+told = json.dumps([words, os.getcwd(), dict(os.environ)]).encode()
+with socket.socket(socket.AF_UNIX) as line:
+    line.connect({{address!r}})
+    socket.send_fds(line, [told], {STREAMS!r})
+    line.shutdown(socket.SHUT_WR)
+    code = line.recv(1)
+sys.exit(code[0] if code else "the command died")
+"""
+
+
+@contextmanager
+def warm_command(folder: Path) -> Iterator[Path]:
+    """Gives a folder for ``PATH`` in which ``memgraph`` is, for the time of the block."""
+    address = folder / ADDRESS
+    program = Path(sys.executable).with_name("memgraph")
+    shim = folder / "bin" / "memgraph"
+    shim.parent.mkdir(parents=True)
+    shim.write_text(SHIM.format(program=str(program), address=str(address)), encoding="utf-8")
+    shim.chmod(0o700)
+    code = "import sys, warm_command as w; w.serve(sys.argv[1])"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(address)],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        stdout=subprocess.PIPE,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == READY
+            yield shim.parent
+        finally:
+            process.kill()
+
+
+def serve(address: str) -> None:
+    """Runs in the loaded process: fork for each command line that is sent."""
+    import memgraph.service.memory_service  # noqa: F401  # what nearly every command needs
+    from memgraph.surfaces.cli.app import load_command
+    from memgraph.surfaces.cli.table import COMMANDS
+
+    for name in COMMANDS:
+        load_command(name)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that are forked
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(address)
+        door.listen()
+        os.write(1, READY)
+        while True:
+            line, _ = door.accept()
+            if os.fork() == 0:
+                door.close()
+                _run(line)
+            line.close()
+
+
+def _run(line: socket.socket) -> None:
+    """Be the command that was asked for, tell its exit code and end."""
+    from memgraph.surfaces.cli import main
+
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    told, streams, _, _ = socket.recv_fds(line, LARGEST, len(STREAMS))
+    while more := line.recv(LARGEST):
+        told += more
+    for stream, place in zip(streams, STREAMS, strict=True):
+        os.dup2(stream, place)
+        os.close(stream)
+    # Those that were made here know what they were made on.
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(place, mode, encoding="utf-8") for place, mode in zip(STREAMS, "rww", strict=True)
+    )
+    words, folder, environ = json.loads(told)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.argv = ["memgraph", *words]
+    code = main(words)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    line.send(bytes([code]))
+    os._exit(0)
