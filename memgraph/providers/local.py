@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
@@ -109,6 +110,8 @@ def _checksums(directory: Path) -> dict[str, str]:
     return sums
 
 
+# One copy for all services of a process: reading takes a tenth of a second.
+@lru_cache(maxsize=1)
 def _read(directory: Path, dimensions: int) -> _Loaded:
     import numpy as np
     from tokenizers import Tokenizer
