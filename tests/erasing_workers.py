@@ -12,12 +12,24 @@ from typing import Any
 from unittest.mock import patch
 
 from memgraph import MemoryService
-from memgraph.service.erasing import erase, folder
+from memgraph.service.erasing import erase, folder, rows
 from memgraph.service.erasing.plan import PlanFile
 
 PATIENCE_S = 60.0
 START = (sys.executable, "-c", "import erasing_workers as w; w.main()")
-PLACES = ("planned", "rows", "files", "folded", "scanned", "signed", "reported", "journalled")
+PLACES = (
+    "planned",
+    "hidden",
+    "blanking",
+    "blanked",
+    "rows",
+    "files",
+    "folded",
+    "scanned",
+    "signed",
+    "reported",
+    "journalled",
+)
 
 
 def killed(root: Path, memory_id: str, place: str) -> int:
@@ -45,6 +57,9 @@ def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
     """What to replace so that the process dies there: an object, a name, what takes its place."""
     before: dict[str, tuple[Any, str]] = {
         "planned": (erase, "erase_rows"),
+        "hidden": (rows, "_blank"),
+        "blanking": (rows.erasing, "remove_entities"),
+        "blanked": (rows, "_sweep"),
         "files": (erase, "_note_files"),
         "folded": (folder, "scan"),
         "scanned": (erase, "signed"),

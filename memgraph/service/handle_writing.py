@@ -51,7 +51,7 @@ class WritingHandle(Handle):
 
         Raises:
             InvalidInput: naming each field that is wrong.
-            NotFound: a memory named in ``derived_from`` is not there, or not to be seen.
+            NotFound: a memory named in ``derived_from`` is not there, not to be seen, or erased.
             AccessDenied: the file named as its source may not be read, or the handle is confined
                 and would not see what it stores.
         """

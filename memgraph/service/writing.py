@@ -29,7 +29,7 @@ from memgraph.service.embedding import claim_model
 from memgraph.service.joining import Joiner, Written
 from memgraph.service.naming import NameFinder
 from memgraph.service.quotas import Quotas
-from memgraph.storage import embeddings, entities, memories, sessions, vectors
+from memgraph.storage import embeddings, entities, erasing, memories, sessions, vectors
 from memgraph.storage.encoding import json_text
 from memgraph.storage.entities import EntityName
 from memgraph.storage.memories import Turn
@@ -160,6 +160,8 @@ class Writer:
         grounds = memories.existing_ids(
             connection, sorted({one for item in items for one in item.given.derived_from}), view
         )
+        # Whoever had one in hand would say again what is gone.
+        grounds -= erasing.buried_among(connection, grounds) if grounds else set()
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         talked = {each.session_id for each in turns if each.session_id is not None}
         talked_before = sessions.known(connection, talked)
@@ -386,7 +388,7 @@ def _missing(given: MemoryInput, grounds: set[str], written: Written) -> NotFoun
     for one in given.derived_from:
         if one not in grounds and not (one.startswith("#") and one[1:] in written.ids_by_key):
             told = one[:80]
-            return NotFound(f"derived from {told!r}, which is not there", memory_id=told)
+            return NotFound(f"derived from {told!r}, which is not there or erased", memory_id=told)
     return None
 
 

@@ -45,7 +45,7 @@ class Checked:
         problems = (
             (not self.signature, "the report is not as it was signed"),
             (self.known is False, "the report is signed with another key"),
-            (self.known is None, "no key is known here; name one with --key"),
+            (self.known is None, "no key is known here; name the public key that signed it"),
             (not self.complete or self.residue > 0, "the report says that it is not finished"),
             (self.journal == "disagrees", "the journal says something else"),
         )

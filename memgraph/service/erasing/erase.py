@@ -18,13 +18,14 @@ from memgraph.service.erasing.choosing import look_again, make_plan
 from memgraph.service.erasing.folder import FilesErased
 from memgraph.service.erasing.plan import Plan, PlanFile, unfinished
 from memgraph.service.erasing.previewing import preview
-from memgraph.service.erasing.rows import Overtaken, digest, erase_rows
+from memgraph.service.erasing.rows import Overtaken, erase_rows
 from memgraph.service.erasing.signing import signed
 from memgraph.service.life.echoes import catch_up
 from memgraph.service.opened import Opened
 from memgraph.storage import erasing
 from memgraph.storage.backup import fsync
 from memgraph.storage.database import FileLock
+from memgraph.storage.erasing_sweep import digest
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a step, which one it is, and how many there are."""
@@ -143,7 +144,7 @@ def _report(opened: Opened, plan: Plan, files: FilesErased) -> ErasureReport:
         stones = erasing.tombstones(connection, plan.erasure_id)
     rows: dict[str, int] = {}
     for each in steps:
-        for table, count in each["rows"].items():
+        for table, count in each.get("rows", {}).items():
             rows[table] = rows.get(table, 0) + count
     return ErasureReport(
         erasure_id=plan.erasure_id,
@@ -159,7 +160,7 @@ def _report(opened: Opened, plan: Plan, files: FilesErased) -> ErasureReport:
         entities=len(plan.entity_pks),
         kept=plan.kept_memories,
         tombstones=tuple(Tombstone(memory_id=m, seq=s, hash=h) for m, s, h in stones),
-        journal_redacted=len({seq for each in steps for seq, *_ in each["redacted"]}),
+        journal_redacted=len({seq for each in steps for seq, *_ in each.get("redacted", ())}),
         rows=rows,
         files_redacted=tuple(files.redacted),
         files_removed=tuple(files.removed),
@@ -181,6 +182,8 @@ def _obstacles(files: FilesErased, residue: Residue, *, folded: bool) -> tuple[s
 
 
 def _fold(opened: Opened) -> bool:
+    # Most of it beside other writers: they would wait for the disk.
+    opened.database.fold(after=0)
     with opened.database.exclusive() as connection:
         return erasing.fold(connection)
 

@@ -1,17 +1,37 @@
-"""Erasing the rows: one transaction, in which the journal gets its tombstones, too."""
+"""Erasing the rows: in short transactions that let other writers in, the journal's entries in each.
+
+First every memory is retracted and gets its tombstone: from then on nobody is shown it, and nothing
+can be derived from it. Then the texts go, then what else says them. Each step says in the journal
+what it did, and may be done again: what is done already is not found.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from typing import Any, Final
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.service.erasing.choosing import overtaken
 from memgraph.service.erasing.plan import Plan
 from memgraph.service.opened import Opened, Transaction
-from memgraph.storage import erasing, erasing_queries, journal
+from memgraph.storage import erasing, erasing_queries, erasing_sweep, journal
+from memgraph.storage.erasing_sweep import Change
 
 TOMBSTONE: Final = "erase"
+HIDDEN: Final = 200
+"""Memories that are retracted at once."""
+BLANKED: Final = 20
+"""Memories whose texts go at once, with their words and vectors."""
+SWEPT: Final = 100
+"""Other texts that are scrubbed at once."""
+LOOKS: Final = 5
+GIVE_WAY_S: Final = 0.02
+"""For so long others may write between two transactions."""
+
+_T = TypeVar("_T")
 
 
 class Overtaken(Exception):
@@ -19,58 +39,111 @@ class Overtaken(Exception):
 
 
 def erase_rows(opened: Opened, plan: Plan) -> None:
-    """Take the texts out of the database, in one transaction with its tombstones.
+    """Take the texts out of the database.
 
     What an earlier try took is not taken again; what came back since, from a process that had it in
     hand, is.
 
     Raises:
-        StorageError, Overtaken: nothing of it was done.
+        Overtaken: nothing of it was done.
+        StorageError: some of it may be done; the next try goes on.
     """
-    with opened.transaction(plan.actor) as transaction:
-        again = bool(erasing.told_of(transaction.connection, plan.erasure_id))
-        # What was stored since then would stay, with nothing left to tell what it was made of.
-        if not again and overtaken(transaction.connection, plan):
+    _hide(opened, plan)
+    _blank(opened, plan)
+    ids = set(plan.memory_ids)
+    _sweep(opened, plan, lambda connection: erasing_sweep.citing(connection, ids))
+    _sweep(
+        opened,
+        plan,
+        lambda connection: erasing_sweep.saying(connection, ids, plan.says, plan.scrub),
+    )
+
+
+def _hide(opened: Opened, plan: Plan) -> None:
+    """Retract the memories, with a tombstone for each and one for the erasure."""
+    with opened.database.read() as connection:
+        begun = bool(erasing.told_of(connection, plan.erasure_id))
+        buried = {memory_id for memory_id, *_ in erasing.tombstones(connection, plan.erasure_id)}
+        looked_at = journal.head(connection)
+        if not begun and overtaken(connection, plan):
             raise Overtaken
+    both = zip(plan.pks, plan.memory_ids, strict=True)
+    left = [(pk, memory_id) for pk, memory_id in both if memory_id not in buried]
+    # An entity may be named by nothing: that is told, too.
+    for batch in _batches(left, HIDDEN) if left or begun else ([],):
+        with opened.transaction(plan.actor) as transaction:
+            # What was stored since then would stay, with nothing left to tell what it was made of.
+            written = not begun and journal.head(transaction.connection) != looked_at
+            if written and overtaken(transaction.connection, plan):
+                raise Overtaken
+            pks = [pk for pk, _ in batch]
+            erasing.retract(transaction.connection, pks, at=transaction.at, actor=plan.actor)
+            ids = [memory_id for _, memory_id in batch]
+            entries = [Entry(TOMBSTONE, each, {"erasure_id": plan.erasure_id}) for each in ids]
+            if not begun:
+                known = {"kind": plan.kind.value, "reason": plan.reason}
+                entries.append(_step(plan, {**known, "memories": len(plan.memory_ids)}))
+            _tell(transaction, entries)
+        begun = True
+
+
+def _blank(opened: Opened, plan: Plan) -> None:
+    with opened.database.read() as connection:
+        standing = erasing_queries.standing_among(connection, plan.pks)
+    for batch in _batches(standing, BLANKED):
+        with opened.transaction(plan.actor) as transaction:
+            connection, at = transaction.connection, transaction.at
+            with erasing.thorough(connection):
+                # Somebody may have brought one back in between.
+                erasing.retract(connection, batch, at=at, actor=plan.actor)
+                rows = erasing.blank(connection, batch, at=at)
+            _tell(transaction, [_step(plan, {"rows": rows})])
+    for batch in _batches(plan.entity_pks, HIDDEN):
+        with opened.transaction(plan.actor) as transaction:
+            with erasing.thorough(transaction.connection):
+                entities = erasing.remove_entities(transaction.connection, batch)
+            if entities:
+                _tell(transaction, [_step(plan, {"entities": entities})])
+
+
+def _sweep(opened: Opened, plan: Plan, find: Callable[[sa.Connection], Iterable[Change]]) -> None:
+    """Make the changes that are found; again where a row became another one meanwhile."""
+    for _ in range(LOOKS):
+        with opened.database.read() as connection:
+            found = list(find(connection))
+        done = sum(_change(opened, plan, batch) for batch in _batches(found, SWEPT))
+        if done == len(found):
+            return
+
+
+def _change(opened: Opened, plan: Plan, changes: Sequence[Change]) -> int:
+    with opened.transaction(plan.actor) as transaction:
         with erasing.thorough(transaction.connection):
-            rows = _blank(transaction, plan)
-            entities = erasing.remove_entities(transaction.connection, plan.entity_pks)
-            erasing.recount_entities(transaction.connection)
-            for table, count in _swept(transaction, plan).items():
-                rows[table] = rows.get(table, 0) + count
-            redacted = erasing.redact_journal(
-                transaction.connection, set(plan.memory_ids), plan.says, plan.scrub, digest
-            )
-        if not again or redacted:
-            told = {"rows": rows, "entities": entities, "redacted": [list(e) for e in redacted]}
-            _bury(transaction, plan, told, again=again)
+            made = erasing_sweep.make(transaction.connection, changes)
+        rows: dict[str, int] = {}
+        for each in made:
+            if each.table != erasing_sweep.JOURNAL:
+                rows[each.table] = rows.get(each.table, 0) + 1
+        redacted = [list(each) for each in erasing_sweep.redacted(transaction.connection, made)]
+        if made:
+            _tell(transaction, [_step(plan, {"rows": rows, "redacted": redacted})])
+    return len(made)
 
 
-def _blank(transaction: Transaction, plan: Plan) -> dict[str, int]:
-    connection = transaction.connection
-    pks = erasing_queries.standing_among(connection, plan.pks)
-    erasing.retract(connection, pks, at=transaction.at, actor=plan.actor)
-    return erasing.blank(connection, pks, at=transaction.at)
+def _step(plan: Plan, told: dict[str, Any]) -> Entry:
+    """What the journal tells of one step; ``erasing.told_of`` gives all of them."""
+    return Entry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **told})
 
 
-def _swept(transaction: Transaction, plan: Plan) -> dict[str, int]:
-    bulletins = erasing.redact_bulletins(transaction.connection, set(plan.memory_ids))
-    counts = erasing.sweep(transaction.connection, plan.says, plan.scrub)
-    if bulletins:
-        counts["bulletins"] = counts.get("bulletins", 0) + bulletins
-    return counts
-
-
-def _bury(transaction: Transaction, plan: Plan, told: dict[str, Any], *, again: bool) -> None:
-    """A tombstone for each memory, and one for the erasure that says what was redacted."""
+def _tell(transaction: Transaction, entries: Sequence[Entry]) -> None:
+    """Journal a step; what was made before it must not be kept any more."""
     head, _ = journal.head(transaction.connection)
-    fallen = () if again else plan.memory_ids
-    transaction.tell([Entry(TOMBSTONE, each, {"erasure_id": plan.erasure_id}) for each in fallen])
-    known = {"erasure_id": plan.erasure_id, "kind": plan.kind.value, "reason": plan.reason}
-    transaction.tell([Entry(TOMBSTONE, None, {**known, "memories": len(plan.memory_ids), **told})])
-    erasing.note_head(transaction.connection, head + len(fallen) + 1)
+    transaction.tell(entries)
+    erasing.note_head(transaction.connection, head + len(entries))
 
 
-def digest(text: str) -> str:
-    """SHA-256 of a text, in hexadecimal digits."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(items), size):
+        if start:
+            time.sleep(GIVE_WAY_S)
+        yield items[start : start + size]

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+import sqlalchemy as sa
 from erasing_worlds import NAME, SECRET, dropped
 
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryHooks, MemoryService, Orchestrator
-from memgraph.service.erasing import erase, folder
+from memgraph.errors import NotFound
+from memgraph.model.enums import EdgeType
+from memgraph.service.erasing import erase, folder, rows
 from memgraph.service.erasing.choosing import make_plan
 from memgraph.service.erasing.plan import Plan
 from memgraph.service.erasing.reading import pieces
+from memgraph.storage import erasing_sweep
+from memgraph.storage.erasing_sweep import Change
 
 WHY = "asked for"
 LINE = "Fact: The zwieback lies in the attic of the house, behind the beam"
@@ -91,6 +97,66 @@ def test_what_is_stored_while_it_is_planned_goes_too(orc: Orchestrator) -> None:
     assert report.unfinished == ()
     assert list(orc.paths.erasing.iterdir()) == []
     assert holding(orc, "hides it well") == []
+
+
+def test_nothing_is_derived_from_what_is_erased(orc: Orchestrator) -> None:
+    secret, other = orc.remember(SECRET), orc.remember(STAYS)
+    orc.erase(memory_id=secret, reason=WHY)
+    with pytest.raises(NotFound, match="erased"):
+        orc.remember("So he hides it well", derived_from=[other, secret])
+    assert orc.remember("So it is in the evening", derived_from=[other])
+
+
+def test_another_writes_between_the_steps_and_nothing_is_read_any_more(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [
+        orc.remember(f"The zwieback of Quendolin has the number {each}", session_id="s-1")
+        for each in range(7)
+    ]
+    seen: list[tuple[int, int]] = []
+
+    def between(_seconds: float) -> None:
+        orc.remember(f"Something else happened, {len(seen)}")
+        with pytest.raises(NotFound):
+            orc.remember("So it is counted", derived_from=ids[-1:])
+        found = [each.memory_id for each in orc.recall("zwieback of Quendolin").items]
+        seen.append((len(set(found) & set(ids)), len(orc.list_memories())))
+
+    for name in ("BLANKED", "SWEPT"):
+        monkeypatch.setattr(rows, name, 2)
+    monkeypatch.setattr(rows, "time", SimpleNamespace(sleep=between))
+    report = orc.erase(session_id="s-1", reason=WHY)
+    assert set(report.memory_ids) == set(ids)
+    assert report.unfinished == ()
+    assert len(seen) > 5
+    assert {hits for hits, _ in seen} == {0}
+    assert [stored for _, stored in seen] == list(range(1, len(seen) + 1))
+    assert orc.verify().totals == {}
+    assert holding(orc, "zwieback") == []
+
+
+def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrator) -> None:
+    secret = orc.remember(SECRET)
+    one, two = orc.remember(STAYS), orc.remember("The saw was repaired on Monday")
+    edge = orc.relate(one, EdgeType.CONTRADICTS, two, reason=f"as it says: {SECRET}")
+    make = erasing_sweep.make
+    late: list[str] = []
+
+    def changed(connection: sa.Connection, changes: Sequence[Change]) -> list[Change]:
+        if not late and any(each.table == "memory_edges" for each in changes):
+            late.append(edge)
+            connection.exec_driver_sql(
+                "UPDATE memory_edges SET reason = ? WHERE edge_id = ?",
+                (f"as it says again: {SECRET}", edge),
+            )
+        return make(connection, changes)
+
+    with patch.object(erasing_sweep, "make", changed):
+        report = orc.erase(memory_id=secret, reason=WHY)
+    assert late
+    assert report.unfinished == ()
+    assert holding(orc, "Quendolin") == []
 
 
 def test_what_came_since_a_first_try_is_told_and_stays(orc: Orchestrator) -> None:

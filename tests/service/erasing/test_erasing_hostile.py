@@ -80,7 +80,7 @@ def test_numbers_that_cursors_stand_on_stay_when_the_file_is_written_anew(
     with service.opened("orc-1") as opened, opened.database.exclusive() as connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("CREATE TABLE scrap (text TEXT)")
-        connection.execute("INSERT INTO scrap VALUES (?)", (SECRET * 50,))
+        connection.execute("INSERT INTO scrap VALUES (?)", (SECRET * 2_000,))
         connection.execute("DROP TABLE scrap")
         connection.execute("PRAGMA secure_delete = FAST")
     report = orc.erase(memory_id=world.secret, reason=WHY)
