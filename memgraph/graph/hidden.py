@@ -9,9 +9,11 @@ from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 
+from memgraph.clock import MAX_MS
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import MemoryKind
 from memgraph.model.graph import JournalNote
+from memgraph.model.values import StatusPeriod
 from memgraph.storage import graph_queries
 from memgraph.storage.visibility import View
 
@@ -44,14 +46,34 @@ def journal_notes(
     Raises:
         DatabaseCorrupt: the details of one cannot be read.
     """
-    try:
-        details = [json.loads(row[4]) for row in rows]
-    except ValueError as error:
-        raise DatabaseCorrupt("a journal entry cannot be read; run: memgraph verify") from error
-    shown = without_hidden(connection, view, details)
+    shown = without_hidden(connection, view, [read_details(row[4]) for row in rows])
     return tuple(
         JournalNote(seq=row[0], at=row[1], actor=row[2], action=row[3], details=each)
         for row, each in zip(rows, shown, strict=True)
+    )
+
+
+def read_details(text: str) -> Any:
+    """The details of a journal entry. Raises DatabaseCorrupt: they cannot be read."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DatabaseCorrupt("a journal entry cannot be read; run: memgraph verify") from error
+
+
+def status_periods(
+    connection: sa.Connection, view: View, memory_id: str, *, until: int = MAX_MS
+) -> tuple[StatusPeriod, ...]:
+    """The statuses of a memory as they may be shown, the first one first.
+
+    Args:
+        until: milliseconds; those that began later are not told.
+    """
+    periods = graph_queries.status_history(connection, memory_id, until=until)
+    reasons = without_hidden(connection, view, [each.reason for each in periods])
+    return tuple(
+        each.model_copy(update={"reason": reason})
+        for each, reason in zip(periods, reasons, strict=True)
     )
 
 

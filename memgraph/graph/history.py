@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memgraph.errors import DatabaseCorrupt, InvalidInput, NotFound
-from memgraph.graph.hidden import without_hidden
+from memgraph.errors import InvalidInput
+from memgraph.graph.hidden import read_details, status_periods, without_hidden
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.history import (
     ConfidenceChange,
@@ -71,20 +71,13 @@ def history(
     """
     with database.read() as connection:
         view = View(viewer)
-        found = graph_queries.visible_memories(connection, [memory_id], view)
-        if memory_id not in found:
-            raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-        periods = graph_queries.status_history(connection, memory_id)
-        reasons = without_hidden(connection, view, [each.reason for each in periods])
+        memory = graph_queries.visible_memory(connection, memory_id, view)
         return History(
-            memory=found[memory_id],
-            periods=tuple(
-                each.model_copy(update={"reason": reason})
-                for each, reason in zip(periods, reasons, strict=True)
-            ),
-            values=_values(found[memory_id], history_queries.revisions(connection, memory_id)),
+            memory=memory,
+            periods=status_periods(connection, view, memory_id),
+            values=_values(memory, history_queries.revisions(connection, memory_id)),
             # Clocks differ: nothing was read before it was stored.
-            at=max(now_ms, found[memory_id].created_at),
+            at=max(now_ms, memory.created_at),
             decay_exponent=exponent,
         )
 
@@ -242,8 +235,5 @@ def _event(
 
 
 def _details(each: Decision) -> dict[str, Any]:
-    try:
-        details = json.loads(each.details)
-    except ValueError as error:
-        raise DatabaseCorrupt("a journal entry cannot be read; run: memgraph verify") from error
+    details = read_details(each.details)
     return details if isinstance(details, dict) else {}

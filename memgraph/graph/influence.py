@@ -32,7 +32,6 @@ from memgraph.storage.visibility import View
 
 MAX_NODES = 1_000
 MOST_NODES = 10_000
-MAX_RECEIPTS = 1_000
 MAX_DEPTH = 12
 MAX_LEFT = 10
 """Memories that are told of one run or conversation."""
@@ -62,7 +61,7 @@ def impact(
     _require_range(max_nodes)
     with database.read() as connection:
         walk = _Walk(connection, View(viewer), max_nodes)
-        memory = walk.one(memory_id)
+        memory = graph_queries.visible_memory(connection, memory_id, walk.view)
         derived = walk.from_([memory_id], Direction.IN)
         named = [memory_id, *(each.memory_id for each in derived)]
         hand_outs = walk.bounded(
@@ -101,7 +100,7 @@ def grounds_of_memory(
     _require_range(max_nodes)
     with database.read() as connection:
         walk = _Walk(connection, View(viewer), max_nodes)
-        memory = walk.one(memory_id)
+        memory = graph_queries.visible_memory(connection, memory_id, walk.view)
         links = walk.from_([memory_id], Direction.OUT)
         hand_outs = walk.bounded(_given_before(walk, memory))
         return _grounds(walk, memory_id, None, hand_outs, links)
@@ -150,12 +149,6 @@ class _Walk:
     view: View
     max_nodes: int
     cut: set[str] = field(default_factory=set)
-
-    def one(self, memory_id: str) -> Memory:
-        found = graph_queries.visible_memories(self.connection, [memory_id], self.view)
-        if memory_id not in found:
-            raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-        return found[memory_id]
 
     def from_(self, seeds: Sequence[str], direction: Direction) -> tuple[Link, ...]:
         """What is reached step by step, each memory once, where it is met first."""

@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterable
 import sqlalchemy as sa
 
 from memgraph.clock import MAX_MS
-from memgraph.errors import NotFound
-from memgraph.graph.hidden import journal_notes, without_hidden
+from memgraph.graph.hidden import journal_notes, status_periods
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import HandedOut, JournalNote, Link, Support, Trace
-from memgraph.model.values import Edge, Memory, StatusPeriod
+from memgraph.model.values import Edge, Memory
 from memgraph.policy.premises import BASIS_EDGES, Basis, Refuted, broken_paths
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.policy.support import independent_sources
@@ -65,10 +64,7 @@ class _Tracing:
 
     def of(self, memory_id: str) -> Trace:
         connection, view = self._connection, self._view
-        found = graph_queries.visible_memories(connection, [memory_id], view)
-        if memory_id not in found:
-            raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-        memory = found[memory_id]
+        memory = graph_queries.visible_memory(connection, memory_id, view)
         grounds, _ = self._chain(memory_id, BASIS_EDGES, Direction.OUT, derivations=True)
         dependents, stands_on = self._chain(memory_id, BASIS_EDGES, Direction.IN, derivations=True)
         replaced, _ = self._chain(memory_id, _UPDATES, Direction.OUT)
@@ -93,7 +89,7 @@ class _Tracing:
             independent_sources=independent_sources(
                 *supports.origins(connection, memory_id, until=self._until)
             ),
-            status_history=self._history(memory_id),
+            status_history=status_periods(connection, view, memory_id, until=self._until),
             edges_out=edges_out,
             edges_in=edges_in,
             grounds=grounds,
@@ -187,14 +183,6 @@ class _Tracing:
             if edge.resolved_at is None
         ]
         return tuple(sorted(found, key=lambda edge: (edge.created_at, edge.edge_id)))
-
-    def _history(self, memory_id: str) -> tuple[StatusPeriod, ...]:
-        periods = graph_queries.status_history(self._connection, memory_id, until=self._until)
-        reasons = without_hidden(self._connection, self._view, [each.reason for each in periods])
-        return tuple(
-            each.model_copy(update={"reason": reason})
-            for each, reason in zip(periods, reasons, strict=True)
-        )
 
     def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:
         rows = graph_queries.journal_about(

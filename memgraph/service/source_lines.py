@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.errors import InvalidInput, NotFound
+from memgraph.errors import InvalidInput
 from memgraph.model.enums import IngestStatus
 from memgraph.model.influence import Grounds, Line, SourceLines, SourceState
 from memgraph.model.values import Memory, StoredSource
@@ -47,10 +47,8 @@ def source_lines(opened: Opened, view: View, memory_id: str) -> SourceLines:
         NotFound: there is none, or the view does not show it; both sound the same.
     """
     with opened.database.read() as connection:
-        found = graph_queries.visible_memories(connection, [memory_id], view)
-        if memory_id not in found:
-            raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-        return _Reading(opened, connection, view).of_all([found[memory_id]])[0]
+        memory = graph_queries.visible_memory(connection, memory_id, view)
+        return _Reading(opened, connection, view).of_all([memory])[0]
 
 
 def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grounds:

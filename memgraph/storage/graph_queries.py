@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.clock import MAX_MS
+from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.storage.rows import (
@@ -178,6 +179,14 @@ def visible_memories(
     )
     found = _rows(connection, statement, view.params | {"ids": _listed(ids)})
     return {row[0]: memory_from_row(row) for row in found}
+
+
+def visible_memory(connection: sa.Connection, memory_id: str, view: View) -> Memory:
+    """One memory. Raises NotFound: it is not there or not visible; the two are not told apart."""
+    found = visible_memories(connection, [memory_id], view)
+    if memory_id not in found:
+        raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
+    return found[memory_id]
 
 
 def sources_of(connection: sa.Connection, memories: Collection[Memory]) -> tuple[StoredSource, ...]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from http import HTTPStatus
 from typing import Any, Final
 
-import anyio
-from anyio.to_thread import run_sync
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,7 +17,7 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.outward import outward
 from memgraph.surfaces.guarding import PROBLEM, problem_body
 from memgraph.surfaces.http.known import MOST_PROBLEMS, Known, invalid, told
-from memgraph.surfaces.scopes import BEGAN, ENTERED
+from memgraph.surfaces.refusing import settle
 
 BUG: Final = "something went wrong inside; the server's log says where"
 
@@ -96,22 +93,11 @@ def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
 
 
 async def on_memgraph_error(request: Request, error: Exception) -> Response:
-    """The handler of every error that the library raises on purpose.
-
-    A refusal is in the journal before it is answered; how long it takes tells nothing.
-    """
+    """The handler of every error that the library raises on purpose."""
     if not isinstance(error, errors.MemgraphError):
         raise error
     gate: Gate = request.app.state.gate
-    entered = request.scope.get(ENTERED)
-    refused = isinstance(error, errors.AccessDenied | errors.NotFound) and not error.journalled
-    if entered is not None and refused:
-        principal, orchestrator = entered
-        await run_sync(gate.miss, principal, orchestrator, error)
-    now = time.monotonic()
-    pause_s = gate.pause_s(error, now - request.scope.get(BEGAN, now))
-    if pause_s > 0:
-        await anyio.sleep(pause_s)
+    await settle(gate, request.scope, error)
     return problem(outward(error, gate.service.root))
 
 

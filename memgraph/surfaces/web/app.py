@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-import anyio
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.datastructures import FormData
@@ -19,13 +17,14 @@ from starlette.routing import Route
 
 from memgraph import __version__
 from memgraph.config.console import ConsoleSettings
-from memgraph.errors import AccessDenied, MemgraphError, NotFound, RequestRefused, Unauthenticated
+from memgraph.errors import MemgraphError, RequestRefused, Unauthenticated
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.outward import outward
 from memgraph.surfaces.guarding import ASGIApp, Scope
 from memgraph.surfaces.pages import Pages
-from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED, UNTIMED
+from memgraph.surfaces.refusing import settle
+from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED
 from memgraph.surfaces.web import cookies
 from memgraph.surfaces.web.headers import SecurityHeaders
 from memgraph.surfaces.web.pages import ARRIVALS, PAGES, signing
@@ -215,22 +214,14 @@ async def read_form(request: Request) -> FormData | None:
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
-    """A refusal is in the journal before it is answered; how long it takes tells nothing."""
     if not isinstance(error, MemgraphError):
         raise error
     console = console_of(request)
     if isinstance(error, Unauthenticated):
         return _sign_in(request)
-    gate, entered = console.gate, request.scope.get(ENTERED)
-    refused = isinstance(error, AccessDenied | NotFound) and not error.journalled
-    if entered is not None and refused:
-        principal, orchestrator = entered
-        await run_sync(gate.miss, principal, orchestrator, error)
-    now = time.monotonic()
-    pause_s = gate.pause_s(error, now - request.scope.get(BEGAN, now))
-    if pause_s > 0:
-        await anyio.sleep(pause_s)
-    return failure_page(console, request, outward(error, gate.service.root), status_of(error))
+    await settle(console.gate, request.scope, error)
+    told = outward(error, console.gate.service.root)
+    return failure_page(console, request, told, status_of(error))
 
 
 def _sign_in(request: Request) -> Response:
