@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from memgraph.client.calls import Call, part_of, value_of
 from memgraph.client.places import Place, plain
 from memgraph.client.words import word
@@ -9,6 +11,7 @@ from memgraph.model.enums import SourceName, TrustTier
 from memgraph.model.sources import (
     SourceInfo,
     SourcePage,
+    SourceRestoration,
     SourceRetraction,
     TrustedList,
     TrustedSource,
@@ -99,14 +102,49 @@ class SourcingWords(Place):
             InvalidInput: not exactly one, or no name of a source, or no reason.
             NotFound: nothing came from it, as far as the key sees.
         """
-        fields = plain(
-            {
-                "path": path,
-                "conversation_id": conversation_id,
-                "workflow_run_id": workflow_run_id,
-                "content_sha256": content_sha256,
-                "reason": reason,
-                "dry_run": dry_run,
-            }
-        )
+        fields = _taken(path, conversation_id, workflow_run_id, content_sha256, reason, dry_run)
         return self._write("/sources/retract", fields, value_of(SourceRetraction))
+
+    @word
+    def restore_source(
+        self,
+        *,
+        path: str | None = None,
+        conversation_id: str | None = None,
+        workflow_run_id: str | None = None,
+        content_sha256: str | None = None,
+        reason: str,
+        dry_run: bool = True,
+    ) -> Call[SourceRestoration]:
+        """Bring back what ``retract_source`` took back by the same name.
+
+        Args:
+            path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
+            dry_run: only tell what would come back.
+
+        Raises:
+            InvalidInput: not exactly one, or no name of a source, or no reason.
+            NotFound: nothing is taken back with it, as far as the key sees.
+        """
+        fields = _taken(path, conversation_id, workflow_run_id, content_sha256, reason, dry_run)
+        return self._write("/sources/restore", fields, value_of(SourceRestoration))
+
+
+def _taken(
+    path: str | None,
+    conversation_id: str | None,
+    workflow_run_id: str | None,
+    content_sha256: str | None,
+    reason: str,
+    dry_run: bool,
+) -> dict[str, Any]:
+    return plain(
+        {
+            "path": path,
+            "conversation_id": conversation_id,
+            "workflow_run_id": workflow_run_id,
+            "content_sha256": content_sha256,
+            "reason": reason,
+            "dry_run": dry_run,
+        }
+    )

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from memgraph.model.enums import SourceName, TrustTier
+from memgraph.model.enums import MemoryStatus, SourceName, TrustTier
 from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
 
 MAX_SOURCES: Final = 500
@@ -141,3 +141,42 @@ class SourceRetraction(Value):
     def retracted(self) -> int:
         """How many go."""
         return self.given + self.derived
+
+
+class Told(Value):
+    """A memory by its id and its summary."""
+
+    memory_id: str
+    summary: str
+
+
+class Restored(Told):
+    """A memory that is back: ``active``, or ``superseded`` by what still stands."""
+
+    status: MemoryStatus
+
+
+class SourceRestoration(Value):
+    """What was brought back with a source, or would be.
+
+    Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
+    may not see; the numbers are whole.
+
+    Attributes:
+        dry_run: nothing was changed.
+        restored: how many are back.
+        replaced: how many had their place back meanwhile, and are replaced again.
+        counted: for how many that stayed the source counts again.
+        cut: a list is not whole.
+    """
+
+    kind: SourceName
+    name: str
+    dry_run: bool
+    restored: int
+    replaced: int
+    counted: int
+    restored_items: tuple[Restored, ...] = ()
+    replaced_items: tuple[Told, ...] = ()
+    counted_items: tuple[Told, ...] = ()
+    cut: bool = False

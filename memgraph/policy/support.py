@@ -145,6 +145,17 @@ def weakened(confidence: float, gained: Iterable[tuple[float, float]]) -> float:
     return max(CEILING - missing, 0.0)
 
 
+def regained(confidence: float, before: float, after: float) -> float:
+    """The confidence with what ``weakened`` took: from ``before`` to ``after`` then.
+
+    The share of what is missing to the ceiling is taken away again, from what is missing now.
+    """
+    missing = CEILING - confidence
+    if missing <= 0.0 or not after < before < CEILING:
+        return confidence
+    return CEILING - missing * (CEILING - before) / (CEILING - after)
+
+
 class _Known:
     """What of the sources so far tells whether another is one of them."""
 

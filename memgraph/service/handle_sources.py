@@ -16,7 +16,13 @@ from memgraph.storage.trust_queries import TrustRow
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from memgraph.model.sources import SourceInfo, SourcePage, SourceRetraction, TrustedSource
+    from memgraph.model.sources import (
+        SourceInfo,
+        SourcePage,
+        SourceRestoration,
+        SourceRetraction,
+        TrustedSource,
+    )
     from memgraph.service.opened import Opened
 
 
@@ -160,8 +166,9 @@ class SourcesHandle(Handle):
 
         What further sources say, or has other grounds, stays and is told. What had been replaced
         by nothing but what goes has its place back; contradictions that were decided for what goes
-        are open again. All of it is one transaction, and each memory can be restored. What comes from the source later is stored again, unless
-        ``trust`` with ``max_memories=0`` says otherwise.
+        are open again. All of it is one transaction, which ``restore_source`` reverses. What comes
+        from the source later is stored again, unless ``trust`` with ``max_memories=0`` says
+        otherwise.
 
         Args:
             path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
@@ -173,16 +180,7 @@ class SourcesHandle(Handle):
         """
         from memgraph.service import source_retracting
 
-        given = {
-            SourceName.PATH: path,
-            SourceName.CONVERSATION: conversation_id,
-            SourceName.RUN: workflow_run_id,
-            SourceName.CONTENT: content_sha256,
-        }
-        chosen = [(kind, name) for kind, name in given.items() if name is not None]
-        if len(chosen) != 1:
-            raise InvalidInput("name one source: a path, a conversation, a run or a content")
-        named = self._named(*chosen[0])
+        named = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
         because = self._because(reason)
         if dry_run:
             with self._service.opened(self.name) as opened, opened.database.read() as connection:
@@ -193,6 +191,61 @@ class SourcesHandle(Handle):
             told = source_retracting.report(transaction.connection, named, found, dry_run=False)
             source_retracting.retract(transaction, named, found, reason=because)
         return told
+
+    def restore_source(
+        self,
+        *,
+        path: str | None = None,
+        conversation_id: str | None = None,
+        workflow_run_id: str | None = None,
+        content_sha256: str | None = None,
+        reason: str,
+        dry_run: bool = True,
+    ) -> SourceRestoration:
+        """Bring back what ``retract_source`` took back by the same name, in one transaction.
+
+        What was restored, retracted for another reason or erased since stays as it is. What had its
+        place back meanwhile is replaced again; a contradiction that is open again stays so.
+
+        Args:
+            path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
+            dry_run: only tell what would come back.
+
+        Raises:
+            InvalidInput: not exactly one, or no name of a source, or no reason.
+            NotFound: nothing is taken back with it, as far as this handle sees.
+        """
+        from memgraph.service import source_restoring
+
+        named = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
+        because = self._because(reason)
+        if dry_run:
+            with self._service.opened(self.name) as opened, opened.database.read() as connection:
+                found = source_restoring.plan(connection, named, self._view)
+                return source_restoring.report(connection, named, found, dry_run=True)
+        with self._write() as (_, transaction):
+            found = source_restoring.plan(transaction.connection, named, self._view)
+            told = source_restoring.report(transaction.connection, named, found, dry_run=False)
+            source_restoring.restore(transaction, named, found, reason=because, view=self._view)
+        return told
+
+    def _one_of(
+        self,
+        path: str | None,
+        conversation_id: str | None,
+        workflow_run_id: str | None,
+        content_sha256: str | None,
+    ) -> Named:
+        given = {
+            SourceName.PATH: path,
+            SourceName.CONVERSATION: conversation_id,
+            SourceName.RUN: workflow_run_id,
+            SourceName.CONTENT: content_sha256,
+        }
+        chosen = [(kind, name) for kind, name in given.items() if name is not None]
+        if len(chosen) != 1:
+            raise InvalidInput("name one source: a path, a conversation, a run or a content")
+        return self._named(*chosen[0])
 
     def _tells(self, connection: sa.Connection, told: TrustedSource) -> bool:
         """Whether this handle may know what was said of a source."""

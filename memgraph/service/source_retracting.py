@@ -96,7 +96,7 @@ def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str)
         _weaken(transaction, one, loss, told)
     for one, why in found.kept.items():
         if why == "supported" and one in found.said_own:
-            supports.end_own(transaction.connection, one, at=transaction.at)
+            _disown(transaction, one, told)
     for one, by in found.reinstated.items():
         transaction.tell(
             changes.reinstate(
@@ -108,7 +108,7 @@ def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str)
                 actor=transaction.actor,
             )
         )
-    counts = {"given": _number(found.gone, "given"), "derived": _number(found.gone, "derived")}
+    counts = {"given": number(found.gone, "given"), "derived": number(found.gone, "derived")}
     whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
     transaction.tell(
         [
@@ -137,8 +137,8 @@ def report(
         kind=named.kind,
         name=named.name,
         dry_run=dry_run,
-        given=_number(found.gone, "given"),
-        derived=_number(found.gone, "derived"),
+        given=number(found.gone, "given"),
+        derived=number(found.gone, "derived"),
         kept=len(found.kept),
         weakened=len(found.weakened),
         reinstated=len(found.reinstated),
@@ -212,6 +212,16 @@ def _weaken(transaction: Transaction, memory_id: str, loss: Loss, told: Mapping[
     transaction.tell([Entry("weaken", memory_id, whole)])
 
 
+def _disown(transaction: Transaction, memory_id: str, told: Mapping[str, str]) -> None:
+    """A memory stays by what others say; that its own source said it counts no longer."""
+    connection = transaction.connection
+    [memory] = memories.get_many(connection, [memory_id])
+    if supports.end_own(connection, memory_id, at=transaction.at):
+        same = {"before": memory.confidence, "after": memory.confidence}
+        whole = {**told, "source_ids": [memory.source_id], "confidence": same}
+        transaction.tell([Entry("weaken", memory_id, whole)])
+
+
 def is_of(named: Named) -> Callable[[Origin], bool]:
     """Whether an origin is that source, or lies in that folder."""
     folder = named.name.rstrip("/") + "/"
@@ -261,5 +271,5 @@ def _reinstated(
     return {old: tuple(new) for old, new in by.items() if old not in standing}
 
 
-def _number(found: Mapping[str, str], because: str) -> int:
+def number(found: Mapping[str, str], because: str) -> int:
     return sum(each == because for each in found.values())

@@ -31,7 +31,10 @@ _NAMED: Final = {
     SourceName.CONTENT: "s.content_sha256 = :name",
 }
 
-
+# Of a journal entry: it is of the act by which this source was taken back.
+_TOLD_WITH: Final = (
+    "json_extract(a.details, '$.source') = :kind AND json_extract(a.details, '$.name') = :name"
+)
 _SEVERAL: Final = 100
 _OF_SOURCES: Final = (
     "SELECT DISTINCT {column} AS name FROM memory_sources"
@@ -234,3 +237,55 @@ def replaced_by(
         view.params | {"ids": json.dumps(list(memory_ids))},
     )
     return [(old, new) for old, new in found]
+
+
+class Lost(NamedTuple):
+    """A memory, the rows of a source that count for it no longer, its confidence before and after.
+
+    ``own``: it is where the memory came from.
+    """
+
+    memory_id: str
+    source_ids: tuple[str, ...]
+    before: float
+    after: float
+    own: bool
+
+
+def taken_back(connection: sa.Connection, named: Named, view: View) -> list[str]:
+    """Visible memories that are retracted because this source was taken back, by key.
+
+    What was retracted for another reason since is none, nor is what was erased.
+    """
+    found = driver(connection).execute(
+        "SELECT DISTINCT m.memory_id FROM audit_log a"
+        " CROSS JOIN memories m ON m.memory_id = a.subject"
+        f" WHERE a.action = 'retract' AND {_TOLD_WITH} AND m.status = 'retracted'"
+        " AND m.content <> '' AND NOT EXISTS (SELECT 1 FROM audit_log b WHERE b.subject = a.subject"
+        f" AND b.seq > a.seq AND b.action IN ('retract', 'restore')) AND {view.where('m')}"
+        " ORDER BY m.pk",
+        view.params | {"kind": named.kind.value, "name": named.name},
+    )
+    return [one for (one,) in found]
+
+
+def lost_with(connection: sa.Connection, named: Named, view: View) -> list[Lost]:
+    """What visible memories lost with a source and have not got back, the last loss first."""
+    found = driver(connection).execute(
+        "SELECT m.memory_id, a.details, json_group_array(p.source_id),"
+        " max(p.source_id = m.source_id) FROM audit_log a"
+        " CROSS JOIN memories m ON m.memory_id = a.subject"
+        " CROSS JOIN json_each(a.details, '$.source_ids') f"
+        " CROSS JOIN memory_supports p ON p.memory_id = m.memory_id AND p.source_id = f.value"
+        f" WHERE a.action = 'weaken' AND {_TOLD_WITH} AND p.ended_at IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM audit_log b, json_each(b.details, '$.source_ids') g"
+        " WHERE b.subject = a.subject AND b.seq > a.seq AND b.action = 'weaken'"
+        f" AND g.value = f.value) AND {view.where('m')} GROUP BY a.seq ORDER BY a.seq DESC",
+        view.params | {"kind": named.kind.value, "name": named.name},
+    )
+    losses = []
+    for memory_id, details, rows, own in found:
+        told = json.loads(details)["confidence"]
+        source_ids = tuple(json.loads(rows))
+        losses.append(Lost(memory_id, source_ids, told["before"], told["after"], bool(own)))
+    return losses

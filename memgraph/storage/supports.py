@@ -75,6 +75,17 @@ _GAINED = (
 )
 
 
+# Of the own source there was a row only because it was ended.
+_RETURN_OWN = (
+    "DELETE FROM memory_supports WHERE memory_id = ?1 AND source_id IN (SELECT value FROM"
+    " json_each(?2)) AND source_id = (SELECT m.source_id FROM memories m WHERE m.memory_id = ?1)"
+)
+_RETURN = (
+    "UPDATE memory_supports SET ended_at = NULL WHERE memory_id = ?1"
+    " AND source_id IN (SELECT value FROM json_each(?2))"
+)
+
+
 class _Said(NamedTuple):
     """A turn that says what a memory says; ``words``: its content's hash."""
 
@@ -173,3 +184,10 @@ def end_own(connection: sa.Connection, memory_id: str, *, at: int) -> bool:
     """A memory's own source was taken back, it stands on others; whether that is new."""
     done = driver(connection).execute(_END_OWN, (at, at, memory_id))
     return int(done.rowcount) > 0
+
+
+def give_back(connection: sa.Connection, memory_id: str, source_ids: Collection[str]) -> None:
+    """Sources that were taken back count again, the own one as well as further ones."""
+    given = (memory_id, json.dumps(list(source_ids)))
+    for statement in (_RETURN_OWN, _RETURN):
+        driver(connection).execute(statement, given)

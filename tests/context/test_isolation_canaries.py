@@ -440,6 +440,7 @@ WRITES = (
 HOST = "the host's own: subscribers hear of every session and memory, by id"
 PIPELINE = "the ingest pipeline's: it is handed what it works on"
 ELSEWHERE = {
+    "restore_source": "of what was taken back: tests/service/test_sources.py, tests/isolation",
     "accept_journal": OPERATOR,
     "backup": OPERATOR,
     "consolidate": OPERATOR + "; its reports: tests/service/life/test_consolidation_guards.py",

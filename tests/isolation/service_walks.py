@@ -280,6 +280,14 @@ def distrust_source(view: View) -> Iterator[Ask]:
         yield _post("/sources/distrust", each | WHY)
 
 
+@walks("POST", HERE + "/sources/restore")
+def restore_source(view: View) -> Iterator[Ask]:
+    for talk in [*view.talks, *(f"talk-{word}" for word in view.words[:4])]:
+        yield _post("/sources/restore", {"conversation_id": talk, **WHY})
+    for talk in view.talks[-2:]:
+        yield _post("/sources/restore", {"conversation_id": talk, "dry_run": False, **WHY})
+
+
 @walks("POST", HERE + "/sources/retract")
 def retract_source(view: View) -> Iterator[Ask]:
     for talk in [*view.talks[:4], *(f"talk-{word}" for word in view.words[:4])]:

@@ -580,6 +580,103 @@ class TestRetractingASource:
             orc.retract_source(content_sha256="ABC", reason="x")
 
 
+class TestRestoringASource:
+    def test_everything_is_as_it_was(self, orc: Orchestrator, service: MemoryService) -> None:
+        old, first, second = (
+            said(orc, f"The gate opens at {hour}.", source)
+            for hour, source in ((9, MANUAL), (8, FORUM), (7, FORUM))
+        )
+        orc.relate(first, "Updates", old)
+        orc.relate(second, "Updates", first)
+        drawn = orc.remember("Be early.", derived_from=[second])
+        shared = said(orc, "The roof leaks.", MANUAL, confidence=0.6)
+        own = said(orc, "The gate is red.", FORUM)
+        for one, source in ((shared, FORUM), (own, {"conversation_id": "desk"})):
+            repeats(service, one, source)
+        ids = [old, first, second, drawn, shared, own]
+
+        def state() -> list[tuple[MemoryStatus, float, int | None, int]]:
+            return [
+                (each.status, each.confidence, each.valid_until, trace.independent_sources)
+                for each, trace in ((orc.get(one), orc.trace(one)) for one in ids)
+            ]
+
+        before = state()
+        orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        between = state()
+        assert [each[0].value for each in between] == [
+            "active",
+            *("retracted",) * 3,
+            *("active",) * 2,
+        ]
+        dry = orc.restore_source(conversation_id="forum", reason="genuine")
+        assert state() == between
+        done = orc.restore_source(conversation_id="forum", reason="genuine", dry_run=False)
+        assert done == dry.model_copy(update={"dry_run": False})
+        assert [(each.memory_id, each.status.value) for each in done.restored_items] == [
+            (first, "superseded"),
+            (second, "active"),
+            (drawn, "active"),
+        ]
+        assert [each.memory_id for each in done.replaced_items] == [old]
+        assert {each.memory_id for each in done.counted_items} == {shared, own}
+        after = state()
+        assert [each[1] for each in after] == pytest.approx([each[1] for each in before])
+        assert [(each[0], each[3]) for each in after] == [(each[0], each[3]) for each in before]
+        assert orc.verify().ok
+        # And as often as one likes.
+        orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        assert state() == between
+        again = orc.restore_source(conversation_id="forum", reason="genuine", dry_run=False)
+        assert again == done
+        assert state() == after
+
+    def test_a_decided_contradiction_is_open_again(self, orc: Orchestrator) -> None:
+        lost, won = said(orc, "The gate is blue.", MANUAL), said(orc, "It is red.", FORUM)
+        case = orc.relate(won, "Contradicts", lost)
+        orc.resolve(case, winner=won, reason="x")
+        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+        assert orc.case(case).state == "open"
+        assert {status(orc, one) for one in (lost, won)} == {MemoryStatus.ACTIVE}
+
+    def test_what_was_decided_since_stays(self, orc: Orchestrator) -> None:
+        one, two, three = (said(orc, f"The gate has {n} bars.", FORUM) for n in (1, 2, 3))
+        with pytest.raises(NotFound):
+            orc.restore_source(conversation_id="forum", reason="x")
+        orc.retract(three, reason="wrong by itself")
+        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        orc.restore(one, reason="it is so")
+        orc.restore(two, reason="it is so")
+        orc.retract(two, reason="it is not")
+        with pytest.raises(NotFound):
+            orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+        assert [status(orc, each).value for each in (one, two, three)] == [
+            "active",
+            "retracted",
+            "retracted",
+        ]
+
+    def test_another_source_s_are_left(self, orc: Orchestrator) -> None:
+        ours, theirs = said(orc, "One.", FORUM), said(orc, "Two.", MANUAL)
+        for talk in ("forum", "manual"):
+            orc.retract_source(conversation_id=talk, reason="x", dry_run=False)
+        orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+        assert status(orc, ours) is MemoryStatus.ACTIVE
+        assert status(orc, theirs) is MemoryStatus.RETRACTED
+
+    def test_what_is_hidden_is_neither_told_nor_brought_back(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+        hidden = said(owner, "The code is 1234.", FORUM, sensitivity=Sensitivity.RESTRICTED)
+        owner.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        with pytest.raises(NotFound):
+            orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+        assert status(owner, hidden) is MemoryStatus.RETRACTED
+        assert owner.restore_source(conversation_id="forum", reason="x").restored == 1
+
+
 class TestListing:
     def test_sources_are_counted_by_kind_and_name(self, orc: Orchestrator) -> None:
         orc.save_episode("Hello.", session_id="c1", source_role="user")
@@ -657,6 +754,9 @@ def test_what_goes_is_the_least_that_stands_on_the_source_alone(
         touched = {one for one in ids if grounds[one] & gone and one not in gone}
         assert {each.memory_id for each in done.kept_items} == touched
         assert {one for one in ids if status(orc, one) is MemoryStatus.RETRACTED} == gone
+        back = orc.restore_source(conversation_id="forum", reason="y", dry_run=False)
+        assert {each.memory_id for each in back.restored_items} == gone
+        assert {status(orc, one) for one in ids} == {MemoryStatus.ACTIVE}
 
 
 def test_the_code_of_a_case_is_told(orc: Orchestrator) -> None:

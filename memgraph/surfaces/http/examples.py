@@ -97,6 +97,9 @@ SOURCE_DISTRUST: Final = _one(
 SOURCE_TAKEN: Final = _one(
     "What would go with a file", {"path": "mail/offer.md", "reason": "it was forged"}
 )
+SOURCE_BACK: Final = _one(
+    "What would come back with a file", {"path": "mail/offer.md", "reason": "it was genuine"}
+)
 RUN: Final = _one("A rehearsal of a consolidation", {"dry_run": True})
 FILE: Final = {
     "example": {"summary": "A note in Markdown", "value": "# Hours\n\nWe close at 18:00.\n"}

@@ -67,6 +67,10 @@ PREPARED: Mapping[str, Callable[[Orchestrator, dict[str, Any]], object]] = {
         orc.trust("path", "mail", "low", reason="asked"),
     ),
     "retract_source": lambda orc, known: offered(orc),
+    "restore_source": lambda orc, known: (
+        offered(orc),
+        orc.retract_source(path="mail/offer.md", reason="asked", dry_run=False),
+    ),
     "erase": lambda orc, known: orc.save_episode(
         "When do you open?", session_id="session-7", source_role="user"
     ),

@@ -14,7 +14,12 @@ from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from memgraph.model.sources import SourceInfo, SourceRetraction, TrustedSource
+    from memgraph.model.sources import (
+        SourceInfo,
+        SourceRestoration,
+        SourceRetraction,
+        TrustedSource,
+    )
 
 FIELDS: Final = {
     SourceName.PATH: "path",
@@ -155,6 +160,35 @@ def retracted(handle: Any, source: str, *, reason: str, really: bool) -> Report:
     chosen = {FIELDS[kind]: name}
     found: SourceRetraction = handle.retract_source(reason=reason, dry_run=not really, **chosen)
     return Report(as_json(found), lambda screen: _show_retraction(screen, found))
+
+
+def restored(handle: Any, source: str, *, reason: str, really: bool) -> Report:
+    """Bring back what was taken back with a source, or tell what that would come to."""
+    kind, name = named(source)
+    chosen = {FIELDS[kind]: name}
+    found: SourceRestoration = handle.restore_source(reason=reason, dry_run=not really, **chosen)
+    return Report(as_json(found), lambda screen: _show_restoration(screen, found))
+
+
+def _show_restoration(screen: Screen, found: SourceRestoration) -> None:
+    verb = "would be" if found.dry_run else "are"
+    screen.line(f"{found.restored} memories {verb} back")
+    if found.restored_items:
+        rows = [
+            (each.memory_id, each.status.value, short(each.summary))
+            for each in found.restored_items
+        ]
+        screen.table(("memory", "status", ""), rows[:SHOWN])
+    for number, what, items in (
+        (found.replaced, "replaced by those again", found.replaced_items),
+        (found.counted, "said by the source as well again", found.counted_items),
+    ):
+        if items:
+            screen.heading(f"{number} {verb} {what}")
+            told = [(each.memory_id, short(each.summary)) for each in items]
+            screen.table(("memory", ""), told[:SHOWN])
+    if found.dry_run:
+        screen.line("nothing was changed: say --yes to do it")
 
 
 def _show_retraction(screen: Screen, found: SourceRetraction) -> None:

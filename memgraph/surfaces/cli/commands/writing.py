@@ -189,7 +189,7 @@ def retract(
         str | None, typer.Argument(metavar="[ID]", help="A memory's id.", show_default=False)
     ] = None,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Bring a retracted one back instead.")
+        bool, typer.Option("--restore", help="Bring back instead what was retracted.")
     ] = False,
     source: Annotated[
         str | None,
@@ -202,19 +202,19 @@ def retract(
     """Take a memory back: it stays in the history and is no longer recalled.
 
     With --source, all that came from a source and what was derived from that alone; what is said
-    elsewhere, too, or has another ground stays.
+    elsewhere, too, or has another ground stays, and what only that had replaced has its place back.
+    With --source and --restore, all that was taken back with that source.
     """
     if (memory_id is None) == (source is None):
         raise typer.BadParameter("name the ID of a memory, or a --source, and not both")
-    if source is not None and restore:
-        raise typer.BadParameter("--restore brings back one memory, by its ID")
     if yes and source is None:
         raise typer.BadParameter("--yes is for a --source")
     with invocation(context).orchestrator(orchestrator) as handle:
         if source is not None:
-            from memgraph.surfaces.cli.commands.sources import retracted
+            from memgraph.surfaces.cli.commands.sources import restored, retracted
 
-            return retracted(handle, source, reason=reason, really=yes)
+            change = restored if restore else retracted
+            return change(handle, source, reason=reason, really=yes)
         found = memory_id or ""
         if restore:
             handle.restore(found, reason=reason)

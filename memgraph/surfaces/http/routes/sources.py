@@ -12,6 +12,7 @@ from memgraph.model.sources import (
     MAX_SOURCES,
     SourceInfo,
     SourcePage,
+    SourceRestoration,
     SourceRetraction,
     SourceText,
     TrustedList,
@@ -47,7 +48,7 @@ class SourceDistrust(SourceNamed):
 
 
 class SourceTaken(Value):
-    """Which source is taken back, by exactly one name, and why; by default only told."""
+    """Which source is taken or brought back, by exactly one name, and why; by default only told."""
 
     path: SourceText | None = None
     conversation_id: SourceText | None = None
@@ -112,3 +113,11 @@ def retract_source(
 ) -> Response:
     """Take back all that came from a source, and from that alone; by default only told."""
     return answered(orc.retract_source(**dict(body)))
+
+
+@router.post("/restore", operation_id="restore_source", response_model=SourceRestoration)
+def restore_source(
+    orc: Admin, body: Annotated[SourceTaken, Body(openapi_examples=examples.SOURCE_BACK)]
+) -> Response:
+    """Bring back what was taken back with a source; by default only told."""
+    return answered(orc.restore_source(**dict(body)))

@@ -1,0 +1,120 @@
+"""Bringing back all that was taken back with a source: the reverse of ``source_retracting``.
+
+What was restored, retracted for another reason or erased since is left as it is. Contradictions
+that are open again since then stay so: with both sides back, whoever decides looks once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from memgraph.audit.journal import Entry
+from memgraph.errors import NotFound
+from memgraph.model.enums import MemoryStatus
+from memgraph.model.sources import MAX_TOLD, Restored, SourceRestoration, Told
+from memgraph.policy.support import regained
+from memgraph.policy.trust import Named
+from memgraph.service import changes
+from memgraph.service.opened import Transaction
+from memgraph.service.source_retracting import BATCH
+from memgraph.storage import edges, item_queries, memories, source_queries, statuses, supports
+from memgraph.storage.source_queries import Lost
+from memgraph.storage.visibility import View
+
+
+class Plan(NamedTuple):
+    """What comes back, and as what; what that replaces again; for what the source counts again."""
+
+    back: dict[str, MemoryStatus]
+    replaced: tuple[str, ...]
+    losses: tuple[Lost, ...]
+
+
+def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
+    """What bringing a source back would come to, as far as the view goes.
+
+    Raises:
+        NotFound: nothing visible was taken back with it that is not back.
+    """
+    back = source_queries.taken_back(connection, named, view)
+    losses = source_queries.lost_with(connection, named, view)
+    if not back and not losses:
+        raise NotFound("nothing is taken back with this source", name=named.name[:80])
+    replaced = edges.still_replaced(connection, back, back=back)
+    status = {
+        one: MemoryStatus.SUPERSEDED if one in replaced else MemoryStatus.ACTIVE for one in back
+    }
+    again = edges.replaced_and_active(connection, back, view)
+    return Plan(status, tuple(again), tuple(losses))
+
+
+def restore(
+    transaction: Transaction, named: Named, found: Plan, *, reason: str, view: View
+) -> None:
+    """Do what a plan says, with an entry in the journal for each memory and one for all."""
+    told = {"reason": reason, "source": named.kind.value, "name": named.name}
+    for status in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
+        ids = [one for one, then in found.back.items() if then is status]
+        _bring_back(transaction, ids, status, told)
+    for loss in found.losses:
+        _count_again(transaction, loss, told)
+    connection, at, actor = transaction.connection, transaction.at, transaction.actor
+    replaced = changes.replace_again(connection, list(found.back), at=at, actor=actor, view=view)
+    counts = {"restored": len(found.back), "replaced": len(replaced), "counted": len(found.losses)}
+    whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
+    transaction.tell([*replaced, Entry("restore_source", None, whole)])
+
+
+def report(
+    connection: sa.Connection, named: Named, found: Plan, *, dry_run: bool
+) -> SourceRestoration:
+    """A plan as it is told."""
+    counted = list(dict.fromkeys(each.memory_id for each in found.losses))
+    lists = (list(found.back), list(found.replaced), counted)
+    back, replaced, again = (each[:MAX_TOLD] for each in lists)
+    summaries = source_queries.summaries(connection, [*back, *replaced, *again])
+    return SourceRestoration(
+        kind=named.kind,
+        name=named.name,
+        dry_run=dry_run,
+        restored=len(found.back),
+        replaced=len(found.replaced),
+        counted=len(counted),
+        restored_items=tuple(
+            Restored(memory_id=one, summary=summaries[one], status=found.back[one]) for one in back
+        ),
+        replaced_items=tuple(Told(memory_id=one, summary=summaries[one]) for one in replaced),
+        counted_items=tuple(Told(memory_id=one, summary=summaries[one]) for one in again),
+        cut=any(len(each) > MAX_TOLD for each in lists),
+    )
+
+
+def _bring_back(
+    transaction: Transaction, memory_ids: Sequence[str], status: MemoryStatus, told: dict[str, str]
+) -> None:
+    for start in range(0, len(memory_ids), BATCH):
+        batch = memory_ids[start : start + BATCH]
+        statuses.set_statuses(
+            transaction.connection,
+            item_queries.placed(transaction.connection, batch),
+            status,
+            at=transaction.at,
+            actor=transaction.actor,
+            reason=f"its source was brought back: {told['reason']}",
+        )
+        transaction.tell([Entry("restore", one, told) for one in batch])
+
+
+def _count_again(transaction: Transaction, loss: Lost, told: dict[str, str]) -> None:
+    connection, memory_id = transaction.connection, loss.memory_id
+    [memory] = memories.get_many(connection, [memory_id])
+    supports.give_back(connection, memory_id, loss.source_ids)
+    after = round(regained(memory.confidence, loss.before, loss.after), 6)
+    if after != memory.confidence:
+        memories.update(connection, memory_id, confidence=after, updated_at=transaction.at)
+    changed = {"confidence": {"before": memory.confidence, "after": after}}
+    whole = {**told, "source_ids": list(loss.source_ids), **changed}
+    transaction.tell([Entry("regain", memory_id, whole)])
