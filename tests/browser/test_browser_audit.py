@@ -105,6 +105,21 @@ def test_signing_out_ends_what_may_be_seen(look: Opening, served: Served) -> Non
         assert "/console/login" in tab.page.url
 
 
+def test_what_was_seen_is_not_to_be_had_by_going_back_after_signing_out(
+    look: Opening, served: Served
+) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open(f"contradictions/{tab.world.case}")
+        tab.open("memories")
+        tab.page.get_by_role("button", name="Sign out").click()
+        tab.page.wait_for_load_state()
+        for _ in range(2):
+            tab.page.go_back()
+            assert "/console/login" in tab.page.url
+            assert "closes at" not in tab.page.content()
+
+
 def test_a_wrong_key_lets_nobody_in(look: Opening, served: Served) -> None:
     with look(served, allowed=("console: Failed to load resource",)) as tab:
         tab.page.goto(f"{tab.url}/memories")

@@ -18,7 +18,7 @@ SERIOUS = frozenset({"serious", "critical"})
 LISTS = (
     "",
     "contradictions",
-    "contradictions?state=resolved",
+    "contradictions?state=decided",
     "memories",
     "memories?status=any",
     "graph",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +41,9 @@ REMEDIES: Final[Mapping[str, str]] = {
     " run the same memgraph erase again to finish it.",
 }
 """By code of what does not get done: what it means, and what to do."""
+ORDINARY: Final = "\n\r\t\u200c\u200d"
+"""Characters without a shape that texts of many languages, and emoji, are written with."""
+FEW_NAMES: Final = 8
 MS_PER_HOUR: Final = 3_600_000
 MS_PER_MINUTE: Final = 60_000
 
@@ -87,6 +92,7 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         "plain_json": plain_json,
         "words": words,
         "short": short,
+        "unseen": unseen,
     }
     made.globals |= values
     return made
@@ -149,3 +155,16 @@ def short(text: str, most: int = 160) -> str:
     """The first line or so of a text; what was cut shows as an ellipsis."""
     one = " ".join(text[: most * 2].split())
     return one if len(one) <= most and len(text) <= most * 2 else one[: most - 1].rstrip() + "…"
+
+
+def unseen(text: str) -> list[str]:
+    """What a text holds that is not shown, or turns the order of what is: ``U+202E right-to-left
+    override (2)``. A model reads it all the same.
+    """
+    hidden = (each for each in text if unicodedata.category(each) in ("Cc", "Cf"))
+    found = Counter(each for each in hidden if each not in ORDINARY)
+    told = [
+        f"U+{ord(each):04X} {unicodedata.name(each, 'control').lower()} ({count:,})"
+        for each, count in found.most_common(FEW_NAMES)
+    ]
+    return told + ([f"{len(found) - FEW_NAMES:,} more"] if len(found) > FEW_NAMES else [])

@@ -56,6 +56,31 @@ def browser(shop: Shop) -> Iterator[Browser]:
         yield made
 
 
+def test_what_a_text_hides_is_told_beside_it(browser: Browser, shop: Shop) -> None:
+    turned = shop.orc.remember("The shop closes at \u202e00:12\u202c on Thursdays.")
+    edge = shop.orc.relate(turned, "Contradicts", shop.said)
+    case = f"{HOME}contradictions/{edge}"
+    for address in (f"{HOME}memories/{turned}", case, f"{case}/export"):
+        assert "U+202E right-to-left override (1)" in Seen(browser.page(address)).text
+    assert "not shown" not in browser.page(f"{HOME}memories/{shop.said}")
+
+
+def test_a_receipt_of_what_was_not_scored_tells_no_score(browser: Browser, shop: Shop) -> None:
+    shop.orc.bulletin()
+    [receipt] = shop.orc.receipts(purpose="bulletin").receipts
+    page = browser.page(f"{HOME}receipts/{receipt.receipt_id}")
+    assert "0.0000" not in page
+    recalled = shop.orc.recall("When does the shop close?")
+    assert f"{recalled.items[0].score:.4f}" in browser.page(f"{HOME}receipts/{recalled.receipt_id}")
+
+
+def test_a_file_shows_what_its_memories_say(browser: Browser, shop: Shop) -> None:
+    [one] = shop.orc.ingest_files().items
+    page = harmless(browser.page(f"{HOME}ingest/{one.sha256}"))
+    assert "The shop closes at 20:00 on Thursdays." in page.text
+    assert f"{HOME}memories/{shop.read}" in page.values("href")
+
+
 def test_a_case_is_found_read_to_the_line_resolved_and_reopened(
     browser: Browser, shop: Shop
 ) -> None:

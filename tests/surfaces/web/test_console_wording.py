@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memgraph import MemoryService
-from memgraph.surfaces.web.rendering import REMEDIES, counted, remedy
+from memgraph.surfaces.web.rendering import FEW_NAMES, REMEDIES, counted, remedy, unseen
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,19 @@ def test_every_code_of_health_has_words_and_something_to_do() -> None:
         assert remedy(code).endswith(".")
         assert code not in remedy(code)
     assert remedy("a_new.code") == "a new code."
+
+
+def test_characters_that_are_not_shown_are_named() -> None:
+    assert unseen("plain, שלום, 👩\u200d👧, می\u200cروم\n\tend\r\n") == []
+    assert unseen("pay \u202eevil\u202c now \u202e") == [
+        "U+202E right-to-left override (2)",
+        "U+202C pop directional formatting (1)",
+    ]
+    # Letters that a model reads and nobody sees.
+    assert unseen("ok" + "".join(chr(0xE0000 + ord(each)) for each in "aa")) == [
+        "U+E0061 tag latin small letter a (2)"
+    ]
+    assert unseen("bell\x07") == ["U+0007 control (1)"]
+    many = "".join(chr(0xE0041 + number) for number in range(FEW_NAMES + 3))
+    assert len(unseen(many)) == FEW_NAMES + 1
+    assert unseen(many)[-1] == "3 more"

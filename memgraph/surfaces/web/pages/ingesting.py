@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from anyio.to_thread import run_sync
@@ -9,8 +10,10 @@ from starlette.responses import JSONResponse, Response
 
 from memgraph.model.access import Permission
 from memgraph.model.remote import Uploaded
+from memgraph.model.values import Memory
 from memgraph.policy.access import sees_whole
 from memgraph.service.intake import Draft, draft
+from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.arriving import taken
 from memgraph.surfaces.scopes import UNTIMED
 from memgraph.surfaces.web.visiting import Arrival, Page, Visit
@@ -41,14 +44,24 @@ def file(visit: Visit) -> Response:
     found = orc.ingest_file(visit.path("sha256"), everything=everything)
     manifest: dict[str, Any] = found.manifest or {}
     items = (manifest.get("items") or {}).get("memories") or []
+    shown = items[:ITEMS_SHOWN]
     rest = {name: each for name, each in manifest.items() if name != "items"}
     return visit.show(
         "ingest_file.html",
         found=found,
         manifest=rest,
-        items=items[:ITEMS_SHOWN],
+        items=shown,
+        memories=_memories(orc, [each["memory_id"] for each in shown if each.get("memory_id")]),
         hidden=max(len(items) - ITEMS_SHOWN, 0),
     )
+
+
+def _memories(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
+    """Those that are there and may be seen, by id, in one reading."""
+    if not ids:
+        return {}
+    found = orc.subgraph(ids, max_nodes=len(ids), retracted=True)
+    return {each.memory_id: each for each in found.nodes}
 
 
 def state(visit: Visit) -> Response:
