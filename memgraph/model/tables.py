@@ -252,6 +252,16 @@ class EdgeRow(SQLModel, table=True):
             "edge_id",
             sqlite_where=sa.text("edge_type = 'Contradicts'"),
         ),
+        # What a memory stands on: every recall goes down it, some steps from each candidate.
+        sa.Index(
+            "ix_memory_edges_grounds",
+            "from_memory_id",
+            "to_memory_id",
+            "edge_type",
+            "edge_id",
+            "created_at",
+            sqlite_where=sa.text("edge_type IN ('CausedBy', 'PartOf')"),
+        ),
     )
 
     edge_id: str = column(sa.Text, primary_key=True)

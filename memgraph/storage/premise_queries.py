@@ -32,6 +32,7 @@ MAX_ROWS: Final = 2_000
 """Of one step from all memories of a walk together."""
 
 _KINDS: Final = {one.value: one for one in BASIS_EDGES}
+# Word for word the condition of the index ix_memory_edges_grounds.
 _TYPES: Final = ", ".join(f"'{one.value}'" for one in sorted(BASIS_EDGES))
 # Word for word the condition of the index ix_memory_status_ended.
 _REFUTING: Final = (
@@ -122,10 +123,15 @@ def _step(
     """At most one row more than ``max_rows``; only where there are more does their order matter."""
     near, far = direction.value
     derived = {"from_memory_id": "d.memory_id", "to_memory_id": "d.derived_from_id"}
+    index = {
+        Direction.OUT: "ix_memory_edges_grounds",
+        Direction.IN: "ix_memory_edges_to_memory_id",
+    }
     legs = (
         "SELECT e.from_memory_id AS dependent, e.to_memory_id AS ground, e.edge_type AS type,"
         " e.edge_id AS edge FROM json_each(:ids) f"
-        f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type IN ({_TYPES})"
+        f" CROSS JOIN memory_edges e INDEXED BY {index[direction]}"
+        f" ON e.{near} = f.value AND e.edge_type IN ({_TYPES})"
         f" AND {view.edge_where('e')}{_met(shown, f'e.{far}')}",
         "SELECT d.memory_id, d.derived_from_id, NULL, '' FROM json_each(:ids) f"
         f" CROSS JOIN memory_derivations d ON {derived[near]} = f.value"
