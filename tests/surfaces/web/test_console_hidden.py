@@ -47,14 +47,13 @@ class Walked:
 
     def edges(self, *, seen: bool) -> list[str]:
         """Contradictions of which both sides are seen, or not."""
-        own = set(self.own)
+        own, found = set(self.own), self.contradictions()
         return [
             edge
             for edge, one, other in self.world.edges
-            if ({one, other} <= own) is seen and edge in self.contradictions
+            if ({one, other} <= own) is seen and edge in found
         ]
 
-    @property
     def contradictions(self) -> set[str]:
         whole = self.served.service.orchestrator("orc-1", viewer=EVERYTHING)
         pages = [whole.contradictions(limit=500, resolved=one) for one in (False, True)]
