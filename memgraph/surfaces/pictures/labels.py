@@ -39,6 +39,10 @@ SIDES: Final = (
     Side(0, 1, "center", "bottom"),
     Side(1, 0, "left", "center"),
     Side(-1, 0, "right", "center"),
+    Side(1, 1, "left", "bottom"),
+    Side(-1, -1, "right", "top"),
+    Side(1, -1, "left", "top"),
+    Side(-1, 1, "right", "bottom"),
 )
 
 
@@ -130,6 +134,7 @@ def _sides(leading: Iterable[tuple[float, float]]) -> list[Side]:
     steps = list(leading)
 
     def crossed(side: Side) -> float:
-        return round(sum(max(side.x * x + side.y * y, 0.0) for x, y in steps), 6)
+        length = math.hypot(side.x, side.y)
+        return round(sum(max((side.x * x + side.y * y) / length, 0.0) for x, y in steps), 6)
 
     return sorted(SIDES, key=crossed)

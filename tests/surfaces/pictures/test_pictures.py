@@ -119,6 +119,20 @@ def test_a_label_stands_where_no_edge_of_its_dot_leads(graph: Subgraph) -> None:
     assert sides[edge.to_id] == SIDES[0]
 
 
+def test_a_label_between_two_edges_stands_in_a_corner(graph: Subgraph) -> None:
+    middle, one, other = (each.memory_id for each in graph.nodes)
+    edge = graph.edges[0]
+    edges = tuple(
+        edge.model_copy(update={"from_id": middle, "to_id": each}) for each in (one, other)
+    )
+    across = {one: (0.0, 1.0), middle: (0.5, 0.5), other: (1.0, 0.0)}
+    joined = graph.model_copy(update={"edges": edges})
+    [side] = [
+        each.side for each in labelled(joined, across, (9.0, 9.0)) if each.memory_id == middle
+    ]
+    assert (side.x, side.y) in {(1, 1), (-1, -1)}
+
+
 def test_places_fill_a_square(graph: Subgraph) -> None:
     found = places(graph)
     for axis in range(2):
