@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgraph.client.calls import Call, segment, value_of
-from memgraph.client.places import Place
+from memgraph.client.places import Place, Time, moment
 from memgraph.client.words import word
 from memgraph.model.influence import Grounds, Impact, SourceLines
 
@@ -12,17 +12,20 @@ class FollowingWords(Place):
     """The words that follow a memory; they take the permission audit."""
 
     @word
-    def impact(self, memory_id: str, *, max_nodes: int = 1_000) -> Call[Impact]:
+    def impact(
+        self, memory_id: str, *, max_nodes: int = 1_000, as_of: Time | None = None
+    ) -> Call[Impact]:
         """Every recall, context, bulletin, run and derived memory that a memory reached.
 
         Args:
             max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` tells of more.
+            as_of: what it had reached by then; None: by now.
 
         Raises:
-            NotFound: there is no such memory that the key may see.
+            NotFound: there is no such memory that the key may see, or there was none then.
         """
         path = f"/memories/{segment(memory_id)}/impact"
-        return self._get(path, value_of(Impact), max_nodes=max_nodes)
+        return self._get(path, value_of(Impact), max_nodes=max_nodes, as_of=moment(as_of))
 
     @word
     def grounds(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
+from memgraph.clock import MAX_MS
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import EdgeType, SourceName
 from memgraph.model.graph import Link
@@ -47,11 +48,13 @@ def impact(
     *,
     max_nodes: int = MAX_NODES,
     viewer: Viewer = DEFAULT_VIEWER,
+    as_of: int | None = None,
 ) -> Impact:
     """Every recall, context, bulletin, run and derived memory that a memory reached.
 
     Args:
         max_nodes: 1..10,000 derived memories, and as many receipts.
+        as_of: milliseconds; what it had reached by then. None: by now.
 
     Raises:
         InvalidInput: ``max_nodes`` is out of range.
@@ -60,12 +63,18 @@ def impact(
     """
     _require_range(max_nodes)
     with database.read() as connection:
-        walk = _Walk(connection, View(viewer), max_nodes)
+        walk = _Walk(connection, View(viewer, as_of), max_nodes)
         memory = graph_queries.visible_memory(connection, memory_id, walk.view)
         derived = walk.from_([memory_id], Direction.IN)
         named = [memory_id, *(each.memory_id for each in derived)]
         hand_outs = walk.bounded(
-            influence_queries.naming(connection, named, walk.view, limit=max_nodes + 1)
+            influence_queries.naming(
+                connection,
+                named,
+                walk.view,
+                limit=max_nodes + 1,
+                until=MAX_MS if as_of is None else as_of,
+            )
         )
         runs = _reached(walk, "workflow_run_id", hand_outs)
         conversations = _reached(walk, "conversation_id", hand_outs)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.service.handle import Handle
 from memgraph.storage.item_queries import is_id
 
 if TYPE_CHECKING:
     from memgraph.model.influence import Grounds, Impact, SourceLines
+    from memgraph.service.handle_reading import Time
 
 MAX_NODES = 1_000
 
@@ -17,23 +19,29 @@ MAX_NODES = 1_000
 class InfluenceHandle(Handle):
     """The part of ``Orchestrator`` that follows a memory to what it did and to where it is from."""
 
-    def impact(self, memory_id: str, *, max_nodes: int = MAX_NODES) -> Impact:
+    def impact(
+        self, memory_id: str, *, max_nodes: int = MAX_NODES, as_of: Time | None = None
+    ) -> Impact:
         """Every recall, context, bulletin, run and derived memory that a memory reached.
 
         A receipt that names a memory which this handle may not see is not there.
 
         Args:
             max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` tells of more.
+            as_of: what it had reached by then; None: by now.
 
         Raises:
-            NotFound: there is no such memory that this handle may see.
-            InvalidInput: ``max_nodes`` is out of range.
+            NotFound: there is no such memory that this handle may see, or there was none then.
+            InvalidInput: ``max_nodes`` is out of range, or no time.
         """
         from memgraph.graph.influence import impact
 
+        then = None if as_of is None else parse_time(as_of)
         with self._service.opened(self.name) as opened:
             opened.receipts.flush()
-            return impact(opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer)
+            return impact(
+                opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer, as_of=then
+            )
 
     def grounds(
         self,

@@ -309,6 +309,20 @@ def test_a_memory_of_then_was_given_to_nobody_yet(browser: Browser, shop: Shop) 
     assert receipt not in browser.page(f"{address}?as_of={before}")
 
 
+def test_a_memory_of_then_was_given_to_those_whom_later_ones_do_not_crowd_out(
+    browser: Browser, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memgraph.surfaces.web.pages.memories.HAND_OUTS", 2)
+    first = shop.orc.recall("when does the shop close").receipt_id
+    then = iso(shop.clock.now_ms())
+    shop.clock.advance(ms=1_000)
+    for _ in range(3):
+        shop.orc.recall("when does the shop close")
+    address = f"{HOME}memories/{shop.read}"
+    assert first not in browser.page(address)
+    assert first in browser.page(f"{address}?as_of={then}")
+
+
 def test_the_way_back_to_now_keeps_all_else_that_was_asked_for(
     browser: Browser, shop: Shop
 ) -> None:

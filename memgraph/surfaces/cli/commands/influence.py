@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memgraph.model.enums import MemoryKind
-from memgraph.surfaces.cli.building import OrchestratorName, make_command
+from memgraph.surfaces.cli.building import OrchestratorName, make_command, value
 from memgraph.surfaces.cli.commands.shaping import (
     as_json,
     citation,
@@ -42,6 +42,7 @@ def impact(
     orchestrator: OrchestratorName,
     memory_id: Annotated[str, typer.Argument(metavar="ID", help="A memory's id.")],
     max_nodes: MaxNodes = 1_000,
+    as_of: Annotated[str | None, value("TIME", "What it had reached by then, ISO 8601.")] = None,
     table: AsTable = False,
 ) -> Report:
     """Show what a memory reached: recalls, contexts, bulletins, runs, and what rests on it.
@@ -49,7 +50,7 @@ def impact(
     What a run or a conversation left after it was given the memory may be because of it, or not.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.impact(memory_id, max_nodes=max_nodes)
+        found = handle.impact(memory_id, max_nodes=max_nodes, as_of=as_of)
 
     def show(screen: Screen) -> None:
         if table:

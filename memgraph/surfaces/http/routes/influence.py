@@ -10,7 +10,7 @@ from memgraph.model.influence import Grounds, Impact, SourceLines
 from memgraph.model.values import Name
 from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Auditor
-from memgraph.surfaces.http.routes.memories import MemoryIdPath
+from memgraph.surfaces.http.routes.memories import AsOf, MemoryIdPath
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["auditing"])
 
@@ -18,9 +18,11 @@ MaxNodes = Annotated[int, Query(ge=1, le=10_000, description="Memories, and rece
 
 
 @router.get("/memories/{memory_id}/impact", operation_id="impact", response_model=Impact)
-def impact(orc: Auditor, memory_id: MemoryIdPath, max_nodes: MaxNodes = 1_000) -> Response:
+def impact(
+    orc: Auditor, memory_id: MemoryIdPath, max_nodes: MaxNodes = 1_000, as_of: AsOf = None
+) -> Response:
     """Every recall, context, bulletin, run and derived memory that a memory reached."""
-    return answered(orc.impact(memory_id, max_nodes=max_nodes))
+    return answered(orc.impact(memory_id, max_nodes=max_nodes, as_of=as_of))
 
 
 @router.get("/memories/{memory_id}/lines", operation_id="source_lines", response_model=SourceLines)

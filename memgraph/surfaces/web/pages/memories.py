@@ -76,10 +76,10 @@ def memory(visit: Visit) -> Response:
     trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
     held = [(each.since, each.confidence) for each in orc.history(memory_id).values]
-    impact, hand_outs = None, []
+    impact = None
     if visit.may(Permission.AUDIT):
-        impact = visit.enter(Permission.AUDIT).impact(memory_id, max_nodes=HAND_OUTS)
-        hand_outs = [each for each in impact.hand_outs if each.at <= now]
+        auditor = visit.enter(Permission.AUDIT)
+        impact = auditor.impact(memory_id, max_nodes=HAND_OUTS, as_of=visit.as_of)
     return visit.show(
         "memory.html",
         trace=trace,
@@ -88,7 +88,6 @@ def memory(visit: Visit) -> Response:
         periods=ribbon(trace.status_history, now),
         confidence=step_chart([each for each in held if each[0] <= now] or held[:1], now),
         impact=impact,
-        hand_outs=hand_outs,
     )
 
 
