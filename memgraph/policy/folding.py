@@ -1,60 +1,113 @@
-"""Texts with every run of white space as one space, and where a part of them stood before. Pure.
+"""Texts as they read, however they are written, and where a part of them stood before. Pure.
 
-A sentence that a file wraps over two lines is stored with a space in that place. Escapes of JSON
-for line ends and tabs count as white space, and so does the mark of a quoted line after one.
+A sentence that a file wraps over two lines is stored with a space in that place; another file says
+it with a link, in bold, with entities of HTML, escaped for JSON or an address, or with letters and
+their accents apart. Folded, all of them are the same.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterator
+from html import unescape
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 _SPACE: Final = (
     rb"(?:[ \t-\r]|\\+[nrt]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]"
-    rb"|\xe2\x81\x9f|\xe3\x80\x80)"
+    rb"|\xe2\x81\x9f|\xe3\x80\x80|&nbsp;|&#(?:9|10|13|32|160);|%20|%0[9AaDd]|<br[ ]?/?>)"
 )
+_MARK: Final = rb"[*`]+|!?\[|\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>"
+_ENTITY: Final = rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][0-9A-Za-z]{1,31});"
+# No other byte begins one of them; of a space the next one decides. For speed alone.
+_BEGIN: Final = rb"(?=[\t-\r\\\xc2-\xf4&%<*`!\[\]]| [ \t-\r\\\xc2\xe1-\xe3&%<>])"
 # All but a lone space: that is what it becomes.
 _RUN: Final = re.compile(
-    rb"%b+(?:>+%b*)+|%b{2,}|(?! )%b|[*`]+" % (_SPACE, _SPACE, _SPACE, _SPACE),
+    _BEGIN
+    + rb"(?:(?P<space>%b+(?:>+%b*)+|%b{2,}|(?! )%b)" % ((_SPACE,) * 4)
+    + rb"|(?P<mark>%b)|(?P<entity>%b)" % (_MARK, _ENTITY)
+    + rb"|(?P<octets>(?:%[0-9A-Fa-f]{2})+)|(?P<units>(?:\\+u[0-9A-Fa-f]{4})+)"
+    + rb"|(?P<letters>(?:(?!%b)[\xc2-\xf4][\x80-\xbf]+)+))" % _SPACE
 )
+_LETTER: Final = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+_ESCAPE: Final = re.compile(rb"\\+u")
 
 
 class Folded:
-    """Bytes of UTF-8 with every run of white space as one space.
+    """Bytes of UTF-8 as they read.
 
     Attributes:
-        data: the bytes after it.
+        data: with every run of white space as one space, without marks of emphasis, code and
+            links, nothing escaped, and accents behind their letters (NFD).
     """
 
     def __init__(self, data: bytes) -> None:
         parts: list[bytes] = []
-        self._after: list[int] = []
-        self._before: list[int] = []
+        # Of what became another: where it begins and ends here, and where it did.
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._was: list[tuple[int, int]] = []
         last = size = 0
-        for each in _RUN.finditer(data):
-            # Marks of emphasis and of code are no part of what is stored.
-            instead = b"" if each[0][:1] in b"*`" else b" "
-            parts += [data[last : each.start()], instead]
-            size += each.start() - last + len(instead)
-            last = each.end()
-            self._after.append(size)
-            self._before.append(last)
+        for start, end, instead in _changes(data):
+            parts += [data[last:start], instead]
+            size += start - last
+            last = end
+            self._starts.append(size)
+            size += len(instead)
+            self._ends.append(size)
+            self._was.append((start, end))
         self.data = b"".join([*parts, data[last:]])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where in the bytes before it stood what stands here now; ``end`` lies behind it."""
-        return self._place(start), self._place(end - 1) + 1
+        return self._place(start)[0], self._place(end - 1)[1]
 
-    def _place(self, place: int) -> int:
-        known = bisect_right(self._after, place) - 1
+    def _place(self, place: int) -> tuple[int, int]:
+        """Where what one byte is part of began and ended."""
+        known = bisect_right(self._starts, place) - 1
         if known < 0:
-            return place
-        return self._before[known] + place - self._after[known]
+            return place, place + 1
+        if place < self._ends[known]:
+            return self._was[known]
+        before = self._was[known][1] + place - self._ends[known]
+        return before, before + 1
+
+
+def _changes(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """From where to where something is written otherwise than it reads, and how it reads."""
+    for each in _RUN.finditer(data):
+        instead = _instead(each)
+        if each.lastgroup != "letters":
+            yield *each.span(), instead
+        elif instead != each[0]:
+            # Each by itself: what stands beside one is no part of it.
+            for one in _LETTER.finditer(data, *each.span()):
+                yield *one.span(), _instead(one)
+
+
+def _instead(found: re.Match[bytes]) -> bytes:
+    kind, data = found.lastgroup, found[0]
+    if kind == "space":
+        return b" "
+    if kind == "mark":
+        return b""
+    if kind == "octets":
+        data = unquote_to_bytes(data)
+    elif kind == "units":
+        units = bytes.fromhex(_ESCAPE.sub(b"", data).decode())
+        data = units.decode("utf-16-be", "surrogatepass").encode("utf-8", "surrogatepass")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return found[0]
+    read = unescape(text) if kind == "entity" else text
+    return unicodedata.normalize("NFD", read).encode("utf-8", "surrogatepass")
 
 
 def fold(text: str) -> str:
-    """The text with every run of white space as one space."""
+    """The text as it reads; see ``Folded``."""
     return Folded(text.encode("utf-8", "surrogatepass")).data.decode("utf-8", "surrogatepass")
 
 

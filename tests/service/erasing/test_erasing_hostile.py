@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from erasing_worlds import LINE, NAME, OTHER, SECRET, dropped, filled, left
@@ -19,6 +21,7 @@ from memgraph.service.erasing.plan import Plan, PlanFile
 from memgraph.service.erasing.signing import check_signature
 
 WHY = "asked for"
+OAK = "412 tools of oak & ash in the Pfützenstraße"
 
 
 @pytest.fixture
@@ -206,6 +209,37 @@ def test_marks_of_emphasis_hide_nothing(orc: Orchestrator) -> None:
     left = kept.read_text(encoding="utf-8")
     assert not [each for each in ("412", "tools", "Quendolin") if each in left]
     assert left.startswith("The saw runs. ")
+
+
+@pytest.mark.parametrize(
+    ("plain", "written"),
+    [
+        ("412 tools", "[412 tools](https://example.org/tools?id=7)"),
+        ("oak & ash", "oak &amp; ash"),
+        ("Pfützenstraße", unicodedata.normalize("NFD", "Pfützenstraße")),
+        ("Pfützenstraße", "Pf&uuml;tzenstra&#223;e"),
+        ("412 tools", "<em>412</em>&nbsp;tools"),
+        (" tools of oak & ash in the Pfützenstraße", "%20" + quote(OAK).removeprefix("412%20")),
+    ],
+)
+def test_a_file_that_writes_it_otherwise_hides_nothing(
+    orc: Orchestrator, plain: str, written: str
+) -> None:
+    secret = f"It owns {OAK}, donated by Quendolin."
+    kept = orc.paths.processed / "kept.md"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    text = secret.replace(plain, written)
+    assert text != secret
+    kept.write_text(f"The saw runs. {text} And so on.\n", encoding="utf-8")
+    looked = orc.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=True)
+    report = orc.erase(memory_id=looked.memory_ids[0], reason=WHY)
+    assert report.files_redacted == looked.files_redacted
+    assert report.files_redacted == ("memory/ingest/processed/kept.md",)
+    assert report.unfinished == ()
+    left = kept.read_text(encoding="utf-8")
+    assert left.startswith("The saw runs. ")
+    assert left.endswith(" And so on.\n")
+    assert not [each for each in ("412", "tools", "oak", "tra", "Quendolin") if each in left]
 
 
 def test_a_wrapped_sentence_that_waits_is_told(orc: Orchestrator) -> None:
