@@ -165,7 +165,8 @@ def _usage(invocation: Invocation, error: typer.TyperException) -> int:
         return invocation.refuse(
             {"code": USAGE_CODE, "message": "Missing command.", "details": {}}, code=_USAGE
         )
-    message = without_kind(error.format_message())
+    # Choices come one on a line, far to the right.
+    message = " ".join(without_kind(error.format_message()).split())
     details = {}
     if context is not None:
         details = {"usage": context.get_usage().removeprefix("Usage: ")}

@@ -309,6 +309,7 @@ def _items_table(
     items: Sequence[Mapping[str, Any]], begins: Mapping[str, str]
 ) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     more = [name for name in _keys(items) if name not in _OF_ITEM]
+    more = [name for name in more if any(each.get(name) for each in items)]
     rows = [
         (
             str(each["rank"]),
