@@ -61,6 +61,11 @@ _MODEL_CHANGED = Degraded(
     code="vector.model_changed",
     text="the embedding model was changed; run: memgraph embeddings rebuild",
 )
+_WEIGHED_TODAY = Degraded(
+    code="ranks.of_today",
+    text="words, names and vectors weigh as they do today: what fits nearly equally well may stand"
+    " in another order than it did then",
+)
 
 
 def recall(
@@ -218,6 +223,8 @@ class _Answer:
         told = list(self.asked.degraded)
         if self.model_changed:
             told.append(_MODEL_CHANGED)
+        if self._asks_of_earlier:
+            told.append(_WEIGHED_TODAY)
         legs = self._legs()
         if self._vector is not None and recall_queries.has_pending(self.connection):
             told.append(
@@ -261,6 +268,12 @@ class _Answer:
     @cached_property
     def _ties(self) -> Ties:
         return recall_graph.ties(self.connection)
+
+    @property
+    def _asks_of_earlier(self) -> bool:
+        """Whether ranks may differ from those of the time that is asked for."""
+        as_of = self.request.as_of
+        return bool(self.request.query.strip()) and as_of is not None and as_of < self.now_ms
 
     @property
     def _accessed(self) -> Accesses:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memgraph.bulletin.generate import generate_in
+from memgraph.clock import parse_time
 from memgraph.context.counting import Counters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import BlockFormat, ContextRequest, Task
@@ -220,7 +221,8 @@ def _then(opened: Opened, receipt: Receipt) -> Then:
         with opened.database.read() as connection:
             known = replay_queries.known_until(connection, receipt.change_seq, receipt.at)
     # Who asked for an earlier time did not ask for what was known by then.
-    known = min(known, receipt.asked.get("as_of", known))
+    if "as_of" in receipt.asked:
+        known = min(known, parse_time(receipt.asked["as_of"]))
     # Accesses just before it may have been written after it.
     told = (one for one in receipt.items if one.access_count is not None)
     return Then(receipt.at, known, {one.memory_id: one.last_accessed_at for one in told})

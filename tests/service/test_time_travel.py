@@ -286,3 +286,22 @@ def test_what_was_erased_says_nothing_of_an_earlier_time(
     assert orc.bulletin(as_of=before).bulletin.memory_ids == (kept,)
     assert orc.recall("", types=["Todo", "Preference"], as_of=before).ids == (kept,)
     assert orc.get(gone, as_of=before).content == ""
+
+
+def test_an_answer_of_an_earlier_time_tells_that_ranks_are_of_today(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    kept = orc.remember("The lighthouse keeper sleeps at noon.")
+    orc.embed_pending()
+    before = clock.now_ms()
+    clock.advance(days=1)
+
+    def told(query: str, **when: Any) -> list[str]:
+        return [each.code for each in orc.recall(query, types=["Fact"], **when).degraded]
+
+    assert told("lighthouse", as_of=before) == ["ranks.of_today"]
+    assert told("lighthouse", as_of=clock.now_ms()) == told("", as_of=before) == []
+    earlier = orc.recall("lighthouse", as_of=before)
+    clock.advance(days=1)
+    assert earlier.ids == (kept,)
+    assert orc.replay(earlier.receipt_id, query="lighthouse").same_digest
