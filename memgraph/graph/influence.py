@@ -140,7 +140,7 @@ def grounds_of_run(
             )
         )
         run = Named(SourceName.RUN, workflow_run_id)
-        if not hand_outs and source_queries.totals(connection, run, walk.view) is None:
+        if not hand_outs and not source_queries.is_seen(connection, run, walk.view):
             name = workflow_run_id[:80]
             raise NotFound(
                 f"no run {name!r}: nothing was handed out to it, and nothing comes from it",

@@ -10,7 +10,7 @@ from memgraph.model.enums import SourceName, TrustTier
 from memgraph.model.values import validated
 from memgraph.policy.trust import Named, Trust, Trusted
 from memgraph.service.handle import Handle
-from memgraph.storage import trust_queries
+from memgraph.storage import source_queries, trust_queries
 from memgraph.storage.trust_queries import TrustRow
 
 if TYPE_CHECKING:
@@ -86,8 +86,11 @@ class SourcesHandle(Handle):
         from memgraph.service import sources
 
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            told = sources.trusted(connection)
-            return [each for each in told if self._tells(connection, each)]
+            return [
+                each
+                for each in sources.trusted(connection)
+                if self._may_tell_of(connection, Named(each.kind, each.name), each)
+            ]
 
     def trust(
         self,
@@ -123,7 +126,8 @@ class SourcesHandle(Handle):
             told = {"kind": named.kind, "name": named.name, "reason": because, **said}
             who = {"set_at": transaction.at, "actor": self.actor}
             given = validated(TrustedSource, told | who)
-            if not self._may_speak_of(transaction.connection, named):
+            before = sources.told_of(transaction.connection, named)
+            if not self._may_tell_of(transaction.connection, named, before):
                 raise sources.no_source(named)
             trusted = Trusted(given.tier, given.max_memories)
             row = TrustRow(named, trusted, transaction.at, self.actor, because)
@@ -146,7 +150,7 @@ class SourcesHandle(Handle):
         with self._write() as (_, transaction):
             connection = transaction.connection
             told_of = sources.told_of(connection, named)
-            if told_of is None or not self._tells(connection, told_of):
+            if told_of is None or not self._may_tell_of(connection, named, told_of):
                 raise NotFound("nothing was said of this source", name=named.name[:80])
             trust_queries.untell(connection, named)
             told = {"kind": named.kind.value, "name": named.name, "reason": because}
@@ -247,25 +251,13 @@ class SourcesHandle(Handle):
             raise InvalidInput("name one source: a path, a conversation, a run or a content")
         return self._named(*chosen[0])
 
-    def _tells(self, connection: sa.Connection, told: TrustedSource) -> bool:
-        """Whether this handle may know what was said of a source."""
-        from memgraph.storage.source_queries import totals
-
-        if not self.viewer.confined or told.actor == self.actor:
+    def _may_tell_of(
+        self, connection: sa.Connection, named: Named, told: TrustedSource | None
+    ) -> bool:
+        """Whether this handle may know what was ``told`` of a source, and say something of it."""
+        if not self.viewer.confined or (told is not None and told.actor == self.actor):
             return True
-        return totals(connection, Named(told.kind, told.name), self._view) is not None
-
-    def _may_speak_of(self, connection: sa.Connection, named: Named) -> bool:
-        """Whether this handle may say something of a source, whatever others said of it."""
-        from memgraph.service import sources
-        from memgraph.storage.source_queries import totals
-
-        if not self.viewer.confined:
-            return True
-        told = sources.told_of(connection, named)
-        if told is not None and told.actor == self.actor:
-            return True
-        return totals(connection, named, self._view) is not None
+        return source_queries.is_seen(connection, named, self._view)
 
     def _named(self, kind: SourceName | str, name: str) -> Named:
         from memgraph.service import sources

@@ -56,7 +56,7 @@ def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
         NotFound: nothing visible came from it, retracted or not, and it says nothing that does.
     """
     said = source_queries.said_by(connection, named, view)
-    if not said and source_queries.totals(connection, named, view) is None:
+    if not said and not source_queries.is_seen(connection, named, view):
         raise no_source(named)
     found = Plan()
     stands = _Stands(connection, named)

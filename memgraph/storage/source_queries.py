@@ -193,6 +193,16 @@ def names(
     return [one for (one,) in found]
 
 
+def is_seen(connection: sa.Connection, named: Named, view: View) -> bool:
+    """Whether a memory that came from a source is visible."""
+    [(found,)] = driver(connection).execute(
+        f"SELECT EXISTS (SELECT 1 FROM ({keys_of(named.kind)}) f"
+        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.where('m')})",
+        view.params | {"name": named.name},
+    )
+    return bool(found)
+
+
 def totals(connection: sa.Connection, named: Named, view: View) -> Totals | None:
     """None: nothing of it is visible."""
     [row] = driver(connection).execute(
