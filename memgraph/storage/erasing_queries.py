@@ -72,17 +72,27 @@ _DOOMED = (
     " m.source_id, s.source_path, s.locator, s.content_sha256 FROM memories m"
     f" JOIN memory_sources s ON s.source_id = m.source_id WHERE m.pk IN {_LISTED} ORDER BY m.pk"
 )
+# What the erased ones come from: each column's values are found once, whatever number they are.
+_ERASED = (
+    " NOT IN (SELECT {0} FROM memories g JOIN memory_sources s ON s.source_id = g.source_id"
+    f" WHERE g.pk IN {_LISTED} AND {{0}} IS NOT NULL)"
+)
+_ORIGINS: Final = (
+    ("source_id", "s.source_id"),
+    ("source_path", "s.source_path"),
+    ("conversation_id", "s.conversation_id"),
+    ("conversation_id", "g.session_id"),
+    ("workflow_run_id", "s.workflow_run_id"),
+    ("content_sha256", "s.content_sha256"),
+)
 # Whether another source says it: one that shares neither file nor talk nor run with an erased one.
-_ELSEWHERE = f"""
-    SELECT m.pk FROM memories m WHERE m.pk IN {_LISTED} AND EXISTS (
-        SELECT 1 FROM memory_supports p JOIN memory_sources o ON o.source_id = p.source_id
-        WHERE p.memory_id = m.memory_id AND p.ended_at IS NULL AND NOT EXISTS (
-            SELECT 1 FROM memories g JOIN memory_sources s ON s.source_id = g.source_id
-            WHERE g.pk IN {_LISTED} AND (
-                s.source_id = o.source_id OR s.source_path = o.source_path
-                OR s.conversation_id = o.conversation_id OR g.session_id = o.conversation_id
-                OR s.workflow_run_id = o.workflow_run_id OR s.content_sha256 = o.content_sha256)))
-"""
+_ELSEWHERE = (
+    f"SELECT m.pk FROM memories m WHERE m.pk IN {_LISTED} AND EXISTS (SELECT 1"
+    " FROM memory_supports p JOIN memory_sources o ON o.source_id = p.source_id"
+    " WHERE p.memory_id = m.memory_id AND p.ended_at IS NULL AND "
+    + " AND ".join(f"coalesce(o.{one}{_ERASED.format(other)}, 1)" for one, other in _ORIGINS)
+    + ")"
+)
 _DERIVED = (
     "SELECT DISTINCT m.pk, m.memory_id FROM memory_derivations d"
     " JOIN memories m ON m.memory_id = d.memory_id"
@@ -213,7 +223,9 @@ def said_elsewhere(
     connection: sa.Connection, pks: Sequence[int], erased: Sequence[int]
 ) -> set[int]:
     """Those of the first that a source says, too, which has nothing to do with the erased ones."""
-    given = json.dumps(list(pks)), json.dumps(list(erased))
+    if not pks:
+        return set()
+    given = json.dumps(list(pks)), *[json.dumps(list(erased))] * len(_ORIGINS)
     return {pk for (pk,) in driver(connection).execute(_ELSEWHERE, given)}
 
 
