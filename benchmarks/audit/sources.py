@@ -1,5 +1,7 @@
 """Taking a source back: 10,000 memories of a folder, and 5,000 that were derived from those.
 
+500 of the folder had replaced others, which have their place back.
+
 Run as ``python -m benchmarks.audit.sources``. Prints milliseconds.
 """
 
@@ -19,6 +21,7 @@ from memgraph.service.orchestrator import Orchestrator
 GIVEN: Final = 10_000
 DERIVED: Final = 5_000
 OTHERS: Final = 5_000
+REPLACED: Final = 500
 ROUNDS: Final = 20
 
 T = TypeVar("T")
@@ -43,7 +46,10 @@ def fill(orc: Orchestrator) -> None:
     )
     ids = [str(each.memory_id) for each in orc.remember_many(given)]
     orc.remember_many(items(ids))
-    orc.remember_many(MemoryInput(content=f"Another thing {n}.") for n in range(OTHERS))
+    others = (MemoryInput(content=f"Another thing {n}.") for n in range(OTHERS))
+    olds = [str(each.memory_id) for each in orc.remember_many(others)]
+    for new, old in zip(ids[:REPLACED], olds[:REPLACED], strict=True):
+        orc.relate(new, "Updates", old)
 
 
 def timed(what: str, work: Callable[[], T], rounds: int = 1) -> T:
@@ -94,7 +100,15 @@ def main() -> None:
             "taking it back",
             lambda: orc.retract_source(path="mail", reason="bench", dry_run=False),
         )
-        print(f"{plan.given:,} given, {plan.derived:,} derived, {plan.kept:,} kept")
+        timed(
+            "the rehearsal of bringing it back",
+            lambda: orc.restore_source(path="mail", reason="bench"),
+        )
+        timed(
+            "bringing it back",
+            lambda: orc.restore_source(path="mail", reason="bench", dry_run=False),
+        )
+        print(f"{plan.given:,} given, {plan.derived:,} derived, {plan.reinstated:,} had replaced")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,16 @@ QUIET: Final = frozenset({EVICTED, TASK_CLOSED, CLEARED, DECAYED})
 """Reasons of a retraction that is housekeeping: no room, task, place or reader for it any more."""
 
 
+def reason_of(status: MemoryStatus, reason: str) -> str:
+    """The reason with which a memory of a status is retracted.
+
+    Housekeeping does not make good what was refuted before it: its word alone would say so.
+    """
+    if status is MemoryStatus.SUPERSEDED and reason in QUIET:
+        return f"{reason} after its correction"
+    return reason
+
+
 class Ending(NamedTuple):
     """What tells whether a memory still holds.
 

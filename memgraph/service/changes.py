@@ -14,6 +14,7 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge
+from memgraph.policy.endings import QUIET, reason_of
 from memgraph.policy.lifecycle import (
     Action,
     MemoryChange,
@@ -27,6 +28,7 @@ from memgraph.policy.lifecycle import (
 )
 from memgraph.service.joining import state_of
 from memgraph.storage import edges, memories
+from memgraph.storage.endings import last_retractions
 from memgraph.storage.visibility import View
 
 
@@ -47,7 +49,8 @@ def retract(
     connection: sa.Connection, memory_id: str, *, reason: str, at: int, actor: str, view: View
 ) -> list[Entry]:
     """Take a memory back. It stays, with its history, and is no longer recalled."""
-    status = next_status(memories.get(connection, memory_id, view).status, Action.RETRACT)
+    before = memories.get(connection, memory_id, view).status
+    status, reason = next_status(before, Action.RETRACT), reason_of(before, reason)
     memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reason)
     return [Entry("retract", memory_id, {"reason": reason})]
 
@@ -164,6 +167,10 @@ def resolve(
     told = f"lost to {winner_id}: {reason}"
     for change in plan.changes:
         apply(connection, change, at=at, actor=actor, reason=told)
+    if set(last_retractions(connection, loser_id)[:1]) & QUIET:
+        # Nobody had said anything against it: from now on somebody has.
+        status = MemoryStatus.RETRACTED
+        memories.set_status(connection, loser_id, status, at=at, actor=actor, reason=told)
     resolution = plan.record.as_dict() | {"reason": reason, "actor": actor}
     edges.set_resolution(connection, edge.edge_id, at, resolution)
     return [Entry("resolve", winner_id, {"edge_id": edge.edge_id, **resolution})]
@@ -210,7 +217,16 @@ def reopen(
     for change in plan.changes:
         apply(connection, change, at=at, actor=actor, reason=f"contradiction reopened: {reason}")
     edges.set_resolution(connection, edge.edge_id, at, None)
+    _retract_quietly(connection, record.loser_id, at=at, actor=actor)
     return [Entry("reopen", record.winner_id, {"edge_id": edge.edge_id, "reason": reason})]
+
+
+def _retract_quietly(connection: sa.Connection, memory_id: str, *, at: int, actor: str) -> None:
+    """What housekeeping had retracted before it lost is refuted no more, where it lost no other."""
+    reasons = last_retractions(connection, memory_id)
+    if len(reasons) == 2 and reasons[1] in QUIET and not _lost(connection, memory_id):
+        status = MemoryStatus.RETRACTED
+        memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reasons[1])
 
 
 def apply(

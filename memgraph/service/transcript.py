@@ -204,8 +204,7 @@ class Transcript(Handle):
                     changes.retract(
                         transaction.connection,
                         one.memory_id,
-                        # Housekeeping does not make good what a correction refuted.
-                        reason=f"{reason} after its correction",
+                        reason=reason,
                         at=transaction.at,
                         actor=self.actor,
                         view=self._view,

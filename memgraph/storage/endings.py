@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from itertools import takewhile
 
 import sqlalchemy as sa
 
@@ -36,6 +37,18 @@ def endings(
         str(one): Ending(MemoryStatus(status), reason, bool(lost))
         for one, status, reason, lost in found
     }
+
+
+def last_retractions(connection: sa.Connection, memory_id: str) -> tuple[str | None, ...]:
+    """The reasons of the last two periods of a retracted memory, as far as both are such."""
+    found = plain_rows(
+        connection,
+        "SELECT status, reason FROM memory_status WHERE memory_id = :id"
+        " ORDER BY since DESC, status_id DESC LIMIT 2",
+        {"id": memory_id},
+    )
+    told = takewhile(lambda row: row[0] == MemoryStatus.RETRACTED, found)
+    return tuple(reason for _, reason in told)
 
 
 def _reason(view: View) -> str:

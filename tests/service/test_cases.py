@@ -341,3 +341,40 @@ def test_pages_go_on_where_they_ended(orc: Orchestrator, clock: FixedClock) -> N
             orc.stale(after=bad)
     with pytest.raises(InvalidInput):
         orc.stale(limit=0)
+
+
+def marked(orc: Orchestrator, memory_id: str) -> set[bool]:
+    """Whether it stands on fallen ground, as a trace, the list and a recall say."""
+    listed = [each.memory.memory_id for each in orc.stale().items]
+    [item] = [each for each in orc.recall("umbrella").items if each.memory.memory_id == memory_id]
+    return {
+        bool(orc.trace(memory_id).stale_grounds),
+        memory_id in listed,
+        item.modifiers.get("stale_basis", 1.0) < 1.0,
+    }
+
+
+@pytest.mark.parametrize("reason", ["decayed", "evicted"])
+def test_all_say_the_same_of_what_was_tidied_away_before_it_lost(
+    orc: Orchestrator, clock: FixedClock, reason: str
+) -> None:
+    old, new, edge = rival(orc, clock)
+    above = orc.remember("Take an umbrella to the office.", derived_from=[old])
+    orc.retract(old, reason=reason)
+    assert marked(orc, above) == {False}
+    clock.advance(days=1)
+    orc.resolve(edge, winner=new, reason="looked it up")
+    assert marked(orc, above) == {True}
+    clock.advance(days=1)
+    orc.reopen(edge, reason="looked again")
+    assert marked(orc, above) == {False}
+    assert orc.verify().ok
+
+
+def test_tidying_away_makes_nothing_good(orc: Orchestrator) -> None:
+    old = orc.remember("It rains in May.")
+    above = orc.remember("Take an umbrella in May.", derived_from=[old])
+    orc.correct(old, "It is dry in May.", reason="measured")
+    assert marked(orc, above) == {True}
+    orc.retract(old, reason="cleared")
+    assert marked(orc, above) == {True}
