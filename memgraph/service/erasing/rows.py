@@ -13,6 +13,8 @@ from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 
+# Loaded at first use it would take a second under the lock.
+import memgraph.model.tables  # noqa: F401 - for the time that it takes
 from memgraph.audit.journal import Entry
 from memgraph.service.erasing.choosing import overtaken
 from memgraph.service.erasing.plan import Plan
