@@ -108,6 +108,7 @@ class WritingHandle(Handle):
         """Join two memories and give the edge's id; an edge that is there gives its own.
 
         Updates supersedes ``to_id`` unless ``partial``; a partial one may be made whole later.
+        From a source that is trusted less it gives the id of an open contradiction instead.
 
         Raises:
             InvalidInput, NotFound, Conflict: what is wrong with it; nothing was written. A memory
@@ -122,7 +123,9 @@ class WritingHandle(Handle):
     def correct(self, memory_id: str, content: str, *, reason: str, **fields: Any) -> str:
         """Replace what a memory says: a new memory with an Updates edge; gives its id.
 
-        The new one keeps the old one's type, scope and tags unless ``fields`` say otherwise.
+        The new one keeps the old one's type, scope and tags unless ``fields`` say otherwise. Where
+        a more trusted source said the old one, it stays active, and the two are an open
+        contradiction: among those of ``trace(id).open_contradictions``.
 
         Raises:
             NotFound: no such memory.

@@ -571,3 +571,15 @@ def test_verify_finds_what_was_changed_behind_the_journal(cli: CommandLine) -> N
     found: list[dict[str, Any]] = error["details"]["findings"]
     assert [(each["code"], each["subject"]) for each in found] == [("memory.edited", stored)]
     assert stored in cli("verify", "orc-1").out
+
+
+def test_a_correction_of_less_trust_says_that_a_case_is_open(cli: CommandLine) -> None:
+    old = cli.remember("The gate opens at 9.", "--workflow-run-id", "manual")
+    cli("source", "trust", "orc-1", "run:manual", "--tier", "high", *WHY)
+    told = cli.json("correct", "orc-1", old, "The gate opens at 8.", *WHY)
+    assert told["replaced"] is None
+    [case] = cli.json("contradictions", "orc-1")["items"]
+    assert case["edge"]["edge_id"] == told["case"]
+    related = cli.json("relate", "orc-1", told["memory_id"], "Updates", old)
+    assert (related["edge_id"], related["edge_type"]) == (told["case"], "Contradicts")
+    assert "case show orc-1 edge_" in cli("correct", "orc-1", old, "At 7.", *WHY).out

@@ -141,8 +141,11 @@ def relate(
         edge_id = handle.relate(
             from_id, edge_type, to_id, weight=weight, reason=reason, partial=partial
         )
-    data = {"edge_id": edge_id, "from_id": from_id, "to_id": to_id, "edge_type": edge_type.value}
-    return Report(data, lambda screen: screen.line(f"joined by {edge_id}"))
+        opened = edge_type is EdgeType.UPDATES and _case(handle, from_id, to_id) == edge_id
+    joined = EdgeType.CONTRADICTS if opened else edge_type
+    told = _less_trusted(orchestrator, edge_id) if opened else f"joined by {edge_id}"
+    data = {"edge_id": edge_id, "from_id": from_id, "to_id": to_id, "edge_type": joined.value}
+    return Report(data, lambda screen: screen.line(told))
 
 
 def correct(
@@ -159,15 +162,24 @@ def correct(
     """Replace what a memory says.
 
     The text of a memory never changes: this stores a new one that Updates the old one, which
-    becomes superseded. What is not given is taken from the old one.
+    becomes superseded; where a more trusted source said the old one, both stay, as a contradiction
+    to be decided. What is not given is taken from the old one.
     """
     fields = _given(type=memory_type, importance=importance, confidence=confidence, tags=tag)
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
         made = handle.correct(memory_id, _read(content), reason=reason, **fields)
+        case = _case(handle, made, memory_id)
         embedding = given.after_writing(handle)
-    data = {"memory_id": made, "replaced": memory_id, "embedding": embedding}
+    data = {
+        "memory_id": made,
+        "replaced": memory_id if case is None else None,
+        "case": case,
+        "embedding": embedding,
+    }
     told = f"stored {made}, which replaces {memory_id}"
+    if case is not None:
+        told = f"stored {made}; {_less_trusted(orchestrator, case)}"
     return Report(data, lambda screen: screen.line(told))
 
 
@@ -249,6 +261,20 @@ def resolve(
     return Report(
         {"edge_id": edge_id, "resolved": winner is not None, "winner": winner},
         lambda screen: screen.line(told),
+    )
+
+
+def _case(handle: Any, one: str, other: str) -> str | None:
+    """The open contradiction of two memories, as far as it is seen."""
+    ends = {one, other}
+    open_ones = handle.trace(one).open_contradictions
+    return next((each.edge_id for each in open_ones if {each.from_id, each.to_id} == ends), None)
+
+
+def _less_trusted(orchestrator: str, edge_id: str) -> str:
+    return (
+        f"it replaces nothing, a more trusted source says otherwise: {edge_id} is open, see"
+        f" memgraph case show {orchestrator} {edge_id}"
     )
 
 
