@@ -58,7 +58,8 @@ def erasure_target(
     }
     named = [(kind, value) for kind, value in given.items() if value is not None]
     if len(named) != 1:
-        raise InvalidInput("an erasure names one thing: a memory, an entity, a session, a source")
+        names = ", ".join(each.value for each in Erasable)
+        raise InvalidInput(f"an erasure names one thing by one of: {names}")
     [(kind, value)] = named
     return validated(ErasureTarget, {"kind": kind, "value": value})
 

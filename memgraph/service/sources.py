@@ -99,7 +99,8 @@ def info_of(connection: sa.Connection, trust: Trust, named: Named, view: View) -
 
 def no_source(named: Named) -> NotFound:
     """The error of a source that is not there, or of which nothing is visible."""
-    return NotFound("no memory came from this source", name=named.name[:80])
+    # A relative path was made a whole one: who mistyped it sees where it was looked for.
+    return NotFound(f"no memory came from this source: {named.name[:200]}", name=named.name[:80])
 
 
 def trusted_from_row(row: TrustRow) -> TrustedSource:

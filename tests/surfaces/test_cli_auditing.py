@@ -124,3 +124,12 @@ def test_what_a_closed_source_says_is_refused_with_its_own_code(cli: CommandLine
     said = ("remember", "orc-1", "Refunds are paid at once.")
     assert cli.error(*said, "--conversation-id", "forum")["code"] == "source.quota_reached"
     assert cli.error(*said, "--source-path", "/etc/hostname")["code"] == "access.denied"
+
+
+def test_an_erasure_names_a_source_as_every_command_does(cli: CommandLine) -> None:
+    cli("say", "orc-1", "Refunds are paid at once.", "--session-id", "forum")
+    told = cli.json("erase", "orc-1", "--source", "conversation:forum")
+    assert (told["kind"], told["target"]) == ("conversation", "forum")
+    assert told["memory_ids"] == cli.json("erase", "orc-1", "--conversation", "forum")["memory_ids"]
+    missing = cli.error("source", "show", "orc-1", "none.md")
+    assert missing["message"].endswith("ingest/processed/none.md")

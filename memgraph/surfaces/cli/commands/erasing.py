@@ -12,6 +12,7 @@ from memgraph.errors import ErasureUnproven, MemgraphError
 from memgraph.model.erasing import ErasurePreview, erasure_target
 from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
 from memgraph.surfaces.cli.commands.shaping import as_json, short
+from memgraph.surfaces.cli.commands.sources import FIELDS, named
 from memgraph.surfaces.cli.files import new_file
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
@@ -30,7 +31,10 @@ def erase(
     said_in: Annotated[
         str | None, value("SESSION", "All that was said in a session, or drawn from it.")
     ] = None,
-    source: Annotated[str | None, value("PATH", "All that came from a file or folder.")] = None,
+    source: Annotated[
+        str | None,
+        value("SOURCE", "All from conversation:ID, run:ID, content:SHA256, a file or a folder."),
+    ] = None,
     conversation: Annotated[str | None, value("ID", "All that came from a conversation.")] = None,
     run: Annotated[str | None, value("ID", "All that came from a run of a workflow.")] = None,
     content: Annotated[
@@ -48,20 +52,16 @@ def erase(
     times and edges stay, and the journal still verifies. Without --yes nothing is written. The
     report is signed; `memgraph erasure verify` checks it. Run it again where it is unfinished.
     """
-    if [memory, entity, said_in, source, conversation, run, content].count(None) != 6:
+    by_id = {"conversation_id": conversation, "workflow_run_id": run, "content_sha256": content}
+    if [memory, entity, said_in, source, *by_id.values()].count(None) != 6:
         raise typer.BadParameter(
             "name one thing: a MEMORY, --entity, --said-in, --source, --conversation, --run or"
             " --content"
         )
-    target = erasure_target(
-        memory_id=memory,
-        entity=entity,
-        session_id=said_in,
-        path=source,
-        conversation_id=conversation,
-        workflow_run_id=run,
-        content_sha256=content,
-    )
+    if source is not None:
+        kind, name = named(source)
+        by_id[FIELDS[kind]] = name
+    target = erasure_target(memory_id=memory, entity=entity, session_id=said_in, **by_id)
     with nullcontext() if output is None else new_file(output) as file:
         with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as told:
             found = handle.erase_target(target, reason=reason, dry_run=not yes, progress=told)

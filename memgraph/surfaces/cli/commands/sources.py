@@ -27,7 +27,7 @@ FIELDS: Final = {
     SourceName.RUN: "workflow_run_id",
     SourceName.CONTENT: "content_sha256",
 }
-"""What ``retract_source`` calls each kind."""
+"""What a handle calls each kind where it takes a source."""
 SHOWN: Final = 20
 """Of each list on the screen."""
 
