@@ -76,18 +76,17 @@ class ReceiptsHandle(Handle):
         Raises:
             NotFound: as ``receipt``.
             AccessDenied: the asker saw more than this handle does; it is logged and journalled.
-            InvalidInput: the query is missing or another one; a receipt of a turn or a diagnosis,
-                or one that does not say enough, cannot be asked again.
+            InvalidInput: the query is missing or another one; a receipt of a diagnosis or of a
+                search of items, or one that does not say enough, cannot be asked again.
         """
-        from memgraph.service.replaying import asker_of, query_of, replayed
+        from memgraph.service.replaying import replayed
 
         with self._service.opened(self.name) as opened:
             found = reading.stored(opened, self._view, receipt_id).receipt
             try:
-                asker = asker_of(found, self.viewer)
+                return replayed(opened, found, self.viewer, query)
             except AccessDenied as error:
                 raise self._denied(opened, error, field="viewer", asked=receipt_id) from None
-            return replayed(opened, found, asker, query_of(found, query))
 
     def bulletins(self, *, limit: int = 20, before: str | None = None) -> BulletinHistory:
         """Bulletins that were handed out, newest first: those for askers who saw no more than this

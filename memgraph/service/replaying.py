@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from memgraph.bulletin.generate import generate_in
 from memgraph.clock import parse_time
 from memgraph.context.counting import Counters
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.context import BlockFormat, ContextRequest, Task
+from memgraph.model.context import BlockFormat, ContextPackage, ContextRequest, Task
 from memgraph.model.recall import Bundle, Degraded, RecallRequest, Then
 from memgraph.model.receipts import (
     RECALL,
@@ -26,12 +26,14 @@ from memgraph.policy.scope import Viewer
 from memgraph.policy.viewers import covers, viewer_of
 from memgraph.service.context import building, entity, injecting
 from memgraph.service.recalling import answer
-from memgraph.storage import replay_queries
+from memgraph.service.turns.showing import joined
+from memgraph.storage import receipts, replay_queries
 from memgraph.storage.receipts import BULLETIN
 from memgraph.storage.replay_queries import MOST_ENTRIES
 from memgraph.storage.visibility import View
 
 if TYPE_CHECKING:
+    from memgraph.model.bulletin import Bulletin
     from memgraph.service.opened import Opened
 
 PENDING = "vector.pending"
@@ -40,11 +42,16 @@ PENDING = "vector.pending"
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What a request gives as of the moment of its receipt; ``sha256``: None: cannot be told."""
+    """What a request gives as of the moment of its receipt.
+
+    Attributes:
+        sha256: None: cannot be told.
+        lacked: codes of what either answer had to do without, and not both.
+    """
 
     memory_ids: tuple[str, ...]
     sha256: str | None
-    degraded: tuple[Degraded, ...] = ()
+    lacked: frozenset[str] = frozenset()
 
 
 def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
@@ -87,19 +94,22 @@ def query_of(receipt: Receipt, given: str | None) -> str:
     )
 
 
-def replayed(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Replay:
+def replayed(opened: Opened, receipt: Receipt, reader: Viewer, query: str | None) -> Replay:
     """Ask again and compare.
 
     Args:
         receipt: as it is stored.
-        asker: as ``asker_of`` gives it; query: as ``query_of`` does.
+        reader: who wants to know.
+        query: what was asked, where the receipt keeps its digest alone.
 
     Raises:
-        InvalidInput: of what this is a receipt cannot be asked again.
+        InvalidInput: as ``query_of``, or of what this is a receipt cannot be asked again.
+        AccessDenied: the reader sees less than who asked did.
         StorageError: the database cannot be read.
     """
-    again = _again(opened, receipt, asker, query)
-    given = tuple(item.memory_id for item in receipt.items)
+    asker = asker_of(receipt, reader)
+    again = _again(opened, receipt, reader, query_of(receipt, query))
+    given = _given(opened, receipt)
     differences = _differences(given, again.memory_ids)
     cut = False
     if differences and receipt.change_seq is not None:
@@ -128,8 +138,8 @@ def replayed(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Rep
     )
 
 
-def _again(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
-    purpose = receipt.purpose
+def _again(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Again:
+    purpose, asker = receipt.purpose, asker_of(receipt, reader)
     if purpose in (RECALL, entity.PURPOSE, None):
         return _recalled(opened, receipt, asker, query)
     if purpose == injecting.PURPOSE:
@@ -138,10 +148,31 @@ def _again(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
         return _built(opened, receipt, asker, query)
     if purpose == BULLETIN:
         return _issued(opened, receipt, asker)
-    beside = [receipt.asked.get("context"), receipt.asked.get("bulletin", {}).get("receipt_id")]
-    parts = ", ".join(str(one) for one in beside if one)
-    instead = f"; ask for those of its parts: {parts}" if parts else ""
-    raise InvalidInput(f"a receipt of {purpose} cannot be asked again{instead}", field="receipt_id")
+    if "bulletin" in receipt.asked:
+        return _shown(opened, receipt, reader, query)
+    raise InvalidInput(f"a receipt of {purpose} cannot be asked again", field="receipt_id")
+
+
+def _given(opened: Opened, receipt: Receipt) -> tuple[str, ...]:
+    """What was handed out: of a turn what its bulletin cites, and then what its context holds."""
+    cited = receipt.asked.get("bulletin", {}).get("memory_ids", ())
+    context = _context_of(opened, receipt)
+    items = (receipt if context is None else context).items
+    return tuple(dict.fromkeys((*cited, *(item.memory_id for item in items))))
+
+
+def _context_of(opened: Opened, receipt: Receipt) -> Receipt | None:
+    """The receipt of the context of a turn; None: it had none, or it is no turn."""
+    receipt_id = receipt.asked.get("context")
+    if receipt_id is None:
+        return None
+    with opened.database.read() as connection:
+        found = receipts.read(connection, receipt_id)
+    if found is None:
+        raise InvalidInput(
+            f"the receipt of its context, {receipt_id}, is kept no longer", field="receipt_id"
+        )
+    return found.receipt
 
 
 def _recalled(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
@@ -151,7 +182,7 @@ def _recalled(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Ag
     )
     bundle = _as_it_was(bundle, receipt)
     digest = hashlib.sha256(bundle_bytes(bundle)).hexdigest()
-    return Again(bundle.ids, digest, bundle.degraded)
+    return Again(bundle.ids, digest, _lacked(receipt, bundle.degraded))
 
 
 def _injected(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
@@ -165,10 +196,33 @@ def _injected(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Ag
         before=injecting.Before(_then(opened, receipt), asked.get("mark", "")),
     )
     digest = hashlib.sha256(block.text.encode()).hexdigest() if "mark" in asked else None
-    return Again(block.memory_ids, digest, block.degraded)
+    return Again(block.memory_ids, digest, _lacked(receipt, block.degraded))
 
 
 def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
+    package = _package(opened, receipt, asker, query)
+    digest = hashlib.sha256(package.text.encode()).hexdigest()
+    ids = tuple(each.memory_id for each in package.items)
+    lacked = _lacked(receipt, package.degraded)
+    return Again(ids, digest if _counts_as(receipt, package) else None, lacked)
+
+
+def _shown(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Again:
+    """A turn: its bulletin, of today's size limits, and its context."""
+    bulletin = _bulletin(opened, receipt, asker_of(receipt, reader))
+    context = _context_of(opened, receipt)
+    if context is None:
+        digest = hashlib.sha256(bulletin.text.encode()).hexdigest()
+        return Again(bulletin.memory_ids, digest)
+    package = _package(opened, context, asker_of(context, reader), query)
+    digest = hashlib.sha256(joined(bulletin.text, package).encode()).hexdigest()
+    ids = (*bulletin.memory_ids, *(each.memory_id for each in package.items))
+    lacked = _lacked(context, package.degraded)
+    told = digest if _counts_as(context, package) else None
+    return Again(tuple(dict.fromkeys(ids)), told, lacked)
+
+
+def _package(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> ContextPackage:
     asked = receipt.asked
     if "plan" not in asked:
         raise InvalidInput("the receipt does not say how its context was laid out")
@@ -189,21 +243,30 @@ def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
         told,
         then=_then(opened, receipt),
     )
-    # Another counter measures other texts.
-    same_counter = counter.name == asked.get("counter")
-    digest = hashlib.sha256(package.text.encode()).hexdigest() if same_counter else None
-    ids = tuple(each.memory_id for each in package.items)
-    return Again(ids, digest, package.degraded)
+    return package
+
+
+def _counts_as(receipt: Receipt, package: ContextPackage) -> bool:
+    """Whether the texts can be compared: another counter measures other ones."""
+    return package.counter == receipt.asked.get("counter")
+
+
+def _lacked(receipt: Receipt, degraded: Iterable[Degraded]) -> frozenset[str]:
+    return frozenset(receipt.asked.get("degraded", ())) ^ {each.code for each in degraded}
 
 
 def _issued(opened: Opened, receipt: Receipt, asker: Viewer) -> Again:
+    bulletin = _bulletin(opened, receipt, asker)
+    digest = hashlib.sha256(bulletin.text.encode()).hexdigest()
+    return Again(bulletin.memory_ids, digest)
+
+
+def _bulletin(opened: Opened, receipt: Receipt, asker: Viewer) -> Bulletin:
     limits = receipt.asked.get("limits", {})
     settings = opened.settings.memory.bulletin.model_copy(update=dict(limits))
     known = _then(opened, receipt).known
     with opened.database.read() as connection:
-        bulletin = generate_in(connection, asker, settings, known)
-    digest = hashlib.sha256(bulletin.text.encode()).hexdigest()
-    return Again(bulletin.memory_ids, digest)
+        return generate_in(connection, asker, settings, known)
 
 
 def _recall_request(receipt: Receipt, query: str) -> RecallRequest:
@@ -285,12 +348,11 @@ def _because(
 ) -> list[str]:
     if same:
         return []
-    lacked = set(receipt.asked.get("degraded", ())) ^ {each.code for each in again.degraded}
     causes = {
         "settings": receipt.settings_sha256 not in (None, opened.settings_sha256),
         "model": opened.other_model is not None,
-        "embeddings": PENDING in lacked,
-        "degraded": not lacked <= {PENDING},
+        "embeddings": PENDING in again.lacked,
+        "degraded": not again.lacked <= {PENDING},
     }
     found = [name for name, holds in causes.items() if holds]
     if not found and not all(each.because for each in differences):

@@ -12,6 +12,7 @@ import pytest
 from memgraph import (
     ContextAssembler,
     EdgeType,
+    MemoryHooks,
     MemoryKind,
     MemoryService,
     Orchestrator,
@@ -227,15 +228,45 @@ def test_changed_settings_are_told(tmp_path: Path, clock: FixedClock) -> None:
     assert found.because == ("settings",)
 
 
-def test_a_turn_cannot_be_asked_again_but_its_parts_can(
+def test_a_turn_is_shown_again_byte_for_byte(
     service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
-    part = recalled(orc, clock)
+    orc.relate(told[0], EdgeType.CONTRADICTS, told[1])
+    clock.advance(ms=HOUR)
+    with MemoryHooks(service, "orc-1", deadline_ms=60_000) as hooks:
+        turn = hooks.on_message(QUERY, conversation_id="monday")
+        receipt_id = turn.receipt_id or ""
+    assert turn.codes == ()
+    later = clock.now_ms()
+    clock.advance(ms=HOUR)
+    orc.retract(told[0], reason="nobody knows")
+    with pytest.raises(AccessDenied):
+        orc.replay(receipt_id, query=QUERY)
+    owner = service.orchestrator("orc-1", viewer=Viewer(session_ids=frozenset({"monday"})))
+    found = owner.replay(receipt_id, query=QUERY)
+    assert (found.same, found.same_digest, found.because) == (True, True, ())
+    assert orc.receipt(receipt_id).sha256 == sha256(turn.prompt.encode()).hexdigest()
+    assert later == found.at
+
+
+def test_a_turn_whose_context_is_kept_no_longer_cannot_be_shown_again(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    one = orc.receipt(recalled(orc, clock))
+    asked = {"purpose": "on_step", "context": "rcl_gone", "bulletin": {"memory_ids": []}}
     with service.opened("orc-1") as opened:
-        one = orc.receipt(part)
-        asked = {"purpose": "on_step", "context": part, "bulletin": {"receipt_id": "rcl_9"}}
         opened.receipts.add(replace(one, receipt_id="rcl_0", asked=asked, purpose="on_step"))
-    with pytest.raises(InvalidInput, match=f"{part}, rcl_9"):
+    with pytest.raises(InvalidInput, match="rcl_gone, is kept no longer"):
+        orc.replay("rcl_0", query=QUERY)
+
+
+def test_a_diagnosis_cannot_be_asked_again(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
+) -> None:
+    one = orc.receipt(recalled(orc, clock))
+    with service.opened("orc-1") as opened:
+        opened.receipts.add(replace(one, receipt_id="rcl_0", purpose="diagnose"))
+    with pytest.raises(InvalidInput, match="a receipt of diagnose cannot be asked again"):
         orc.replay("rcl_0", query=QUERY)
 
 

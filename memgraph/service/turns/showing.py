@@ -68,7 +68,7 @@ class Shown:
     @property
     def prompt(self) -> str:
         """The bulletin and the context's block, ready to be put before a prompt."""
-        return _joined(self.bulletin, self.context)
+        return joined(self.bulletin, self.context)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class Showing:
         """A receipt of what is shown; it is written beside the turn, in batches."""
         bulletin = issued.bulletin
         shown = {"change_seq": bulletin.change_seq, "memory_ids": list(bulletin.memory_ids)}
-        digest = hashlib.sha256(_joined(bulletin.text, context).encode()).hexdigest()
+        digest = hashlib.sha256(joined(bulletin.text, context).encode()).hexdigest()
         asked = {**wanted.asked, "bulletin": shown, "sha256": digest}
         if context is not None:
             asked["context"] = context.receipt_id
@@ -236,7 +236,8 @@ class Showing:
             self._conditions.note("receipts", None)
 
 
-def _joined(bulletin: str, context: ContextPackage | None) -> str:
+def joined(bulletin: str, context: ContextPackage | None) -> str:
+    """What is put before a prompt."""
     parts = (bulletin, "" if context is None else context.text)
     return "\n".join(part for part in parts if part)
 
