@@ -53,8 +53,9 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
 
     Source: P. Jaccard, "The distribution of the flora in the alpine zone", 1912.
     """
-    union = len(left | right)
-    return len(left & right) / union if union else 0.0
+    shared = len(left & right)
+    union = len(left) + len(right) - shared
+    return shared / union if union else 0.0
 
 
 def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Sameness:

@@ -32,10 +32,11 @@ def near_duplicates(texts: Mapping[int, str]) -> dict[int, int]:
     found: dict[int, int] = {}
     for key, own in words.items():
         first = sorted(own, key=lambda word: (spread[word], word))[: _prefix(len(own))]
-        candidates = sorted({one for word in first for one in seen[word][-MOST_CANDIDATES:]})
+        sharing = {one for word in first for one in seen[word][-MOST_CANDIDATES:]}
+        # What two sets share is the smaller one at most.
+        least, most = JACCARD_THRESHOLD * len(own), len(own) / JACCARD_THRESHOLD
+        candidates = sorted(one for one in sharing if least <= len(words[one]) <= most)
         for other in candidates[-MOST_CANDIDATES:]:
-            if not _alike_in_size(len(own), len(words[other])):
-                continue
             if jaccard(own, words[other]) < JACCARD_THRESHOLD:
                 continue
             if compare(texts[other], texts[key]) is Sameness.NEAR:
@@ -48,8 +49,3 @@ def near_duplicates(texts: Mapping[int, str]) -> dict[int, int]:
 
 def _prefix(size: int) -> int:
     return size - math.ceil(JACCARD_THRESHOLD * size) + 1 if size else 0
-
-
-def _alike_in_size(one: int, other: int) -> bool:
-    """Whether sets of so many words can be near at all: what they share is the smaller at most."""
-    return min(one, other) >= JACCARD_THRESHOLD * max(one, other)

@@ -34,3 +34,13 @@ def test_many_texts_of_the_same_words_are_not_compared_each_with_each() -> None:
     texts = {number: f"the same seven words in every line {number}" for number in range(1_000)}
     assert len(texts) > 10 * MOST_CANDIDATES
     assert near_duplicates(texts) == {}
+
+
+def test_texts_of_other_lengths_take_no_room() -> None:
+    common = [f"word{number}" for number in range(20)]
+    first = ["amber", "birch", *common[:5], "older"]
+    long = [["amber", *common]] * 40 + [["birch", *common]] * 40
+    last = ["amber", "birch", *common[:5], "newer"]
+    texts = {key: " ".join(words) for key, words in enumerate([first, *long, last])}
+
+    assert near_duplicates(texts)[len(texts) - 1] == 0
