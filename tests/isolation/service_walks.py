@@ -285,7 +285,9 @@ def restore_source(view: View) -> Iterator[Ask]:
     for talk in [*view.talks, *(f"talk-{word}" for word in view.words[:4])]:
         yield _post("/sources/restore", {"conversation_id": talk, **WHY})
     for talk in view.talks[-2:]:
-        yield _post("/sources/restore", {"conversation_id": talk, "dry_run": False, **WHY})
+        for change in ("retract", "restore"):
+            body = {"conversation_id": talk, "dry_run": False, **WHY}
+            yield _post(f"/sources/{change}", body)
 
 
 @walks("POST", HERE + "/sources/retract")
