@@ -173,6 +173,7 @@ def form_hash(form: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
+@lru_cache(maxsize=128)
 def line_hashes(text: str) -> frozenset[int]:
     """What a handed-out text is known by: each of its lines, each sentence of them.
 

@@ -90,9 +90,14 @@ class Words:
     def __init__(self, stem: Stem) -> None:
         self._stem = stem
         self._turning = frozenset(stem(word) for word in _TURNING_WORDS.split())
+        # The same sentences are compared with one another again and again.
+        self._kept = lru_cache(maxsize=512)(self._taken_apart)
 
     def wording(self, text: str) -> Wording:
         """One sentence or clause."""
+        return self._kept(text)
+
+    def _taken_apart(self, text: str) -> Wording:
         plain = unicodedata.normalize("NFKC", text)
         order: list[str] = []
         terms: dict[str, None] = {}
