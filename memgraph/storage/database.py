@@ -261,14 +261,14 @@ class Database:
             self.require_same_file()
             yield connection.connection.driver_connection
 
-    def fold(self, *, after: int = COMMITS_BETWEEN_FOLDS) -> None:
+    def fold(self, *, after: int | None = None) -> None:
         """Fold the WAL into the file every so many commits, beside readers and a writer.
 
         Raises:
             StorageError: the disk fails.
         """
         # The WAL's own size tells nothing: it stays when what was in it is folded.
-        if self.commits - self._folded_at < after:
+        if self.commits - self._folded_at < (COMMITS_BETWEEN_FOLDS if after is None else after):
             return
         self._folded_at = self.commits
         self._require_open()
