@@ -153,7 +153,8 @@ def resolve(
     """
     if winner_id not in (edge.from_id, edge.to_id):
         raise Conflict(
-            "the winner is one of the two memories that contradict each other",
+            "the winner is one of the two memories that contradict each other:"
+            f" {edge.from_id} or {edge.to_id}",
             winner=winner_id,
             sides=[edge.from_id, edge.to_id],
         )

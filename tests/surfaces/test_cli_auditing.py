@@ -27,12 +27,15 @@ def sides(cli: CommandLine) -> tuple[str, str, str]:
 def test_a_case_tells_how_to_decide_it_how_it_was_decided_and_how_to_undo_that(
     cli: CommandLine, sides: tuple[str, str, str]
 ) -> None:
-    older, _, edge = sides
+    older, newer, edge = sides
     assert "memgraph case show orc-1 EDGE" in cli("contradictions", "orc-1").out
     case = cli("case", "show", "orc-1", edge).out
     assert case.startswith(f"{edge}  open since 20")
     assert f"memgraph resolve orc-1 {edge} --winner ID" in case
     assert f"memgraph case dismiss orc-1 {edge}" in case
+    neither = cli("resolve", "orc-1", edge, "--winner", "fact_none", *WHY)
+    assert older in neither.err
+    assert newer in neither.err
     cli("resolve", "orc-1", edge, "--winner", older, "--reason", "the poster says nine")
     for told in (
         cli("case", "show", "orc-1", edge).out,
