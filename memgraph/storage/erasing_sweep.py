@@ -42,6 +42,8 @@ _SWEPT: Final = (
     ("source_trust", ("rowid",), ("reason",)),
     ("echo_pending", ("pending_id",), ("text",)),
 )
+# Rows that go when they say it: a link that waits for what is gone leads nowhere.
+_REMOVED: Final = (("ingest_pending_links", ("link_id",), ("target",)),)
 _DECISIONS: Final = frozenset({"relate", "resolve", "reopen", "dismiss"})
 
 
@@ -50,7 +52,7 @@ class Change(NamedTuple):
 
     Attributes:
         keys, key: the columns that name it, and their values.
-        columns, before, after: what it says, as it was read and as it is to be.
+        columns, before, after: what it says, as it was read and as it is to be; None: the row goes.
     """
 
     table: str
@@ -58,7 +60,7 @@ class Change(NamedTuple):
     key: tuple[Any, ...]
     columns: tuple[str, ...]
     before: tuple[str | None, ...]
-    after: tuple[str | None, ...]
+    after: tuple[str | None, ...] | None
 
 
 class Redacted(NamedTuple):
@@ -113,7 +115,8 @@ def saying(
         says: whether any of the erased strings stands in some bytes.
         scrub: takes them out of a text.
     """
-    for table, keys, columns in _SWEPT:
+    for table, keys, columns in (*_SWEPT, *_REMOVED):
+        goes = (table, keys, columns) in _REMOVED
         some = " OR ".join(f"{column} IS NOT NULL" for column in columns)
         cursor = driver(connection).execute(
             f"SELECT {', '.join((*keys, *columns))} FROM {table} WHERE {some}"
@@ -126,7 +129,7 @@ def saying(
                 after = tuple(each if each is None else scrubbed(each, scrub) for each in before)
                 if after != tuple(before):
                     key = tuple(row[: len(keys)])
-                    yield Change(table, keys, key, columns, tuple(before), after)
+                    yield Change(table, keys, key, columns, tuple(before), None if goes else after)
     yield from _journal(connection, memory_ids, says, scrub)
 
 
@@ -171,21 +174,30 @@ def make(connection: sa.Connection, changes: Sequence[Change]) -> list[Change]:
     """Make those whose rows are as they were read; gives them."""
     execute = driver(connection).execute
     made: list[Change] = []
-    for (table, keys, columns), some in groupby(changes, lambda each: (each[0], each[1], each[3])):
+    for (table, keys, columns, goes), some in groupby(changes, _kind):
         sets = ", ".join(f"{column} = ?" for column in columns)
+        change = f"DELETE FROM {table}" if goes else f"UPDATE {table} SET {sets}"
         where = " AND ".join(f"{column} IS ?" for column in (*keys, *columns))
-        statement = f"UPDATE {table} SET {sets} WHERE {where}"
+        statement = f"{change} WHERE {where}"
         made += (
             each
             for each in some
-            if execute(statement, (*each.after, *each.key, *each.before)).rowcount
+            if execute(statement, (*(each.after or ()), *each.key, *each.before)).rowcount
         )
     return made
 
 
+def _kind(change: Change) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
+    return change.table, change.keys, change.columns, change.after is None
+
+
 def redacted(connection: sa.Connection, changes: Sequence[Change]) -> list[Redacted]:
     """What a tombstone says of those that are the journal's."""
-    details = {each.key[0]: each.after[0] or "" for each in changes if each.table == JOURNAL}
+    details = {
+        each.key[0]: each.after[0] or ""
+        for each in changes
+        if each.table == JOURNAL and each.after is not None
+    }
     sealed = driver(connection).execute(
         f"SELECT seq, hash FROM {JOURNAL} WHERE seq IN {_LISTED} ORDER BY seq",
         (json.dumps(sorted(details)),),

@@ -159,6 +159,26 @@ def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrato
     assert holding(orc, "Quendolin") == []
 
 
+def test_a_link_that_waits_for_what_is_erased_goes(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    name = "The tin of Quendolin"
+    secret, other = orc.remember("It is full", item_id=name), orc.remember(STAYS)
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO ingest_pending_links"
+            " (memory_id, target, edge_type, outgoing, weight, partial) VALUES"
+            " (?1, ?2, 'RelatedTo', 1, 1.0, 0), (?1, 'deployment', 'RelatedTo', 1, 1.0, 0)",
+            (other, name),
+        )
+    report = orc.erase(memory_id=secret, reason=WHY)
+    assert report.unfinished == ()
+    assert report.rows["ingest_pending_links"] == 1
+    with service.opened(orc.name) as opened, opened.database.read() as connection:
+        left = connection.exec_driver_sql("SELECT target FROM ingest_pending_links").all()
+    assert left == [("deployment",)]
+
+
 def test_what_came_since_a_first_try_is_told_and_stays(orc: Orchestrator) -> None:
     secret = orc.remember(SECRET)
     waits = orc.paths.ingest / "waits.md"
