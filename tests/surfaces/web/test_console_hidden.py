@@ -168,6 +168,20 @@ def test_a_search_finds_nothing_hidden(walked: Walked) -> None:
     assert leaks([found.text], walked.world.forbidden(walked.viewer)) == set()
 
 
+def test_what_joins_hidden_memories_is_not_told(walked: Walked) -> None:
+    here = walked.served.service.orchestrator("orc-1", viewer=EVERYTHING)
+    own = set(walked.own)
+    everything = here.subgraph([*walked.own, *walked.hidden], max_nodes=2_000, retracted=True)
+    seen = {each.edge_id for each in everything.edges if {each.from_id, each.to_id} <= own}
+    assert seen
+    assert seen < {each.edge_id for each in everything.edges}
+    ids = " ".join([*walked.own, *walked.hidden])
+    answer = walked.browser.send(f"{HERE}graph/edges", page=HERE, ids=ids)
+    drawn = answer.json()["edges"]
+    assert {each["id"] for each in drawn if not each["id"].startswith("derived:")} == seen
+    assert {end for each in drawn for end in (each["source"], each["target"])} <= own
+
+
 def test_forms_about_what_is_hidden_are_answered_as_about_what_is_absent(walked: Walked) -> None:
     forms = [
         ("contradictions", edge, "edge_", {"decision": way, "winner": "x", "reason": "x"})
