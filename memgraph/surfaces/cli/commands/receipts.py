@@ -194,7 +194,7 @@ def show_bulletin(
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
         found = handle.bulletin_issued(bulletin_id)
-    return Report(found.model_dump(mode="json"), lambda screen: screen.line(found.body))
+    return Report(found.model_dump(mode="json"), lambda screen: screen.raw_lines(found.body))
 
 
 def _open_task(given: Invocation, task_id: str | None) -> None:
