@@ -6,7 +6,6 @@ that are open again since then stay so: with both sides back, whoever decides lo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -19,8 +18,8 @@ from memgraph.policy.support import regained
 from memgraph.policy.trust import Named
 from memgraph.service import changes
 from memgraph.service.opened import Transaction
-from memgraph.service.source_retracting import BATCH
-from memgraph.storage import edges, item_queries, memories, source_queries, statuses, supports
+from memgraph.service.source_retracting import change_all
+from memgraph.storage import edges, memories, source_queries, supports
 from memgraph.storage.source_queries import Lost
 from memgraph.storage.visibility import View
 
@@ -58,7 +57,10 @@ def restore(
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
     for status in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         ids = [one for one, then in found.back.items() if then is status]
-        _bring_back(transaction, ids, status, told)
+        because = f"its source was brought back: {reason}"
+        change_all(
+            transaction, ids, status, reason=because, entry=lambda one: Entry("restore", one, told)
+        )
     for loss in found.losses:
         _count_again(transaction, loss, told)
     connection, at, actor = transaction.connection, transaction.at, transaction.actor
@@ -90,22 +92,6 @@ def report(
         counted_items=tuple(Told(memory_id=one, summary=summaries[one]) for one in again),
         cut=any(len(each) > MAX_TOLD for each in lists),
     )
-
-
-def _bring_back(
-    transaction: Transaction, memory_ids: Sequence[str], status: MemoryStatus, told: dict[str, str]
-) -> None:
-    for start in range(0, len(memory_ids), BATCH):
-        batch = memory_ids[start : start + BATCH]
-        statuses.set_statuses(
-            transaction.connection,
-            item_queries.placed(transaction.connection, batch),
-            status,
-            at=transaction.at,
-            actor=transaction.actor,
-            reason=f"its source was brought back: {told['reason']}",
-        )
-        transaction.tell([Entry("restore", one, told) for one in batch])
 
 
 def _count_again(transaction: Transaction, loss: Lost, told: dict[str, str]) -> None:

@@ -14,14 +14,14 @@ from typing import Final, Literal, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
-from memgraph.model.enums import SourceName
+from memgraph.model.enums import MemoryStatus, SourceName
 from memgraph.model.sources import MAX_TOLD, Kept, Reinstated, SourceRetraction, Taken, Weakened
 from memgraph.policy.support import Origin, stands_without, weakened
 from memgraph.policy.trust import Named
 from memgraph.service import changes
 from memgraph.service.opened import Transaction
 from memgraph.service.sources import no_source
-from memgraph.storage import decay_queries, edges, item_queries, memories, source_queries, supports
+from memgraph.storage import edges, item_queries, memories, source_queries, statuses, supports
 from memgraph.storage.visibility import View
 
 BATCH: Final = 500
@@ -81,33 +81,19 @@ def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str)
     """Take back what a plan says, with an entry in the journal for each and one for all."""
     ids = list(found.gone)
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
-    because = f"{TAKEN_BACK}: {reason}"
-    for start in range(0, len(ids), BATCH):
-        batch = ids[start : start + BATCH]
-        decay_queries.retire(
-            transaction.connection,
-            item_queries.placed(transaction.connection, batch),
-            at=transaction.at,
-            actor=transaction.actor,
-            reason=because,
-        )
-        transaction.tell([Entry("retract", one, told | {"by": found.gone[one]}) for one in batch])
+    change_all(
+        transaction,
+        ids,
+        MemoryStatus.RETRACTED,
+        reason=f"{TAKEN_BACK}: {reason}",
+        entry=lambda one: Entry("retract", one, told | {"by": found.gone[one]}),
+    )
     for one, loss in found.weakened.items():
         _weaken(transaction, one, loss, told)
     for one, why in found.kept.items():
         if why == "supported" and one in found.said_own:
             _disown(transaction, one, told)
-    for one, by in found.reinstated.items():
-        transaction.tell(
-            changes.reinstate(
-                transaction.connection,
-                one,
-                by,
-                told=f"what had replaced it was taken back: {reason}",
-                at=transaction.at,
-                actor=transaction.actor,
-            )
-        )
+    _reinstate(transaction, found.reinstated, f"what had replaced it was taken back: {reason}")
     counts = {"given": number(found.gone, "given"), "derived": number(found.gone, "derived")}
     whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
     transaction.tell(
@@ -210,6 +196,41 @@ def _weaken(transaction: Transaction, memory_id: str, loss: Loss, told: Mapping[
     changed = {"confidence": {"before": loss.before, "after": loss.after}}
     whole = {**told, "source_ids": list(loss.source_ids), **changed}
     transaction.tell([Entry("weaken", memory_id, whole)])
+
+
+def change_all(
+    transaction: Transaction,
+    memory_ids: Sequence[str],
+    status: MemoryStatus,
+    *,
+    reason: str,
+    entry: Callable[[str], Entry],
+) -> None:
+    """Give many memories a status, in batches, with an entry in the journal for each."""
+    connection, at, actor = transaction.connection, transaction.at, transaction.actor
+    for start in range(0, len(memory_ids), BATCH):
+        batch = memory_ids[start : start + BATCH]
+        placed = item_queries.placed(connection, batch)
+        statuses.set_statuses(connection, placed, status, at=at, actor=actor, reason=reason)
+        transaction.tell([entry(one) for one in batch])
+
+
+def _reinstate(
+    transaction: Transaction, reinstated: Mapping[str, Collection[str]], told: str
+) -> None:
+    connection, at, actor = transaction.connection, transaction.at, transaction.actor
+    lost = edges.losers(connection, list(reinstated))
+    for one in lost:
+        transaction.tell(
+            changes.reinstate(connection, one, reinstated[one], told=told, at=at, actor=actor)
+        )
+    change_all(
+        transaction,
+        [one for one in reinstated if one not in lost],
+        MemoryStatus.ACTIVE,
+        reason=told,
+        entry=lambda one: Entry("restore", one, {"reason": told}),
+    )
 
 
 def _disown(transaction: Transaction, memory_id: str, told: Mapping[str, str]) -> None:

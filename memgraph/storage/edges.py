@@ -150,6 +150,21 @@ def replaced_and_active(
     return dict(found.fetchall())
 
 
+def losers(connection: sa.Connection, memory_ids: Collection[str]) -> list[str]:
+    """Those of some memories against which a contradiction was decided, in their order."""
+    lost = " OR ".join(
+        f"EXISTS (SELECT 1 FROM memory_edges e WHERE e.{end} = f.value"
+        " AND e.edge_type = 'Contradicts'"
+        " AND json_extract(e.resolution, '$.loser_id') = f.value)"
+        for end in ("from_memory_id", "to_memory_id")
+    )
+    found = driver(connection).execute(
+        f"SELECT f.value FROM json_each(?) f WHERE {lost} ORDER BY f.key",
+        (json.dumps(list(memory_ids)),),
+    )
+    return [one for (one,) in found]
+
+
 def make_whole(connection: sa.Connection, edge_id: str, *, at: int) -> None:
     """A partial Updates edge becomes one that replaces all of the older memory."""
     _keep(connection, edge_id, at)
