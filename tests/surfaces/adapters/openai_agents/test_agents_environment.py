@@ -42,6 +42,7 @@ def test_a_run_without_the_package_ends_so(adapter: str, code: int, tmp_path: Pa
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "hide_agents", "-p", "no:cacheprovider"),
+            *("-p", "no:schemathesis"),  # it takes most of a second to load
             str(Path(__file__).with_name("test_agents_session.py")),
         ],
         cwd=ROOT,
