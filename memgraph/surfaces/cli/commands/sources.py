@@ -172,7 +172,7 @@ def restored(handle: Any, source: str, *, reason: str, really: bool) -> Report:
 
 def _show_restoration(screen: Screen, found: SourceRestoration) -> None:
     verb = "would be" if found.dry_run else "are"
-    screen.line(f"{found.restored} memories {verb} back")
+    screen.line(f"{verb} back: {found.restored}")
     if found.restored_items:
         rows = [
             (each.memory_id, each.status.value, short(each.summary))
@@ -184,7 +184,7 @@ def _show_restoration(screen: Screen, found: SourceRestoration) -> None:
         (found.counted, "said by the source as well again", found.counted_items),
     ):
         if items:
-            screen.heading(f"{number} {verb} {what}")
+            screen.heading(f"{verb} {what}: {number}")
             told = [(each.memory_id, short(each.summary)) for each in items]
             screen.table(("memory", ""), told[:SHOWN])
     if found.dry_run:
@@ -215,7 +215,8 @@ def _show_retraction(screen: Screen, found: SourceRetraction) -> None:
         screen.table(("memory", "confidence", "then"), less[:SHOWN])
     if found.reinstated_items:
         again = "would have" if found.dry_run else "have"
-        screen.heading(f"{found.reinstated} {again} their place back: that had replaced them")
+        told = f"{again} their place back, which nothing else replaces: {found.reinstated}"
+        screen.heading(told)
         back = [(each.memory_id, short(each.summary)) for each in found.reinstated_items]
         screen.table(("memory", ""), back[:SHOWN])
     if found.dry_run and (found.retracted or found.weakened):
