@@ -23,7 +23,7 @@ settings.load_profile("memgraph")
 ROOT = Path(__file__).resolve().parent.parent
 IN_MEMORY = Path("/dev/shm")
 ROOM = 2 * 2**30
-"""Bytes: several times what the whole suite has stored at any time."""
+"""Bytes that must be free; what a test has stored goes when it has passed."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
