@@ -152,10 +152,16 @@ class AskingWords(Place):
         limit: int = 50,
         after: str | None = None,
         as_of: Time | None = None,
+        text: str | None = None,
+        memory_id: str | None = None,
+        dismissed: bool | None = None,
+        oldest_first: bool = False,
     ) -> Call[ContradictionPage]:
         """Open contradictions, or resolved ones, the newest first, with both sides.
 
-        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500.
+        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500. Only those are
+        listed of which one side says each word of ``text`` and one is ``memory_id``; of resolved
+        ones, with ``dismissed``, those that were or were not dismissed.
         """
         return self._get(
             "/contradictions",
@@ -164,6 +170,10 @@ class AskingWords(Place):
             limit=limit,
             cursor=after,
             as_of=moment(as_of),
+            text=text,
+            memory_id=memory_id,
+            dismissed=dismissed,
+            oldest_first=oldest_first,
         )
 
     @word

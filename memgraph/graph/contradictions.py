@@ -18,13 +18,17 @@ from memgraph.model.graph import Contradiction, ContradictionPage
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.policy.lifecycle import is_dismissed
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage import graph_queries
+from memgraph.storage import contradiction_queries, graph_queries
+from memgraph.storage.contradiction_queries import Sought
 from memgraph.storage.database import Database
+from memgraph.storage.item_queries import is_id
 from memgraph.storage.visibility import View
 
 State = Literal["open", "resolved"]
 
 MAX_PAGE = 500
+MAX_SOUGHT_CHARS: Final = 200
+"""Of what contradictions are looked for by."""
 _PLACE: Final = re.compile(r"([0-9]{1,15})\.([!-~]{1,200})")
 
 
@@ -37,6 +41,10 @@ def list_contradictions(
     limit: int = 50,
     after: str | None = None,
     as_of: int | None = None,
+    text: str | None = None,
+    memory_id: str | None = None,
+    dismissed: bool | None = None,
+    oldest_first: bool = False,
 ) -> ContradictionPage:
     """One page, the newest first: open ones by when they were found, resolved ones by when they
     were resolved.
@@ -47,9 +55,14 @@ def list_contradictions(
         after: ``next_after`` of the page before, which says where it ended whatever became of
             its last edge since; or the id of an edge of this state.
         as_of: milliseconds; which were open or resolved then, with the statuses of then.
+        text: only where one side says each of these words, up to 200 characters.
+        memory_id: only those with this memory; none where it is not there.
+        dismissed: of the resolved ones only those that were dismissed, or those that were not.
+        oldest_first: the other way round; ``after`` goes on in the same order.
 
     Raises:
-        InvalidInput: ``limit`` or ``state`` is not one of the above.
+        InvalidInput: ``limit`` or ``state`` is not one of the above; ``text`` or
+            ``memory_id`` is over 200 characters or no text, ``dismissed`` is asked of open ones.
         NotFound: ``after`` is an id of no contradiction of this state that the viewer sees.
         StorageError: the database cannot be read.
     """
@@ -57,11 +70,19 @@ def list_contradictions(
         raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", field="limit", value=limit)
     if state not in ("open", "resolved"):
         raise InvalidInput("a contradiction is open or resolved", field="state")
+    if dismissed is not None and state == "open":
+        raise InvalidInput("what is open was not dismissed yet", field="dismissed")
+    sought = _sought(text, memory_id, dismissed, oldest_first)
     view = View(viewer, as_of)
     with database.read() as connection:
         place = None if after is None else _place(connection, view, state, after)
-        edges = graph_queries.contradictions(
-            connection, view, resolved=state == "resolved", limit=limit + 1, after=place
+        edges = contradiction_queries.contradictions(
+            connection,
+            view,
+            resolved=state == "resolved",
+            limit=limit + 1,
+            after=place,
+            sought=sought,
         )
         shown = edges[:limit]
         ends = {end for edge in shown for end in (edge.from_id, edge.to_id)}
@@ -86,11 +107,25 @@ def _place(connection: sa.Connection, view: View, state: State, after: str) -> t
     """
     if told := _PLACE.fullmatch(after):
         return int(told[1]), told[2]
-    times = graph_queries.contradiction_times(connection, after, view)
+    times = contradiction_queries.contradiction_times(connection, after, view)
     time = None if times is None else times[1 if state == "resolved" else 0]
     if time is None:
         raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])
     return time, after
+
+
+def _sought(
+    text: str | None, memory_id: str | None, dismissed: bool | None, oldest_first: bool
+) -> Sought:
+    """Raises InvalidInput: a text is too long, or is none that can be stored."""
+    for field, value in (("text", text), ("memory_id", memory_id)):
+        if value is None:
+            continue
+        if len(value) > MAX_SOUGHT_CHARS or "\0" in value or not is_id(value):
+            told = f"{field} has at most {MAX_SOUGHT_CHARS} characters, such as can be stored"
+            raise InvalidInput(told, field=field)
+    words = () if text is None else tuple(text.split())
+    return Sought(words, memory_id, dismissed, oldest_first)
 
 
 def _described(

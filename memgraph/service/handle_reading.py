@@ -160,10 +160,16 @@ class ReadingHandle(Handle):
         limit: int = 50,
         after: str | None = None,
         as_of: Time | None = None,
+        text: str | None = None,
+        memory_id: str | None = None,
+        dismissed: bool | None = None,
+        oldest_first: bool = False,
     ) -> ContradictionPage:
         """Open contradictions, or resolved ones, the newest first, with both sides.
 
-        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500.
+        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500. Only those are
+        listed of which one side says each word of ``text`` and one is ``memory_id``; of resolved
+        ones, with ``dismissed``, those that were or were not dismissed.
         """
         from memgraph.graph.contradictions import list_contradictions
 
@@ -176,6 +182,10 @@ class ReadingHandle(Handle):
                 limit=limit,
                 after=after,
                 as_of=_moment(as_of),
+                text=text,
+                memory_id=memory_id,
+                dismissed=dismissed,
+                oldest_first=oldest_first,
             )
 
     def bulletin(self, *, as_of: Time | None = None) -> Issued:

@@ -200,61 +200,6 @@ def sources_of(connection: sa.Connection, memories: Collection[Memory]) -> tuple
     return tuple(source_from_row(row) for row in found)
 
 
-def contradictions(
-    connection: sa.Connection,
-    view: View,
-    *,
-    resolved: bool,
-    limit: int,
-    after: tuple[int, str] | None = None,
-    both_active: bool = False,
-) -> list[Edge]:
-    """Contradicts edges with both ends visible, the newest first.
-
-    Args:
-        resolved: those with a resolution, by ``resolved_at``; else the open ones, by
-            ``created_at``. Under ``as_of``, as it was then.
-        after: (that time, edge id) of the last one of the page before.
-        both_active: only where neither memory was replaced or retracted.
-    """
-    time = view.resolved_at("e") if resolved else "e.created_at"
-    statement = (
-        f"SELECT {view.edge_columns('e')} FROM memory_edges e"
-        " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
-        " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
-        f" WHERE e.edge_type = 'Contradicts' AND {_resolution_state(view, resolved)}"
-        f" AND {view.edge_where('e')} AND {view.where('a')} AND {view.where('b')}"
-    )
-    if both_active:
-        statement += f" AND {view.status('a')} = 'active' AND {view.status('b')} = 'active'"
-    values = view.params | {"limit": limit}
-    if after is not None:
-        statement += f" AND ({time}, e.edge_id) < (:after_time, :after_id)"
-        values |= {"after_time": after[0], "after_id": after[1]}
-    statement += f" ORDER BY {time} DESC, e.edge_id DESC LIMIT :limit"
-    return [edge_from_row(row) for row in _rows(connection, statement, values)]
-
-
-def _resolution_state(view: View, resolved: bool) -> str:
-    return f"{view.resolved_at('e')} IS {'NOT ' if resolved else ''}NULL"
-
-
-def contradiction_times(
-    connection: sa.Connection, edge_id: str, view: View
-) -> tuple[int, int | None] | None:
-    """(created_at, resolved_at) of a Contradicts edge; None: there is none with both ends seen."""
-    found = _rows(
-        connection,
-        f"SELECT e.created_at, {view.resolved_at('e')} FROM memory_edges e"
-        " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
-        " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
-        " WHERE e.edge_id = :edge_id AND e.edge_type = 'Contradicts'"
-        f" AND {view.where('a')} AND {view.where('b')}",
-        view.params | {"edge_id": edge_id},
-    )
-    return (found[0][0], found[0][1]) if found else None
-
-
 def status_history(
     connection: sa.Connection, memory_id: str, *, until: int = MAX_MS
 ) -> tuple[StatusPeriod, ...]:

@@ -184,3 +184,85 @@ def test_a_wrong_page_is_named(database: Database) -> None:
     for limit in (0, 501):
         with pytest.raises(InvalidInput):
             list_contradictions(database, now_ms=LATER, limit=limit)
+
+
+def test_some_are_looked_for_by_what_a_side_says_and_by_memory(database: Database) -> None:
+    filling = Filling(database)
+    tea = filling.memory(content="The kettle boils at 100 degrees.", search_terms=None)
+    dry = filling.memory(content="A kettle was sold; boils are no matter.", search_terms=None)
+    other = filling.memory(content="Nobody drinks coffee in 東京都.", search_terms="東京 京都")
+    secret = filling.memory(
+        content="The kettle is hidden.", search_terms=None, sensitivity="Restricted"
+    )
+    one, two = (filling.edge(tea, each, "Contradicts", created_at=NOW) for each in (dry, other))
+    filling.edge(other, secret, "Contradicts", created_at=NOW)
+    filling.flush()
+
+    def found(**sought: Any) -> set[str]:
+        items = list_contradictions(database, now_ms=LATER, **sought).items
+        return {item.edge.edge_id for item in items}
+
+    assert found() == found(text="  ") == found(memory_id=tea) == {one, two}
+    assert found(text="BOILS kettle") == {one, two}
+    assert found(text="sold") == found(memory_id=dry) == {one}
+    assert found(text="京都") == found(text="coffee", memory_id=tea) == {two}
+    # Every word on one side; nothing in a text is an operator of the index.
+    for text in ("degrees sold", "hidden", "kettle OR coffee", '"', "content : kettle", "!!!", "*"):
+        assert found(text=text) == set(), text
+    assert found(memory_id=secret) == found(memory_id="fact_none") == set()
+    cleared = Viewer(clearance=Sensitivity.RESTRICTED)
+    assert len(found(text="hidden", viewer=cleared)) == 1
+    for wrong in ("x" * 201, "a\0b", "\ud800"):
+        for field in ("text", "memory_id"):
+            with pytest.raises(InvalidInput):
+                found(**{field: wrong})
+
+
+def test_dismissed_ones_are_told_from_those_that_somebody_won(database: Database) -> None:
+    filling = Filling(database)
+    one, other, third = (filling.memory() for _ in range(3))
+    won, neither = {"winner_id": one, "loser_id": other}, {"outcome": "dismissed"}
+    decided = [
+        filling.edge(one, far, "Contradicts", resolved_at=NOW + at, resolution=how)
+        for at, (far, how) in enumerate(((other, won), (third, neither)))
+    ]
+    filling.flush()
+
+    def found(state: State = "resolved", **sought: Any) -> list[str]:
+        items = list_contradictions(database, now_ms=LATER, state=state, **sought).items
+        return [item.edge.edge_id for item in items]
+
+    for as_of in (None, LATER):
+        assert found(as_of=as_of) == decided[::-1]
+        assert found(dismissed=False, as_of=as_of) == decided[:1]
+        assert found(dismissed=True, as_of=as_of) == decided[1:]
+    with pytest.raises(InvalidInput):
+        found("open", dismissed=True)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_pages_the_other_way_round_are_the_same_ones_backwards(
+    database: Database, state: State
+) -> None:
+    filling = Filling(database)
+    one = filling.memory()
+    for at in (5, 9, 5, 5, 7):
+        how: Any = {} if state == "open" else {"resolved_at": NOW + at, "resolution": {}}
+        filling.edge(one, filling.memory(), "Contradicts", created_at=NOW + at, **how)
+    filling.flush()
+
+    def walked(*, oldest_first: bool) -> list[str]:
+        shown: list[str] = []
+        after = None
+        while True:
+            page = list_contradictions(
+                database, now_ms=LATER, state=state, limit=2, after=after, oldest_first=oldest_first
+            )
+            shown += [item.edge.edge_id for item in page.items]
+            after = page.next_after
+            if after is None:
+                return shown
+
+    forwards = walked(oldest_first=False)
+    assert len(forwards) == 5
+    assert walked(oldest_first=True) == forwards[::-1]

@@ -14,7 +14,8 @@ from filling import NOW, Filling, fresh_database
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
 from memgraph.policy.scope import Viewer
-from memgraph.storage import bulletin_past, bulletin_queries, graph_queries
+from memgraph.storage import bulletin_past, bulletin_queries, contradiction_queries, graph_queries
+from memgraph.storage.contradiction_queries import Sought
 from memgraph.storage.database import Database
 from memgraph.storage.graph_queries import Direction
 from memgraph.storage.visibility import STANDING, View
@@ -45,9 +46,14 @@ QUERIES: dict[str, Callable[[sa.Connection, View], Any]] = {
         c, ["x"], v, [EdgeType.PART_OF], Direction.IN, 5, derivations=True
     ),
     "visible_memories": lambda c, v: graph_queries.visible_memories(c, ["x"], v),
-    "open contradictions": lambda c, v: graph_queries.contradictions(c, v, resolved=False, limit=5),
-    "resolved contradictions": lambda c, v: graph_queries.contradictions(
+    "open contradictions": lambda c, v: contradiction_queries.contradictions(
+        c, v, resolved=False, limit=5
+    ),
+    "resolved contradictions": lambda c, v: contradiction_queries.contradictions(
         c, v, resolved=True, limit=5, after=(NOW, "edge_x")
+    ),
+    "a memory's contradictions": lambda c, v: contradiction_queries.contradictions(
+        c, v, resolved=False, limit=5, sought=Sought(memory_id="x", oldest_first=True)
     ),
     "status_history": lambda c, v: graph_queries.status_history(c, "x"),
     "handed_out": lambda c, v: graph_queries.handed_out(c, "x"),

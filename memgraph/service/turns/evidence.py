@@ -30,7 +30,8 @@ from memgraph.service.context.injecting import new_mark
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 from memgraph.storage import run_queries
-from memgraph.storage.graph_queries import contradictions, sources_of, visible_memories
+from memgraph.storage.contradiction_queries import contradictions
+from memgraph.storage.graph_queries import sources_of, visible_memories
 from memgraph.storage.visibility import STANDING, View
 
 PURPOSE = "on_diagnostics"

@@ -104,14 +104,39 @@ def contradictions(
     as_of: Annotated[
         str | None, typer.Option(metavar="TIME", help="As it was then, ISO 8601.")
     ] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Only where one side says each of them.")
+    ] = None,
+    memory_id: Annotated[
+        str | None, typer.Option("--memory", metavar="ID", help="Only those with this memory.")
+    ] = None,
+    dismissed: Annotated[
+        bool | None,
+        typer.Option(
+            "--dismissed/--not-dismissed", help="Of the decided: those that were, or were not."
+        ),
+    ] = None,
+    oldest_first: Annotated[
+        bool, typer.Option("--oldest-first", help="The other way round.")
+    ] = False,
 ) -> Report:
     """List contradictions that are open, newest first, with both sides and their sources."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        page = handle.contradictions(resolved=resolved, limit=limit, after=after, as_of=as_of)
+        page = handle.contradictions(
+            resolved=resolved,
+            limit=limit,
+            after=after,
+            as_of=as_of,
+            text=text,
+            memory_id=memory_id,
+            dismissed=dismissed,
+            oldest_first=oldest_first,
+        )
 
     def show(screen: Screen) -> None:
         if not page.items:
-            screen.line(f"no {'decided' if resolved else 'open'} contradiction")
+            sought = " of these" if text or memory_id or dismissed is not None else ""
+            screen.line(f"no {'decided' if resolved else 'open'} contradiction{sought}")
         for each in page.items:
             screen.tree(_contradiction_tree(each))
         if page.items:

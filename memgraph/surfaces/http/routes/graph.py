@@ -78,9 +78,27 @@ def contradictions(
     limit: Annotated[int, Query(ge=1, le=500, description="Of a page.")] = 50,
     cursor: Annotated[Name | None, Query(description="`next_after` of the page before.")] = None,
     as_of: AsOf = None,
+    text: Annotated[
+        Name | None, Query(description="One side says each of these words; 200 characters.")
+    ] = None,
+    memory_id: Annotated[Name | None, Query(description="One side is this memory.")] = None,
+    dismissed: Annotated[
+        bool | None, Query(description="Of the resolved: those that were dismissed, or not.")
+    ] = None,
+    oldest_first: Annotated[bool, Query(description="The other way round.")] = False,
 ) -> Response:
     """Contradictions of which the asker sees both sides, the newest first."""
-    return answered(orc.contradictions(resolved=resolved, limit=limit, after=cursor, as_of=as_of))
+    found = orc.contradictions(
+        resolved=resolved,
+        limit=limit,
+        after=cursor,
+        as_of=as_of,
+        text=text,
+        memory_id=memory_id,
+        dismissed=dismissed,
+        oldest_first=oldest_first,
+    )
+    return answered(found)
 
 
 @router.post(
