@@ -24,6 +24,7 @@
   const expanded = new Set(); // beyond what the page began with
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const filters = ["type", "status", "edge"];
+  const types = JSON.parse(frame.dataset.types);
   let asOf = form.elements.as_of.value;
   let asked = 0;
   let cut = ""; // what the drawing leaves out
@@ -34,73 +35,8 @@
     maxZoom: 4,
     boxSelectionEnabled: false,
     textureOnViewport: false,
-    style: style(),
+    style: memgraphGraphStyle.of(types),
   });
-
-  function colour(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  }
-
-  function style() {
-    const [ink, paper] = [colour("--graph-ink"), colour("--graph-paper")];
-    const [accent, stale, open] = ["--graph-accent", "--graph-stale", "--graph-open"].map(colour);
-    const types = JSON.parse(frame.dataset.types);
-    return [
-      {
-        selector: "node",
-        style: {
-          width: "data(size)",
-          height: "data(size)",
-          label: "data(label)",
-          color: ink,
-          "font-size": 11,
-          "min-zoomed-font-size": 12,
-          "text-outline-color": paper,
-          "text-outline-width": 2,
-          "text-valign": "bottom",
-          "text-margin-y": 3,
-          "border-color": ink,
-          "border-width": 1,
-        },
-      },
-      // Names of what is joined to much are shown from farther off.
-      { selector: "node[ties >= 3]", style: { "min-zoomed-font-size": 10 } },
-      { selector: "node[ties >= 8]", style: { "min-zoomed-font-size": 7 } },
-      {
-        selector: ".roomy",
-        style: { "min-zoomed-font-size": 6, "text-wrap": "wrap", "text-max-width": 130 },
-      },
-      ...types.map((type, at) => ({
-        selector: `node[type = "${type}"]`,
-        style: { "background-color": colour(`--graph-type-${at + 1}`) },
-      })),
-      { selector: 'node[kind = "episode"]', style: { shape: "round-rectangle" } },
-      { selector: 'node[kind = "reflection"]', style: { shape: "diamond" } },
-      { selector: 'node[status != "active"]', style: { "background-opacity": 0.25 } },
-      { selector: "node[?stale]", style: { "border-color": stale, "border-width": 4 } },
-      {
-        selector: "edge",
-        style: {
-          width: 1.5,
-          "line-color": colour("--graph-edge"),
-          "target-arrow-color": colour("--graph-edge"),
-          "target-arrow-shape": "triangle",
-          "arrow-scale": 0.8,
-          "curve-style": "straight",
-        },
-      },
-      { selector: 'edge[type = "Updates"]', style: { "line-style": "dashed" } },
-      { selector: 'edge[type = "DerivedFrom"]', style: { "line-style": "dotted" } },
-      { selector: "edge[?open]", style: line(open, 3) },
-      { selector: "edge[?stale]", style: line(stale, 3) },
-      { selector: ".left-out", style: { display: "none" } },
-      { selector: "node:selected", style: { "border-color": accent, "border-width": 5 } },
-    ];
-  }
-
-  function line(its, width) {
-    return { "line-color": its, "target-arrow-color": its, width };
-  }
 
   // ── asking ──────────────────────────────────────────────────────────────────────────────────
 
@@ -424,7 +360,7 @@
   slider.addEventListener("input", moved);
   cy.on("select", "node", (event) => describe(event.target));
   cy.on("dbltap", "node", (event) => expand(event.target.id()));
-  dark.addEventListener("change", () => cy.style(style()));
+  dark.addEventListener("change", () => cy.style(memgraphGraphStyle.of(types)));
   frame.addEventListener("keydown", (event) => {
     const steps = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
     const step = steps[event.key];

@@ -1,0 +1,71 @@
+// What stands for what in the drawing of the graph: colours of the style sheet, shapes and widths.
+"use strict";
+
+const memgraphGraphStyle = (() => {
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  // For types in the order of their colours; of the scheme that is on as it is asked.
+  function of(types) {
+    const [ink, paper] = [colour("--graph-ink"), colour("--graph-paper")];
+    const [accent, stale, open] = ["--graph-accent", "--graph-stale", "--graph-open"].map(colour);
+    return [
+      {
+        selector: "node",
+        style: {
+          width: "data(size)",
+          height: "data(size)",
+          label: "data(label)",
+          color: ink,
+          "font-size": 11,
+          "min-zoomed-font-size": 12,
+          "text-outline-color": paper,
+          "text-outline-width": 2,
+          "text-valign": "bottom",
+          "text-margin-y": 3,
+          "border-color": ink,
+          "border-width": 1,
+        },
+      },
+      // Names of what is joined to much are shown from farther off.
+      { selector: "node[ties >= 3]", style: { "min-zoomed-font-size": 10 } },
+      { selector: "node[ties >= 8]", style: { "min-zoomed-font-size": 7 } },
+      {
+        selector: ".roomy",
+        style: { "min-zoomed-font-size": 6, "text-wrap": "wrap", "text-max-width": 130 },
+      },
+      ...types.map((type, at) => ({
+        selector: `node[type = "${type}"]`,
+        style: { "background-color": colour(`--graph-type-${at + 1}`) },
+      })),
+      { selector: 'node[kind = "episode"]', style: { shape: "round-rectangle" } },
+      { selector: 'node[kind = "reflection"]', style: { shape: "diamond" } },
+      { selector: 'node[status != "active"]', style: { "background-opacity": 0.25 } },
+      { selector: "node[?stale]", style: { "border-color": stale, "border-width": 4 } },
+      {
+        selector: "edge",
+        style: {
+          width: 1.5,
+          "line-color": colour("--graph-edge"),
+          "target-arrow-color": colour("--graph-edge"),
+          "target-arrow-shape": "triangle",
+          "arrow-scale": 0.8,
+          "curve-style": "straight",
+        },
+      },
+      { selector: 'edge[type = "Updates"]', style: { "line-style": "dashed" } },
+      { selector: 'edge[type = "DerivedFrom"]', style: { "line-style": "dotted" } },
+      { selector: "edge[?open]", style: line(open, 3) },
+      { selector: "edge[?stale]", style: line(stale, 3) },
+      { selector: ".left-out", style: { display: "none" } },
+      { selector: "node:selected", style: { "border-color": accent, "border-width": 5 } },
+    ];
+  }
+
+  function line(its, width) {
+    return { "line-color": its, "target-arrow-color": its, width };
+  }
+
+  return { of };
+})();
