@@ -91,7 +91,10 @@ class Kept(Value):
 
 
 class Reinstated(Value):
-    """A memory that has its place back: nothing but what goes (``by``) had replaced it, or won."""
+    """A memory that has its place back: nothing but ``by`` had replaced it, or won.
+
+    That goes now, or is retracted already and was itself replaced by nothing but what goes.
+    """
 
     memory_id: str
     summary: str

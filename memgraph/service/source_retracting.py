@@ -280,14 +280,14 @@ def _cascade(connection: sa.Connection, found: Plan, stands: _Stands, view: View
 def _reinstated(
     connection: sa.Connection, gone: Collection[str], view: View
 ) -> dict[str, tuple[str, ...]]:
-    """What is superseded by nothing that is left, and by which of those that go."""
-    by: dict[str, list[str]] = {}
+    """What is superseded by nothing that is left, and by which of those that go or went before."""
+    by: dict[str, dict[str, None]] = {}
     ids = list(gone)
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         for old, new in source_queries.replaced_by(connection, batch, view):
             if old not in gone:
-                by.setdefault(old, []).append(new)
+                by.setdefault(old, {})[new] = None
     standing = edges.still_replaced(connection, list(by), gone=ids)
     return {old: tuple(new) for old, new in by.items() if old not in standing}
 

@@ -47,6 +47,16 @@ _STILL_REPLACED: Final = (
     f"SELECT value, value FROM json_each(:ids) {_STEPS})"
     f" SELECT DISTINCT s.old FROM successors s WHERE s.old <> s.new AND NOT {_FALLEN}"
 )
+# The other way: what a memory replaced, and on from there where that is retracted.
+_REPLACED_BY: Final = """
+    WITH RECURSIVE replaced (old, new, at, edge_id) AS (
+        SELECT e.to_memory_id, f.value, e.created_at, e.edge_id FROM json_each(:ids) f
+        CROSS JOIN memory_edges e ON e.from_memory_id = f.value
+        WHERE e.edge_type = 'Updates' AND e.partial = 0
+        UNION SELECT e.to_memory_id, r.new, e.created_at, e.edge_id FROM replaced r
+        CROSS JOIN memories g ON g.memory_id = r.old AND g.status = 'retracted'
+        CROSS JOIN memory_edges e ON e.from_memory_id = r.old
+        WHERE e.edge_type = 'Updates' AND e.partial = 0)"""
 
 
 def insert(connection: sa.Connection, row: Mapping[str, Any]) -> None:
@@ -137,14 +147,14 @@ def replaced_and_active(
 ) -> dict[str, str]:
     """Visible active memories that one of some others replaced as a whole, each with the newest.
 
+    Where one of them replaced what is retracted, what that had replaced counts as well.
     ``view`` None: whoever looks.
     """
     seen, values = ("1", {}) if view is None else (view.where("m"), view.params)
     found = driver(connection).execute(
-        "SELECT m.memory_id, e.from_memory_id FROM json_each(:ids) f"
-        " CROSS JOIN memory_edges e ON e.from_memory_id = f.value"
-        " CROSS JOIN memories m ON m.memory_id = e.to_memory_id WHERE e.edge_type = 'Updates'"
-        f" AND e.partial = 0 AND m.status = 'active' AND {seen} ORDER BY e.created_at, e.edge_id",
+        f"{_REPLACED_BY} SELECT m.memory_id, r.new FROM replaced r"
+        " CROSS JOIN memories m ON m.memory_id = r.old"
+        f" WHERE m.status = 'active' AND {seen} ORDER BY r.at, r.edge_id",
         {**values, "ids": json.dumps(list(memory_ids))},
     )
     return dict(found.fetchall())

@@ -51,17 +51,24 @@ _NAMES: Final = {
 }
 
 
-# Pairs (old, new) of which the new one is among ``:ids``.
-_WON: Final = " UNION ".join(
-    "SELECT json_extract(e.resolution, '$.loser_id'), f.value FROM json_each(:ids) f"
-    f" CROSS JOIN memory_edges e ON e.{end} = f.value WHERE e.edge_type = 'Contradicts'"
-    " AND json_extract(e.resolution, '$.winner_id') = f.value"
-    for end in ("from_memory_id", "to_memory_id")
+_WON: Final = "e.edge_type = 'Contradicts' AND json_extract(e.resolution, '$.winner_id') = w.id"
+_DOWN: Final = tuple(
+    f"went w CROSS JOIN memory_edges e ON e.{near} = w.id"
+    f" CROSS JOIN memories m ON m.memory_id = e.{far} WHERE {condition}"
+    for near, far, condition in (
+        ("from_memory_id", "to_memory_id", "e.edge_type = 'Updates' AND e.partial = 0"),
+        ("from_memory_id", "to_memory_id", _WON),
+        ("to_memory_id", "from_memory_id", _WON),
+    )
 )
-_REPLACED: Final = (
-    "SELECT e.to_memory_id AS old, f.value AS new FROM json_each(:ids) f"
-    " CROSS JOIN memory_edges e ON e.from_memory_id = f.value"
-    f" WHERE e.edge_type = 'Updates' AND e.partial = 0 UNION {_WON}"
+# Some memories, and those that they had replaced or won against and that were retracted before
+# them: what was below one of those is held by nobody else.
+_WENT: Final = "WITH RECURSIVE went (id) AS (SELECT value FROM json_each(:ids) {})".format(
+    " ".join(f"UNION SELECT m.memory_id FROM {each} AND m.status = 'retracted'" for each in _DOWN)
+)
+_REPLACED: Final = " UNION ".join(
+    f"SELECT m.memory_id AS old, w.id AS new FROM {each} AND m.status = 'superseded'"
+    for each in _DOWN
 )
 
 
@@ -239,11 +246,15 @@ def summaries(connection: sa.Connection, memory_ids: Collection[str]) -> dict[st
 def replaced_by(
     connection: sa.Connection, memory_ids: Collection[str], view: View
 ) -> list[tuple[str, str]]:
-    """Pairs of (what is superseded, which of these replaced it or won against it), if visible."""
+    """Pairs of (what is superseded, which of these replaced it or won against it), if visible.
+
+    As one of these counts what is retracted and was replaced, or lost, by one of them.
+    """
     found = driver(connection).execute(
-        f"SELECT r.old, r.new FROM ({_REPLACED}) r"
+        f"{_WENT} SELECT r.old, r.new FROM ({_REPLACED}) r"
         " CROSS JOIN memories m ON m.memory_id = r.old"
-        f" WHERE m.status = 'superseded' AND {view.where('m')} ORDER BY m.pk, r.new",
+        " CROSS JOIN memories n ON n.memory_id = r.new"
+        f" WHERE {view.where('m')} AND {view.where('n')} ORDER BY m.pk, r.new",
         view.params | {"ids": json.dumps(list(memory_ids))},
     )
     return [(old, new) for old, new in found]

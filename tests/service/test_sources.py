@@ -535,6 +535,52 @@ class TestRetractingASource:
         orc.restore(old, reason="nothing stands against it")
         assert status(orc, old) is MemoryStatus.ACTIVE
 
+    @pytest.mark.parametrize("kind", ["Updates", "Contradicts"])
+    @pytest.mark.parametrize("last", [("first", "second"), ("second", "first")])
+    def test_in_whatever_order_all_that_replaced_it_goes(
+        self, orc: Orchestrator, kind: str, last: tuple[str, str]
+    ) -> None:
+        old, middle, top = (
+            said(orc, f"The gate opens at {hour}.", {"conversation_id": talk})
+            for hour, talk in ((9, "manual"), (8, "first"), (7, "second"))
+        )
+        cases = []
+        for newer, older in ((middle, old), (top, middle)):
+            edge = orc.relate(newer, kind, older)
+            if kind == "Contradicts":
+                orc.resolve(edge, winner=newer, reason="x")
+                cases.append(edge)
+        for talk in last:
+            done = orc.retract_source(conversation_id=talk, reason="x", dry_run=False)
+        assert status(orc, old) is MemoryStatus.ACTIVE
+        assert (old, (middle,)) in [(one.memory_id, one.by) for one in done.reinstated_items]
+        if cases:
+            assert orc.case(cases[0]).state == "open"
+        else:
+            dry = orc.restore_source(conversation_id="second", reason="x")
+            assert [each.memory_id for each in dry.replaced_items] == [old]
+            orc.restore_source(conversation_id="second", reason="x", dry_run=False)
+            assert status(orc, old) is MemoryStatus.SUPERSEDED
+            orc.restore_source(conversation_id="first", reason="x", dry_run=False)
+            assert [status(orc, one).value for one in (old, middle, top)] == [
+                *("superseded",) * 2,
+                "active",
+            ]
+        assert orc.verify().ok
+
+    def test_what_is_hidden_between_is_not_named(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+        old, top = said(orc, "At 9.", MANUAL), said(orc, "At 7.", FORUM)
+        middle = said(owner, "At 8.", MANUAL, sensitivity=Sensitivity.RESTRICTED)
+        owner.relate(middle, "Updates", old)
+        owner.relate(top, "Updates", middle)
+        owner.retract(middle, reason="x")
+        assert orc.retract_source(conversation_id="forum", reason="x").reinstated_items == ()
+        [told] = owner.retract_source(conversation_id="forum", reason="x").reinstated_items
+        assert (told.memory_id, told.by) == (old, (middle,))
+
     def test_what_replaced_it_replaces_it_again(self, orc: Orchestrator) -> None:
         old, new = said(orc, "At 9.", MANUAL), said(orc, "At 8.", FORUM)
         orc.relate(new, "Updates", old)
