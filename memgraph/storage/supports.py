@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -16,16 +16,30 @@ from memgraph.storage.rows import SOURCE_FIELDS, source_from_row
 from memgraph.storage.statements import driver
 
 _ORIGIN = "s.conversation_id, s.source_path, s.content_sha256, s.workflow_run_id"
+# Of a source that counts again the journal alone tells that it did not for a while.
+_WAS_GONE = """
+    (?2 < {latest} AND EXISTS (
+        SELECT 1 FROM audit_log w, json_each(w.details, '$.source_ids') i
+        WHERE w.subject = {row}.memory_id AND w.action = 'weaken' AND w.at <= ?2
+        AND w.at > {since} AND i.value = {row}.source_id AND NOT EXISTS (
+            SELECT 1 FROM audit_log r, json_each(r.details, '$.source_ids') j
+            WHERE r.subject = w.subject AND r.seq > w.seq AND r.action = 'regain' AND r.at <= ?2
+            AND j.value = i.value)))"""
+_OWN_WAS_GONE = _WAS_GONE.format(latest=MAX_MS, row="m", since="m.created_at")
 _OWN = (
     f"SELECT {_ORIGIN}, m.session_id FROM memories m"
-    " JOIN memory_sources s ON s.source_id = m.source_id WHERE m.memory_id = ?"
+    " JOIN memory_sources s ON s.source_id = m.source_id WHERE m.memory_id = ?1"
     " AND NOT EXISTS (SELECT 1 FROM memory_supports p WHERE p.memory_id = m.memory_id"
-    " AND p.source_id = m.source_id AND p.ended_at <= ?)"
+    f" AND p.source_id = m.source_id AND p.ended_at <= ?2) AND NOT {_OWN_WAS_GONE}"
 )
-_HELD = "p.added_at <= ? AND (p.ended_at IS NULL OR p.ended_at > ?)"
+HELD: Final = (
+    "p.added_at <= ?2 AND (p.ended_at IS NULL OR p.ended_at > ?2)"
+    f" AND NOT {_WAS_GONE.format(latest=MAX_MS, row='p', since='p.added_at')}"
+)
+"""Of a row ``p`` of ``memory_supports``: it said so at the time that is the second parameter."""
 _FURTHER = (
     f"SELECT {_ORIGIN} FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
-    f" WHERE p.memory_id = ? AND {_HELD} ORDER BY p.added_at, p.source_id"
+    f" WHERE p.memory_id = ?1 AND {HELD} ORDER BY p.added_at, p.source_id"
 )
 _TURNS = (
     "SELECT m.session_id, m.source_role, json_extract(m.attributes, '$.told_as'),"
@@ -36,7 +50,7 @@ _TURNS = (
 _TOLD = (
     f"SELECT p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
     " FROM memory_supports p JOIN memory_sources s ON s.source_id = p.source_id"
-    f" WHERE p.memory_id = ? AND {_HELD} ORDER BY p.added_at, p.source_id"
+    f" WHERE p.memory_id = ?1 AND {HELD} ORDER BY p.added_at, p.source_id"
 )
 _TOLD_OF = (
     f"SELECT p.memory_id, p.added_at, {', '.join(f's.{name}' for name in SOURCE_FIELDS)}"
@@ -109,7 +123,7 @@ def origins(
     own = []
     for *row, session_id in driver(connection).execute(_OWN, (memory_id, until)):
         own = [_origin(row, said), _origin((session_id, None, None, None), said)]
-    rows = driver(connection).execute(_FURTHER, (memory_id, until, until))
+    rows = driver(connection).execute(_FURTHER, (memory_id, until))
     further = [_origin(row, said) for row in rows]
     # Its own source was taken back: the first of those that are left stands for it.
     return (own, further) if own else (further[:1], further[1:])
@@ -149,7 +163,7 @@ def further(
     connection: sa.Connection, memory_id: str, *, until: int = MAX_MS
 ) -> list[tuple[int, StoredSource]]:
     """When each further source of a memory was noted, and what it is; the first one first."""
-    found = driver(connection).execute(_TOLD, (memory_id, until, until))
+    found = driver(connection).execute(_TOLD, (memory_id, until))
     return [(at, source_from_row(row)) for at, *row in found]
 
 

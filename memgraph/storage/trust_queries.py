@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import CapturedBy, SourceName, SourceType, TrustTier
 from memgraph.policy.trust import Captured, Named, Standing, Trust, Trusted, ceiling, floors
 from memgraph.storage.statements import driver
+from memgraph.storage.supports import HELD
 
 MAX_LOOKED_AT: Final = 20_000
 """Grounds, and grounds of grounds, that are looked at; the rest counts as the lowest."""
@@ -33,8 +34,7 @@ _OWN = (
 _SUPPORTS = (
     f"SELECT p.memory_id, {CAPTURED}, NULL FROM json_each(?1) f"
     " CROSS JOIN memory_supports p ON p.memory_id = f.value"
-    " AND coalesce(p.added_at <= ?2 AND (p.ended_at IS NULL OR p.ended_at > ?2),"
-    " p.ended_at IS NULL)"
+    f" AND coalesce({HELD}, p.ended_at IS NULL)"
     " JOIN memory_sources s ON s.source_id = p.source_id"
     " ORDER BY p.memory_id, p.added_at, p.source_id"
 )

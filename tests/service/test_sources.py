@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph import MemoryService, MemoryStatus, Orchestrator, Viewer
+from memgraph.clock import FixedClock, iso
 from memgraph.errors import Conflict, InvalidInput, NotFound, QuotaReached
 from memgraph.ids import CountingIds
 from memgraph.model import context
@@ -676,6 +677,25 @@ class TestRestoringASource:
         again = orc.restore_source(conversation_id="forum", reason="genuine", dry_run=False)
         assert again == done
         assert state() == after
+
+    @pytest.mark.parametrize("taken", [FORUM, MANUAL])
+    def test_that_it_did_not_count_for_a_while_is_seen_in_the_past(
+        self, orc: Orchestrator, service: MemoryService, clock: FixedClock, taken: dict[str, str]
+    ) -> None:
+        one = said(orc, "The roof leaks.", MANUAL, confidence=0.6)
+        repeats(service, one, FORUM)
+
+        def told(as_of: int | None) -> tuple[int, int]:
+            found = orc.trace(one, as_of=None if as_of is None else iso(as_of))
+            return found.independent_sources, len(found.supports)
+
+        times = []
+        for change in (orc.retract_source, orc.restore_source) * 2:
+            times.append(clock.now_ms())
+            clock.advance(ms=1_000)
+            change(**taken, reason="x", dry_run=False)
+        both, less = (2, 1), (1, 0) if taken is FORUM else (1, 1)
+        assert [told(each) for each in (*times, None)] == [both, less, both, less, both]
 
     def test_a_decided_contradiction_is_open_again(self, orc: Orchestrator) -> None:
         lost, won = said(orc, "The gate is blue.", MANUAL), said(orc, "It is red.", FORUM)
