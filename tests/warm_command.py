@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+HERE = str(Path(__file__).parent)
 COLD = ("serve", "mcp", "worker")
 """Commands that live on and are sent signals: they are started as they are installed."""
 READY = b"ready\n"
 ADDRESS = "command.socket"
+"""In the folder of the block, by its name alone: a whole path may be too long for a socket."""
 LARGEST = 1 << 20
 STREAMS = (0, 1, 2)
 SHIM = f"""#!{sys.executable} -IS
@@ -28,8 +30,9 @@ words = sys.argv[1:]
 if words[:1] and words[0] in {COLD!r}:
     os.execv({sys.executable!r}, [{sys.executable!r}, {{program!r}}, *words])
 told = json.dumps([words, os.getcwd(), dict(os.environ)]).encode()
+os.chdir({{folder!r}})
 with socket.socket(socket.AF_UNIX) as line:
-    line.connect({{address!r}})
+    line.connect({ADDRESS!r})
     socket.send_fds(line, [told], {STREAMS!r})
     line.shutdown(socket.SHUT_WR)
     code = line.recv(1)
@@ -40,16 +43,16 @@ sys.exit(code[0] if code else "the command died")
 @contextmanager
 def warm_command(folder: Path) -> Iterator[Path]:
     """Gives a folder for ``PATH`` in which ``memgraph`` is, for the time of the block."""
-    address = folder / ADDRESS
     program = Path(sys.executable).with_name("memgraph")
     shim = folder / "bin" / "memgraph"
     shim.parent.mkdir(parents=True)
-    shim.write_text(SHIM.format(program=str(program), address=str(address)), encoding="utf-8")
+    shim.write_text(SHIM.format(program=str(program), folder=str(folder)), encoding="utf-8")
     shim.chmod(0o700)
-    code = "import sys, warm_command as w; w.serve(sys.argv[1])"
+    code = f"import sys; sys.path.append({HERE!r}); import warm_command; warm_command.serve()"
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(address)],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        # Nothing is loaded from where a command runs, as by the installed program.
+        [sys.executable, "-P", "-c", code],
+        cwd=folder,
         stdout=subprocess.PIPE,
     ) as process:
         try:
@@ -60,7 +63,7 @@ def warm_command(folder: Path) -> Iterator[Path]:
             process.kill()
 
 
-def serve(address: str) -> None:
+def serve() -> None:
     """Runs in the loaded process: fork for each command line that is sent."""
     import memgraph.service.memory_service  # noqa: F401  # what nearly every command needs
     from memgraph.surfaces.cli.app import load_command
@@ -68,9 +71,10 @@ def serve(address: str) -> None:
 
     for name in COMMANDS:
         load_command(name)
+    sys.path.remove(HERE)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that are forked
     with socket.socket(socket.AF_UNIX) as door:
-        door.bind(address)
+        door.bind(ADDRESS)
         door.listen()
         os.write(1, READY)
         while True:
@@ -102,7 +106,8 @@ def _run(line: socket.socket) -> None:
     os.environ.update(environ)
     sys.argv = ["memgraph", *words]
     code = main(words)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if not stream.closed:
+            stream.flush()
     line.send(bytes([code]))
     os._exit(0)

@@ -137,10 +137,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     # An error in the options themselves is told in the form that was asked for, too.
     invocation = Invocation(as_json="--json" in options)
     _prepare_streams()
-    if given == ["--version"]:
-        sys.stdout.write(f"{PROGRAM} {__version__}\n")
-        return 0
     try:
+        if given == ["--version"]:
+            sys.stdout.write(f"{PROGRAM} {__version__}\n")
+            flush()
+            return 0
         code = root_command().main(given, PROGRAM, standalone_mode=False, obj=invocation)
     except MemgraphError as error:
         return invocation.refuse(error.as_dict())
