@@ -13,7 +13,8 @@ from memgraph.config.fields import Group, list_to_tuple
 
 def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
     for each in texts:
-        ip_network(each)
+        if ip_network(each).prefixlen == 0:
+            raise ValueError(f"{each} is everybody: name the proxies alone")
     return texts
 
 

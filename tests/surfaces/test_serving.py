@@ -260,6 +260,8 @@ def test_an_address_that_others_reach_takes_keys_and_names(empty: CommandLine) -
         {"trusted_proxies": ["proxy.example"]},
         {"trusted_proxies": ["*"]},
         {"trusted_proxies": ["10.0.0.1/8"]},
+        {"trusted_proxies": ["10.0.0.1", "0.0.0.0/0"]},
+        {"trusted_proxies": ["::/0"]},
         {"trusted_proxies": ["10.0.0.1"], "allow_without_key": True},
     ],
 )
