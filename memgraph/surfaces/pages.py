@@ -14,7 +14,7 @@ class Pages:
     """Pages that are mounted beside the API.
 
     Attributes:
-        place: where: what lies below it is theirs.
+        place: where: this address and what lies below it are theirs.
         app: answers there.
         visitor: whom a request counts for by the session that it belongs to; None: by none. Asked
             for every request, in the event loop: it reads no file.
@@ -28,4 +28,4 @@ class Pages:
 
     def has(self, scope: Scope) -> bool:
         """Whether a request is for one of them."""
-        return str(scope["path"]).startswith(f"{self.place}/")
+        return f"{scope['path']}/".startswith(f"{self.place}/")

@@ -81,10 +81,11 @@ def test_a_page_that_takes_too_long_is_answered_with_a_page() -> None:
         await limits(scope(path=path), nothing, send)
         return told
 
-    over = asyncio.Event()
-    assert asyncio.run(ask("/console/orc-1/")) == [
-        {"type": "page", "code": "request.timeout", "status": 504}
-    ]
+    for path in ("/console", "/console/orc-1/"):
+        over = asyncio.Event()
+        assert asyncio.run(ask(path)) == [
+            {"type": "page", "code": "request.timeout", "status": 504}
+        ]
     over = asyncio.Event()
     assert asyncio.run(ask("/consoles"))[0]["status"] == 504
 
