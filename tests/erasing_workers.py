@@ -50,7 +50,7 @@ def main() -> None:
         MemoryService(root, environ={}, background=False) as service,
         patch.object(*dying(place)),
     ):
-        service.orchestrator("orc-1").erase(memory_id=memory_id, reason="asked for")
+        service.orchestrator("orc-1").erase(memory_id=memory_id, reason="asked for", dry_run=False)
 
 
 def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:

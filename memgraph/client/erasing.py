@@ -25,11 +25,12 @@ class ErasingWords(Place):
         workflow_run_id: str | None = None,
         content_sha256: str | None = None,
         reason: str,
-        dry_run: bool = False,
+        dry_run: bool = True,
     ) -> Call[ErasureReport]:
-        """Erase texts for ever, with a report that the server signs; ``Orchestrator.erase``.
+        """Tell what would go for ever; ``dry_run=False`` erases it: see ``Orchestrator.erase``.
 
-        It names one thing. Where the report tells what is unfinished, the same call goes on.
+        It names one thing. The server signs the report of what was erased; where that tells what
+        is unfinished, the same call goes on.
 
         Raises:
             InvalidInput: not exactly one target, no reason, or one that repeats what is erased.
@@ -50,7 +51,7 @@ class ErasingWords(Place):
 
     @word
     def erase_target(
-        self, target: ErasureTarget, *, reason: str, dry_run: bool = False
+        self, target: ErasureTarget, *, reason: str, dry_run: bool = True
     ) -> Call[ErasureReport]:
         """``erase`` of what is named as a value. Raises as ``erase``."""
         return self._erase(target, reason=reason, dry_run=dry_run)

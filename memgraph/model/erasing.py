@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.values import Millis, Name, Reason, Value, validated
 
 REPORT_VERSION = 1
+REHEARSED: Final = "nothing was erased; the same with dry_run=false erases it for ever"
 
 
 class Erasable(StrEnum):
@@ -65,11 +66,16 @@ def erasure_target(
 
 
 class ErasureRequest(Value):
-    """What is to be erased, and why. The reason is journalled: it repeats nothing of the text."""
+    """What is to be erased, and why.
+
+    Attributes:
+        reason: journalled; it repeats nothing of the text.
+        dry_run: only tell what would go; nothing is written.
+    """
 
     target: ErasureTarget
     reason: Reason
-    dry_run: bool = False
+    dry_run: bool = True
 
 
 class KeptMemory(Value):
@@ -125,12 +131,14 @@ class ErasurePreview(Value):
     """What a dry run tells of texts; nothing of it stands in the report of an erasure.
 
     Attributes:
+        note: that nothing was erased, and what erases it.
         begins: of memories that go and that stay the beginning of the text, of so many of each.
         derived_ids: those that go for being derived alone.
         similar: names of other entities that share a word with the one that is named.
         waiting: files that say it and are not touched: they are still to be ingested.
     """
 
+    note: str = REHEARSED
     begins: dict[str, str] = Field(default_factory=dict)
     derived_ids: tuple[str, ...] = ()
     similar: tuple[str, ...] = ()

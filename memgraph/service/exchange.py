@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.clock import iso
-from memgraph.errors import DatabaseCorrupt, StorageError
+from memgraph.errors import Conflict, DatabaseCorrupt, StorageError
 from memgraph.service.embedding import MODEL_KEY
 from memgraph.service.exchange_records import RECORDS, encode
 from memgraph.service.opened import Opened
@@ -48,8 +48,11 @@ def export_lines(opened: Opened, *, with_vectors: bool = False) -> Iterator[byte
         with_vectors: embeddings too; without them an import embeds everything anew.
 
     Raises:
+        Conflict: an erasure is not finished.
         DatabaseCorrupt: a row holds what cannot be written down.
     """
+    if any(opened.paths.erasing.glob("*.json")):
+        raise Conflict("an erasure is not finished; run the same erasure again, then export")
     _complete_records(opened)
     with opened.database.read() as connection:
         yield _line(_header(opened, connection, with_vectors))
@@ -76,7 +79,7 @@ def export_file(
         progress: called with the number of lines written, every thousand.
 
     Raises:
-        Conflict: there is a file already.
+        Conflict: there is a file already, or an erasure is not finished.
     """
     target = target.expanduser().absolute()
     counts: dict[str, int] = {}

@@ -27,16 +27,17 @@ class ErasingHandle(Handle):
         workflow_run_id: str | None = None,
         content_sha256: str | None = None,
         reason: str,
-        dry_run: bool = False,
+        dry_run: bool = True,
         progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ) -> ErasureReport:
-        """Erase texts for ever, with a signed report; whatever the viewer of this handle sees.
+        """Tell what would go for ever; with ``dry_run=False`` it goes, with a signed report.
 
-        Gone are the texts of the memories that are named and of those derived from them alone:
-        from rows, indexes, vectors, receipts, bulletins, the journal, manifests, files in the drop
-        zone's ``processed`` and ``rejected``, logs, and copies of the database in the folder of
-        the orchestrator. Their ids, times and edges stay. Other memories that say the same are
-        told in the report and stay. Run it again where the report tells what is unfinished.
+        Whatever the viewer of this handle sees, gone are the texts of the memories that are named
+        and of those derived from them alone: from rows, indexes, vectors, receipts, bulletins, the
+        journal, manifests, files in the drop zone's ``processed`` and ``rejected``, logs, and
+        copies of the database in the folder of the orchestrator. Their ids, times and edges stay.
+        Other memories that say the same are told in the report and stay. Run it again where the
+        report tells what is unfinished.
 
         Args:
             memory_id: one memory.
@@ -47,7 +48,7 @@ class ErasingHandle(Handle):
             conversation_id, workflow_run_id, content_sha256: all that came from it; the digest is
                 of a file's bytes.
             reason: journalled; it must not repeat what is erased.
-            dry_run: tell what would go and what would stay; nothing is written.
+            dry_run: only tell what would go and what would stay; nothing is written.
             progress: called with the name of a step, its number and how many there are.
 
         Raises:
@@ -72,7 +73,7 @@ class ErasingHandle(Handle):
         target: ErasureTarget,
         *,
         reason: str,
-        dry_run: bool = False,
+        dry_run: bool = True,
         progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ) -> ErasureReport:
         """``erase`` of what is named as a value."""

@@ -22,6 +22,7 @@ REVISED = ("importance", "confidence", "decay_rate", "valid_until", "tags", "att
 _RECEIPTS = "rcl_"
 # So many receipts of one memory are looked at for its last access before a time.
 _MOST_RECEIPTS = 20
+_RETRACTED = MemoryStatus.RETRACTED
 STANDING = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
 
 
@@ -49,6 +50,8 @@ class View:
             terms.append(f"{self.status(alias)} IN ({_quoted(self.statuses)})")
         elif self.as_of is not None:
             terms.append(f"{self.status(alias)} IS NOT NULL")
+        if self.as_of is not None or self.statuses is None or _RETRACTED in self.statuses:
+            terms.append(_unburied(alias))
         return " AND ".join(terms)
 
     def unerased(self, alias: str) -> str:
@@ -222,6 +225,16 @@ class View:
         if self.as_of is not None:
             values["view_receipt"] = _RECEIPTS + first_ulid(self.as_of)
         return values
+
+
+def _unburied(alias: str) -> str:
+    """A memory that has its tombstone and its text still is not there until the text is gone."""
+    # An erased one is retracted: of most rows neither the text nor the journal is read.
+    tombstone = f"buried.subject = {alias}.memory_id AND buried.action = 'erase'"
+    return (
+        f"({alias}.status <> 'retracted' OR {alias}.content = ''"
+        f" OR NOT EXISTS (SELECT 1 FROM audit_log buried WHERE {tombstone}))"
+    )
 
 
 @lru_cache(maxsize=256)

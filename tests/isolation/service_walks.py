@@ -218,7 +218,7 @@ def erase(view: View) -> Iterator[Ask]:
     for memory_id in (*view.hidden[:2], "fact_none"):
         yield _post("/erase", {**_target("memory", memory_id), **WHY, "dry_run": True})
     yield _post("/erase", {**_target("entity", view.words[0]), **WHY, "dry_run": True})
-    yield _post("/erase", {**_target("session", "none"), **WHY})
+    yield _post("/erase", {**_target("session", "none"), **WHY, "dry_run": False})
 
 
 def _target(kind: str, value: str) -> dict[str, Any]:

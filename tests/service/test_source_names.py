@@ -45,7 +45,7 @@ def test_what_is_no_name_of_a_source_is_refused(orc: Orchestrator) -> None:
 def test_an_erasure_takes_no_name_that_is_none(orc: Orchestrator) -> None:
     for kind, name in product(SourceName, NO_NAMES):
         with pytest.raises((InvalidInput, NotFound)):
-            orc.erase(**{KEYWORDS[kind]: name}, reason="asked")
+            orc.erase(**{KEYWORDS[kind]: name}, reason="asked", dry_run=False)
 
 
 def test_what_is_no_kind_of_source_is_refused(orc: Orchestrator) -> None:

@@ -110,7 +110,9 @@ class Living:
         elif what == "restore":
             orc.restore(one, reason="right after all")
         elif what == "erase":
-            self.erased |= set(orc.erase(memory_id=one, reason="asked for").memory_ids)
+            self.erased |= set(
+                orc.erase(memory_id=one, reason="asked for", dry_run=False).memory_ids
+            )
         elif what == "poison":
             orc.retract_source(conversation_id=TALKS[first % 2], reason="poisoned", dry_run=False)
         elif what == "trust":
@@ -281,7 +283,7 @@ def test_what_was_erased_says_nothing_of_an_earlier_time(
     orc.relate(kept, "Contradicts", gone)
     before = clock.now_ms()
     clock.advance(days=1)
-    orc.erase(memory_id=gone, reason="asked for")
+    orc.erase(memory_id=gone, reason="asked for", dry_run=False)
     assert gone not in orc.bulletin(as_of=before).bulletin.text
     assert orc.bulletin(as_of=before).bulletin.memory_ids == (kept,)
     assert orc.recall("", types=["Todo", "Preference"], as_of=before).ids == (kept,)

@@ -42,7 +42,7 @@ def erase(
     *,
     reason: str,
     actor: str,
-    dry_run: bool = False,
+    dry_run: bool,
     progress: Progress = lambda _step, _done, _total: None,
 ) -> ErasureReport:
     """Erase what is named, and what was derived from it alone.

@@ -69,11 +69,10 @@ SPLIT: Final = _one(
     {"entity": "Anna Berg", "names": ["A. Berg"], "reason": "Axel signs so, too"},
 )
 ERASURE: Final = _one(
-    "What a session said, shown first",
+    "What would go of what a session said",
     {
         "target": {"kind": "session", "value": "session-7"},
         "reason": "asked for by the person",
-        "dry_run": True,
     },
 )
 AUDIT: Final = _one("Limits for two rates", {"fail_on": ["stale=0.05", "echo"], "examples": 3})

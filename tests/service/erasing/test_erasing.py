@@ -31,7 +31,7 @@ def test_nothing_is_left_of_what_was_said_everywhere(
     world = filled(orc)
     copied(orc)
     assert left_now(orc), "the world says nothing"
-    report = orc.erase(memory_id=world.secret, reason=WHY)
+    report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert set(report.memory_ids) == {world.secret, world.alone}
     assert report.derived == 1
@@ -55,7 +55,7 @@ def left_now(orc: Orchestrator) -> bool:
 
 def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> None:
     world = filled(orc)
-    report = orc.erase(memory_id=world.secret, reason=WHY)
+    report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     erased = orc.get(world.secret)
     assert (erased.content, erased.summary, erased.tags, erased.attributes) == ("", "", (), {})
     assert erased.status is MemoryStatus.RETRACTED
@@ -65,14 +65,14 @@ def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> No
     found = [each.memory.memory_id for each in orc.recall("zwieback tin").items]
     assert found == [world.shared]
     with pytest.raises(Conflict, match=f"erased already by {report.erasure_id}"):
-        orc.erase(memory_id=world.secret, reason=WHY)
+        orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     kept = (orc.paths.memory / "erasures" / f"{report.erasure_id}.json").read_text()
     assert read_report(kept) == report
 
 
 def test_the_same_text_may_be_stored_again(orc: Orchestrator) -> None:
     secret = orc.remember(SECRET)
-    orc.erase(memory_id=secret, reason=WHY)
+    orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     again = orc.remember(SECRET)
     assert again != secret
     assert orc.get(again).content == SECRET
@@ -84,8 +84,8 @@ def test_an_entity_goes_with_all_that_names_it(service: MemoryService, orc: Orch
     found = [each for each in orc.entities() if "Xaverskyan" in each.canonical_name]
     assert found
     with pytest.raises(InvalidInput, match="repeats"):
-        orc.erase(entity=found[0].entity_id, reason=f"about {NAME}")
-    report = orc.erase(entity=found[0].entity_id, reason=WHY)
+        orc.erase(entity=found[0].entity_id, reason=f"about {NAME}", dry_run=False)
+    report = orc.erase(entity=found[0].entity_id, reason=WHY, dry_run=False)
     assert {world.secret, world.alone} <= set(report.memory_ids)
     assert report.unfinished == ()
     assert report.target == found[0].entity_id
@@ -101,7 +101,7 @@ def test_a_session_goes_with_what_was_drawn_from_it(
     turn = orc.save_episode(SECRET, session_id="s-1", source_role="user")
     fact = orc.remember(f"{NAME} owns a vault", derived_from=[turn])
     other = orc.save_episode(OTHER, session_id="s-2", source_role="user")
-    report = orc.erase(session_id="s-1", reason=WHY)
+    report = orc.erase(session_id="s-1", reason=WHY, dry_run=False)
     assert set(report.memory_ids) == {turn, fact}
     assert report.unfinished == ()
     assert orc.get(other).content == OTHER
@@ -114,7 +114,7 @@ def test_lines_of_a_file_go_and_the_others_stay_where_they_were(
     dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- Fact: {OTHER}\n")
     [mine] = [each for each in orc.list_memories() if "zwieback" in each.content]
     [kept] = [each for each in orc.list_memories() if "deployment" in each.content]
-    report = orc.erase(memory_id=mine.memory_id, reason=WHY)
+    report = orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert "memory/ingest/processed/notes.md" in report.files_redacted
     lines = (orc.paths.processed / "notes.md").read_text(encoding="utf-8").split("\n")
@@ -130,7 +130,7 @@ def test_lines_of_a_file_go_and_the_others_stay_where_they_were(
 def test_a_whole_file_goes_by_its_path(service: MemoryService, orc: Orchestrator) -> None:
     dropped(orc, "secret.md", f"# On {NAME}\n\nIntroduction of zwieback lore.\n\n- {LINE}\n")
     path = orc.paths.processed / "secret.md"
-    report = orc.erase(path=str(path), reason=WHY)
+    report = orc.erase(path=str(path), reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert "memory/ingest/processed/secret.md" in report.files_removed
     assert not path.exists()
@@ -141,19 +141,22 @@ def test_a_whole_file_goes_by_its_path(service: MemoryService, orc: Orchestrator
 def test_what_another_source_says_stays(orc: Orchestrator) -> None:
     mine = orc.remember(SECRET)
     same = orc.remember(f"He said: {SECRET}")
-    report = orc.erase(memory_id=mine, reason=WHY)
+    report = orc.erase(memory_id=mine, reason=WHY, dry_run=False)
     assert [(each.memory_id, each.why) for each in report.kept] == [(same, "says_it")]
     assert report.residue.shared > 0
     assert report.unfinished == ()
     assert orc.get(same).content == f"He said: {SECRET}"
 
 
-def test_a_dry_run_writes_nothing(orc: Orchestrator) -> None:
+def test_who_says_nothing_else_rehearses_and_nothing_is_written(orc: Orchestrator) -> None:
     world = filled(orc)
     before = orc.verify().checked["journal_entries"]
-    report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=True)
+    report = orc.erase(memory_id=world.secret, reason=WHY)
     assert report.dry_run
     assert not report.complete
+    assert report.preview is not None
+    assert "nothing was erased" in report.preview.note
+    assert "dry_run=false" in report.preview.note
     assert report.signature is None
     assert set(report.memory_ids) == {world.secret, world.alone}
     assert orc.get(world.secret).content == SECRET
@@ -162,7 +165,7 @@ def test_a_dry_run_writes_nothing(orc: Orchestrator) -> None:
 
 
 def test_a_report_that_was_touched_is_told(orc: Orchestrator) -> None:
-    report = orc.erase(memory_id=orc.remember(SECRET), reason=WHY)
+    report = orc.erase(memory_id=orc.remember(SECRET), reason=WHY, dry_run=False)
     text = report.model_dump_json()
     assert check_signature(read_report(text))
     forged = json.loads(text) | {"memory_ids": []}
@@ -173,22 +176,22 @@ def test_a_report_that_was_touched_is_told(orc: Orchestrator) -> None:
 
 def test_what_is_not_there_cannot_be_erased(orc: Orchestrator) -> None:
     with pytest.raises(NotFound):
-        orc.erase(memory_id="fact_x", reason=WHY)
+        orc.erase(memory_id="fact_x", reason=WHY, dry_run=False)
     with pytest.raises(NotFound):
-        orc.erase(entity="Nobody", reason=WHY)
+        orc.erase(entity="Nobody", reason=WHY, dry_run=False)
     with pytest.raises(NotFound):
-        orc.erase(session_id="none", reason=WHY)
+        orc.erase(session_id="none", reason=WHY, dry_run=False)
     with pytest.raises(InvalidInput):
-        orc.erase(reason=WHY)
+        orc.erase(reason=WHY, dry_run=False)
     with pytest.raises(InvalidInput):
-        orc.erase(memory_id="a", session_id="b", reason=WHY)
+        orc.erase(memory_id="a", session_id="b", reason=WHY, dry_run=False)
 
 
 def test_what_is_exported_after_it_is_imported_as_it_is(
     service: MemoryService, orc: Orchestrator, tmp_path: Path
 ) -> None:
     world = filled(orc)
-    orc.erase(memory_id=world.secret, reason=WHY)
+    orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     lines = tmp_path / "export.jsonl"
     orc.export(lines)
     assert b"zwieback" not in lines.read_bytes()

@@ -48,7 +48,7 @@ def test_vectors_go_from_the_rows_the_index_and_the_file(embedding: MemoryServic
             (secret, other),
         ).all()
     gone, kept = (bytes(vector) for (vector,) in rows)
-    report = orc.erase(memory_id=secret, reason=WHY)
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert orc.verify().totals == {}
     assert orc.embedding_states() == {"pending": 0, "ready": 1, "failed": 1}
@@ -86,7 +86,7 @@ def test_numbers_that_cursors_stand_on_stay_when_the_file_is_written_anew(
         connection.execute("INSERT INTO scrap VALUES (?)", (SECRET * 2_000,))
         connection.execute("DROP TABLE scrap")
         connection.execute("PRAGMA secure_delete = FAST")
-    report = orc.erase(memory_id=world.secret, reason=WHY)
+    report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     assert report.vacuumed
     assert report.unfinished == ()
     with service.opened("orc-1") as opened, opened.database.read() as connection:
@@ -99,12 +99,12 @@ def test_a_file_that_waits_is_left_alone_and_told(orc: Orchestrator) -> None:
     orc.paths.ingest.mkdir(parents=True, exist_ok=True)
     waits = orc.paths.ingest / "waits.md"
     waits.write_text(SECRET, encoding="utf-8")
-    report = orc.erase(memory_id=secret, reason=WHY)
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ("residue.found",)
     assert report.residue.places == ("memory/ingest/waits.md",)
     assert waits.read_text(encoding="utf-8") == SECRET
     waits.unlink()
-    again = orc.erase(memory_id=secret, reason=WHY)
+    again = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert (again.erasure_id, again.unfinished) == (report.erasure_id, ())
 
 
@@ -116,7 +116,7 @@ def test_links_lead_nowhere(tmp_path: Path, orc: Orchestrator) -> None:
     orc.paths.processed.mkdir(parents=True, exist_ok=True)
     (orc.paths.processed / "link.md").symlink_to(outside)
     (orc.paths.processed / "twice.md").hardlink_to(twice)
-    report = orc.erase(memory_id=secret, reason=WHY)
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert "file.refused" in report.unfinished
     assert report.residue.places == ("memory/ingest/processed/twice.md",)
     assert outside.read_text(encoding="utf-8") == SECRET
@@ -127,7 +127,7 @@ def test_manifests_and_logs_stay_what_they_are(orc: Orchestrator) -> None:
     dropped(orc, "notes.md", f"# {NAME}'s zwieback notes\n\n- {LINE}\n- Fact: {OTHER}\n")
     orc.log_event("said", text=f"{NAME} said: {LINE}")
     [mine] = [each for each in orc.list_memories() if "attic" in each.content]
-    report = orc.erase(memory_id=mine.memory_id, reason=WHY)
+    report = orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert "memory/logs/memory.log" in report.files_redacted
     manifest = json.loads((orc.paths.processed / "notes.md.manifest.json").read_text())
     assert manifest["memories"] == {"stored": 2}
@@ -144,7 +144,7 @@ def test_words_of_the_store_itself_are_no_strings_to_look_for(orc: Orchestrator)
     }
     secret = orc.remember("conversation", attributes=attributes, tags=["source_type"])
     orc.recall("conversation")
-    report = orc.erase(memory_id=secret, reason=WHY)
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert report.residue.strings == 0
     assert orc.verify().totals == {}
@@ -153,15 +153,15 @@ def test_words_of_the_store_itself_are_no_strings_to_look_for(orc: Orchestrator)
 def test_a_key_that_others_may_read_signs_nothing(
     service: MemoryService, orc: Orchestrator
 ) -> None:
-    orc.erase(memory_id=orc.remember(SECRET), reason=WHY)
+    orc.erase(memory_id=orc.remember(SECRET), reason=WHY, dry_run=False)
     key = service.root / SIGNING_KEY_NAME
     assert key.stat().st_mode & 0o077 == 0
     key.chmod(0o644)
     secret = orc.remember(OTHER)
     with pytest.raises(InvalidConfig, match="chmod 600"):
-        orc.erase(memory_id=secret, reason=WHY)
+        orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     key.chmod(0o600)
-    assert check_signature(orc.erase(memory_id=secret, reason=WHY))
+    assert check_signature(orc.erase(memory_id=secret, reason=WHY, dry_run=False))
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_sentence_that_is_wrapped_goes_from_lines_it_shares(
     kept = orc.paths.processed / "kept.txt"
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_bytes(text.encode(encoding))
-    report = orc.erase(memory_id=orc.remember(secret), reason=WHY)
+    report = orc.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=False)
     assert report.unfinished == ()
     left = kept.read_bytes().decode(encoding)
     assert left.startswith(stays)
@@ -204,7 +204,7 @@ def test_marks_of_emphasis_hide_nothing(orc: Orchestrator) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     text = secret.replace("412 tools", "**412\n`tools`**")
     kept.write_text(f"The saw runs. {text}\n", encoding="utf-8")
-    report = orc.erase(memory_id=orc.remember(secret), reason=WHY)
+    report = orc.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=False)
     assert report.files_redacted == ("memory/ingest/processed/kept.md",)
     left = kept.read_text(encoding="utf-8")
     assert not [each for each in ("412", "tools", "Quendolin") if each in left]
@@ -232,7 +232,7 @@ def test_a_file_that_writes_it_otherwise_hides_nothing(
     assert text != secret
     kept.write_text(f"The saw runs. {text} And so on.\n", encoding="utf-8")
     looked = orc.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=True)
-    report = orc.erase(memory_id=looked.memory_ids[0], reason=WHY)
+    report = orc.erase(memory_id=looked.memory_ids[0], reason=WHY, dry_run=False)
     assert report.files_redacted == looked.files_redacted
     assert report.files_redacted == ("memory/ingest/processed/kept.md",)
     assert report.unfinished == ()
@@ -247,7 +247,7 @@ def test_a_wrapped_sentence_that_waits_is_told(orc: Orchestrator) -> None:
     waits = orc.paths.ingest / "waits.txt"
     waits.parent.mkdir(parents=True, exist_ok=True)
     waits.write_text("It owns 412\ntools, and most of them were donated.", encoding="utf-8")
-    report = orc.erase(memory_id=secret, reason=WHY)
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ("residue.found",)
     assert report.residue.places == ("memory/ingest/waits.txt",)
 
@@ -255,7 +255,7 @@ def test_a_wrapped_sentence_that_waits_is_told(orc: Orchestrator) -> None:
 def test_the_same_words_in_other_lines_stay_with_who_says_them(orc: Orchestrator) -> None:
     secret = orc.remember("It owns 412 tools, and most of them were donated.")
     other = orc.remember("Somebody told: It owns 412\ntools, and most of them were donated.")
-    report = orc.erase(memory_id=secret, reason=WHY)
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert [(each.memory_id, each.why) for each in report.kept] == [(other, "says_it")]
     assert report.unfinished == ()
 
@@ -265,7 +265,7 @@ def test_who_said_a_turn_is_told_nowhere_once_it_is_erased(orc: Orchestrator) ->
         orc.save_episode(
             f"{said}, says Quendolin.", session_id="s-1", sequence=number, source_role="Quendolin"
         )
-    report = orc.erase(session_id="s-1", reason=WHY)
+    report = orc.erase(session_id="s-1", reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert {orc.get(each).source_role for each in report.memory_ids} == {None}
 
@@ -273,7 +273,7 @@ def test_who_said_a_turn_is_told_nowhere_once_it_is_erased(orc: Orchestrator) ->
 def test_the_name_of_who_says_what_stays_is_shared(orc: Orchestrator) -> None:
     secret = orc.remember("Quendolin likes tea")
     turn = orc.save_episode("The oven is hot.", session_id="s-1", source_role="Quendolin")
-    report = orc.erase(memory_id=secret, reason=WHY)
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert orc.get(turn).source_role == "Quendolin"
 
@@ -281,14 +281,14 @@ def test_the_name_of_who_says_what_stays_is_shared(orc: Orchestrator) -> None:
 def test_a_conversation_is_what_sources_list_as_one(orc: Orchestrator) -> None:
     turn = orc.save_episode("The oven is hot.", session_id="tuesday", source_role="user")
     [listed] = [each.name for each in orc.sources(kind="conversation").items]
-    assert orc.erase(conversation_id=listed, reason=WHY).memory_ids == (turn,)
+    assert orc.erase(conversation_id=listed, reason=WHY, dry_run=False).memory_ids == (turn,)
 
 
 def test_what_is_not_there_is_named(orc: Orchestrator) -> None:
     with pytest.raises(NotFound, match="no memory 'nope'"):
-        orc.erase(memory_id="nope", reason=WHY)
+        orc.erase(memory_id="nope", reason=WHY, dry_run=False)
     with pytest.raises(NotFound, match="no memory of the run 'nope'"):
-        orc.erase(workflow_run_id="nope", reason=WHY)
+        orc.erase(workflow_run_id="nope", reason=WHY, dry_run=False)
 
 
 def test_a_dry_run_names_what_the_erasure_does(orc: Orchestrator) -> None:
@@ -303,7 +303,7 @@ def test_a_dry_run_names_what_the_erasure_does(orc: Orchestrator) -> None:
     assert looked.preview.derived_ids == (drawn,)
     assert looked.preview.waiting == ("memory/ingest/waits.md",)
     waits.unlink()
-    done = orc.erase(memory_id=mine.memory_id, reason=WHY)
+    done = orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert set(looked.files_redacted) >= {"memory/ingest/processed/notes.md"}
     assert sorted(done.files_redacted) == sorted(looked.files_redacted)
     assert done.files_removed == looked.files_removed

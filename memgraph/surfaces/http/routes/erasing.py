@@ -26,9 +26,10 @@ def erase(
     orc: Whole,
     body: Annotated[ErasureRequest, Body(openapi_examples=examples.ERASURE)],
 ) -> Response:
-    """Erase texts for ever, with a signed report; for whoever nothing is hidden from.
+    """Tell what would go for ever, or erase it: for whoever nothing is hidden from.
 
-    What `unfinished` names was in the way: ask the same again, and it goes on.
+    Without `"dry_run": false` nothing is written. With it the texts are gone, and the report is
+    signed. What `unfinished` names was in the way: ask the same again, and it goes on.
     """
     with lengthy_of(request).one():
         return answered(orc.erase_target(body.target, reason=body.reason, dry_run=body.dry_run))
