@@ -1,7 +1,9 @@
 """Bringing back all that was taken back with a source: the reverse of ``source_retracting``.
 
-What was restored, retracted for another reason or erased since is left as it is. Contradictions
-that are open again since then stay so: with both sides back, whoever decides looks once more.
+What was restored, retracted for another reason or erased since is left as it is. What this source
+says, too, and went with another one only because this was gone, is back without that one.
+Contradictions that are open again since then stay so: with both sides back, whoever decides looks
+once more.
 """
 
 from __future__ import annotations
@@ -18,18 +20,22 @@ from memgraph.policy.support import regained
 from memgraph.policy.trust import Named
 from memgraph.service import changes
 from memgraph.service.opened import Transaction
-from memgraph.service.source_retracting import change_all
+from memgraph.service.source_retracting import change_all, end_for
 from memgraph.storage import edges, memories, source_queries, supports
 from memgraph.storage.source_queries import Lost
 from memgraph.storage.visibility import View
 
 
 class Plan(NamedTuple):
-    """What comes back, and as what; what that replaces again; for what the source counts again."""
+    """What comes back, and as what; what that replaces again; for what the source counts again.
+
+    ``others``: with which source each went of those that went with another one.
+    """
 
     back: dict[str, MemoryStatus]
     replaced: tuple[str, ...]
     losses: tuple[Lost, ...]
+    others: dict[str, Named]
 
 
 def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
@@ -42,12 +48,15 @@ def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
     losses = source_queries.lost_with(connection, named, view)
     if not back and not losses:
         raise NotFound("nothing is taken back with this source", name=named.name[:80])
+    others = source_queries.taken_with_others(connection, {each.memory_id for each in losses})
+    others = {one: other for one, other in others.items() if one not in back}
+    back += others
     replaced = edges.still_replaced(connection, back, back=back)
     status = {
         one: MemoryStatus.SUPERSEDED if one in replaced else MemoryStatus.ACTIVE for one in back
     }
     again = edges.replaced_and_active(connection, back, view)
-    return Plan(status, tuple(again), tuple(losses))
+    return Plan(status, tuple(again), tuple(losses), others)
 
 
 def restore(
@@ -63,6 +72,9 @@ def restore(
         )
     for loss in found.losses:
         _count_again(transaction, loss, told)
+    for other in dict.fromkeys(found.others.values()):
+        its = {one for one, each in found.others.items() if each == other}
+        end_for(transaction, other, its, reason=reason, view=view)
     connection, at, actor = transaction.connection, transaction.at, transaction.actor
     replaced = changes.replace_again(connection, list(found.back), at=at, actor=actor, view=view)
     counts = {"restored": len(found.back), "replaced": len(replaced), "counted": len(found.losses)}
@@ -74,7 +86,8 @@ def report(
     connection: sa.Connection, named: Named, found: Plan, *, dry_run: bool
 ) -> SourceRestoration:
     """A plan as it is told."""
-    counted = list(dict.fromkeys(each.memory_id for each in found.losses))
+    said = dict.fromkeys(each.memory_id for each in found.losses)
+    counted = [one for one in said if one not in found.back]
     lists = (list(found.back), list(found.replaced), counted)
     back, replaced, again = (each[:MAX_TOLD] for each in lists)
     summaries = source_queries.summaries(connection, [*back, *replaced, *again])

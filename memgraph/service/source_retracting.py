@@ -198,6 +198,21 @@ def _weaken(transaction: Transaction, memory_id: str, loss: Loss, told: Mapping[
     transaction.tell([Entry("weaken", memory_id, whole)])
 
 
+def end_for(
+    transaction: Transaction, named: Named, memory_ids: Collection[str], *, reason: str, view: View
+) -> None:
+    """A source counts no longer for some visible memories that stay, or are back by another."""
+    connection = transaction.connection
+    told = {"reason": reason, "source": named.kind.value, "name": named.name}
+    said = source_queries.said_by(connection, named, view)
+    left = {one: tuple(rows) for one, rows in said.items() if one in memory_ids}
+    for one, loss in _weakened(connection, left).items():
+        _weaken(transaction, one, loss, told)
+    for one in source_queries.given_by(connection, named, view):
+        if one in memory_ids:
+            _disown(transaction, one, told)
+
+
 def change_all(
     transaction: Transaction,
     memory_ids: Sequence[str],

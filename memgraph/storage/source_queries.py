@@ -290,6 +290,23 @@ def taken_back(connection: sa.Connection, named: Named, view: View) -> list[str]
     return [one for (one,) in found]
 
 
+def taken_with_others(connection: sa.Connection, memory_ids: Collection[str]) -> dict[str, Named]:
+    """Those of some memories that are retracted because a source was taken back, with that.
+
+    What was retracted for another reason since is none, nor is what was erased.
+    """
+    found = driver(connection).execute(
+        "SELECT m.memory_id, a.details ->> '$.source', a.details ->> '$.name'"
+        " FROM json_each(?) f CROSS JOIN memories m ON m.memory_id = f.value"
+        " AND m.status = 'retracted' AND m.content <> '' CROSS JOIN audit_log a ON a.seq = ("
+        "SELECT max(b.seq) FROM audit_log b WHERE b.subject = m.memory_id"
+        " AND b.action IN ('retract', 'restore'))"
+        " WHERE a.action = 'retract' AND a.details ->> '$.source' IS NOT NULL ORDER BY m.pk",
+        (json.dumps(list(memory_ids)),),
+    )
+    return {one: Named(SourceName(kind), name) for one, kind, name in found}
+
+
 def lost_with(connection: sa.Connection, named: Named, view: View) -> list[Lost]:
     """What visible memories lost with a source and have not got back, the last loss first."""
     found = driver(connection).execute(

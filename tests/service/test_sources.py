@@ -680,7 +680,7 @@ class TestRestoringASource:
 
     @pytest.mark.parametrize("taken", [FORUM, MANUAL])
     def test_that_it_did_not_count_for_a_while_is_seen_in_the_past(
-        self, orc: Orchestrator, service: MemoryService, clock: FixedClock, taken: dict[str, str]
+        self, orc: Orchestrator, service: MemoryService, clock: FixedClock, taken: dict[str, Any]
     ) -> None:
         one = said(orc, "The roof leaks.", MANUAL, confidence=0.6)
         repeats(service, one, FORUM)
@@ -696,6 +696,52 @@ class TestRestoringASource:
             change(**taken, reason="x", dry_run=False)
         both, less = (2, 1), (1, 0) if taken is FORUM else (1, 1)
         assert [told(each) for each in (*times, None)] == [both, less, both, less, both]
+
+    @pytest.mark.parametrize("gone", [(FORUM, MANUAL), (MANUAL, FORUM)])
+    @pytest.mark.parametrize("genuine", [FORUM, MANUAL])
+    def test_of_two_that_say_it_either_brings_it_back(
+        self,
+        orc: Orchestrator,
+        service: MemoryService,
+        gone: tuple[dict[str, Any], ...],
+        genuine: dict[str, Any],
+    ) -> None:
+        one = said(orc, "The roof leaks.", MANUAL, confidence=0.6)
+        repeats(service, one, FORUM)
+
+        def state() -> tuple[MemoryStatus, float, int]:
+            memory = orc.get(one)
+            return memory.status, round(memory.confidence, 4), orc.trace(one).independent_sources
+
+        whole = state()
+        poisoned: dict[str, Any] = MANUAL if genuine is FORUM else FORUM
+        orc.retract_source(**poisoned, reason="x", dry_run=False)
+        alone = state()
+        assert (alone[0], alone[2]) == (MemoryStatus.ACTIVE, 1)
+        orc.restore_source(**poisoned, reason="x", dry_run=False)
+        assert state() == whole
+        for source in gone:
+            orc.retract_source(**source, reason="x", dry_run=False)
+        assert state()[0] is MemoryStatus.RETRACTED
+        dry = orc.restore_source(**genuine, reason="x")
+        assert [each.memory_id for each in dry.restored_items] == [one]
+        assert dry.counted == 0
+        orc.restore_source(**genuine, reason="x", dry_run=False)
+        assert state() == alone
+        orc.restore_source(**poisoned, reason="x", dry_run=False)
+        assert state() == whole
+        assert orc.verify().ok
+
+    def test_but_not_what_was_taken_back_by_itself(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        one = said(orc, "The roof leaks.", MANUAL)
+        repeats(service, one, FORUM)
+        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        orc.retract(one, reason="it does not")
+        done = orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+        assert (done.restored, done.counted) == (0, 1)
+        assert status(orc, one) is MemoryStatus.RETRACTED
 
     def test_a_decided_contradiction_is_open_again(self, orc: Orchestrator) -> None:
         lost, won = said(orc, "The gate is blue.", MANUAL), said(orc, "It is red.", FORUM)
