@@ -157,11 +157,18 @@ class Standing:
         supports: further sources that say it.
         grounds: ids of the memories that it was derived from when it was stored; not those that
             came along when it was said again.
+        own_gone: where it came from was taken back; it stands by what else says it.
     """
 
     own: Captured
     supports: tuple[Captured, ...] = ()
     grounds: tuple[str, ...] = ()
+    own_gone: bool = False
+
+    @property
+    def saying(self) -> tuple[Captured, ...]:
+        """The sources that say it, where any is left; else where it came from."""
+        return self.supports if self.own_gone and self.supports else (self.own, *self.supports)
 
 
 def lowest(tiers: Iterable[TrustTier]) -> TrustTier:
@@ -171,7 +178,7 @@ def lowest(tiers: Iterable[TrustTier]) -> TrustTier:
 
 def ceiling(standing: Standing, trust: Trust) -> TrustTier:
     """The tier of the best source that says a memory: what protects it."""
-    tiers = [trust.tier(each) for each in (standing.own, *standing.supports)]
+    tiers = [trust.tier(each) for each in standing.saying]
     return max(tiers, key=lambda each: each.level)
 
 

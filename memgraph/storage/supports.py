@@ -25,12 +25,15 @@ _WAS_GONE = """
             SELECT 1 FROM audit_log r, json_each(r.details, '$.source_ids') j
             WHERE r.subject = w.subject AND r.seq > w.seq AND r.action = 'regain' AND r.at <= ?2
             AND j.value = i.value)))"""
-_OWN_WAS_GONE = _WAS_GONE.format(latest=MAX_MS, row="m", since="m.created_at")
+OWN_GONE: Final = f"""(EXISTS (
+        SELECT 1 FROM memory_supports p WHERE p.memory_id = m.memory_id
+        AND p.source_id = m.source_id AND p.ended_at <= coalesce(?2, {MAX_MS}))
+    OR {_WAS_GONE.format(latest=MAX_MS, row="m", since="m.created_at")})"""
+"""Of a memory ``m``: its own source does not count at the time that is the second parameter."""
 _OWN = (
     f"SELECT {_ORIGIN}, m.session_id FROM memories m"
-    " JOIN memory_sources s ON s.source_id = m.source_id WHERE m.memory_id = ?1"
-    " AND NOT EXISTS (SELECT 1 FROM memory_supports p WHERE p.memory_id = m.memory_id"
-    f" AND p.source_id = m.source_id AND p.ended_at <= ?2) AND NOT {_OWN_WAS_GONE}"
+    " JOIN memory_sources s ON s.source_id = m.source_id"
+    f" WHERE m.memory_id = ?1 AND NOT {OWN_GONE}"
 )
 HELD: Final = (
     "p.added_at <= ?2 AND (p.ended_at IS NULL OR p.ended_at > ?2)"

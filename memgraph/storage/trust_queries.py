@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import CapturedBy, SourceName, SourceType, TrustTier
 from memgraph.policy.trust import Captured, Named, Standing, Trust, Trusted, ceiling, floors
 from memgraph.storage.statements import driver
-from memgraph.storage.supports import HELD
+from memgraph.storage.supports import HELD, OWN_GONE
 
 MAX_LOOKED_AT: Final = 20_000
 """Grounds, and grounds of grounds, that are looked at; the rest counts as the lowest."""
@@ -27,7 +27,7 @@ CAPTURED: Final = (
     " s.content_sha256"
 )
 _OWN = (
-    f"SELECT m.memory_id, {CAPTURED}, m.session_id FROM json_each(?) f"
+    f"SELECT m.memory_id, {OWN_GONE}, {CAPTURED}, m.session_id FROM json_each(?1) f"
     " CROSS JOIN memories m ON m.memory_id = f.value"
     " JOIN memory_sources s ON s.source_id = m.source_id"
 )
@@ -140,7 +140,7 @@ def protections_then(
             ceiling(each, now),
             all(
                 (words := now.words(source)) and all(since[named] <= at for named, _ in words)
-                for source in (each.own, *each.supports)
+                for source in each.saying
             ),
         )
         for one, each in found.items()
@@ -187,7 +187,12 @@ def _read(
     """``at``: milliseconds; with the further sources of then, not of now."""
     execute = driver(connection).execute
     ids = json.dumps(list(memory_ids))
-    own = {memory_id: captured_from_row(row) for memory_id, *row in execute(_OWN, (ids,))}
+    own: dict[str, Captured] = {}
+    own_gone: set[str] = set()
+    for memory_id, gone, *row in execute(_OWN, (ids, at)):
+        own[memory_id] = captured_from_row(row)
+        if gone:
+            own_gone.add(memory_id)
     supports: dict[str, list[Captured]] = {}
     for memory_id, *row in execute(_SUPPORTS, (ids, at)):
         supports.setdefault(memory_id, []).append(captured_from_row(row))
@@ -200,7 +205,9 @@ def _read(
             # Whose grounds these are that stay unread is not known: none of them is trusted.
             grounds = {one: [*grounds.get(one, ()), _UNREAD] for one in own}
     return {
-        one: Standing(each, tuple(supports.get(one, ())), tuple(grounds.get(one, ())))
+        one: Standing(
+            each, tuple(supports.get(one, ())), tuple(grounds.get(one, ())), one in own_gone
+        )
         for one, each in own.items()
     }
 

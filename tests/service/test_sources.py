@@ -455,6 +455,19 @@ class TestRetractingASource:
         assert [each.memory_id for each in done.retracted_items] == [fact]
         assert status(orc, fact) is MemoryStatus.RETRACTED
 
+    def test_what_was_taken_back_protects_nothing(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        orc.trust("conversation", "manual", "high", reason="ours")
+        one = said(orc, "The gate opens at 9.", MANUAL)
+        repeats(service, one, FORUM)
+        orc.retract_source(conversation_id="manual", reason="forged", dry_run=False)
+        orc.relate(said(orc, "The gate opens at 8.", {"conversation_id": "desk"}), "Updates", one)
+        assert status(orc, one) is MemoryStatus.SUPERSEDED
+        orc.restore_source(conversation_id="manual", reason="ours after all", dry_run=False)
+        case = orc.relate(said(orc, "It opens at 7.", {"conversation_id": "desk"}), "Updates", one)
+        assert orc.case(case).edge.edge_type is EdgeType.CONTRADICTS
+
     def test_what_is_hidden_loses_nothing(self, orc: Orchestrator, service: MemoryService) -> None:
         owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
         fact = said(owner, "The code is 1234.", MANUAL, sensitivity=Sensitivity.RESTRICTED)
