@@ -31,10 +31,11 @@ class Change(NamedTuple):
 
 
 def known_until(connection: sa.Connection, seq: int, at: int) -> int:
-    """As of when an answer of a time knew what it did: all entries until ``seq``, none after it.
+    """As of when an answer of a time knew what it did: the entry ``seq``, and not the next one.
 
     A change is dated when it begins to be written and seen when it is done, so that the next one
-    may bear an earlier time than the answer that did not know it.
+    may bear an earlier time than the answer that did not know it. Two of the same millisecond, or
+    of a clock that was set back between them, are not told apart: then both count as known.
     """
     statement = "SELECT seq, at FROM audit_log WHERE seq IN (:seq, :seq + 1)"
     times: dict[int, int] = dict(driver(connection).execute(statement, {"seq": seq}).fetchall())

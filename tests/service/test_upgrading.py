@@ -111,3 +111,16 @@ def test_a_memory_of_the_first_schema_is_upgraded_with_all_that_it_holds(
         assert next(one for one in orc.sessions() if one.session_id == "first").pending == 3
         assert orc.run("consolidation").state.value == "done"
         assert orc.verify().ok
+
+
+def test_every_upgrade_has_the_indexes_that_statements_name(tmp_path: Path) -> None:
+    """``INDEXED BY`` is an error where there is no such index, not a slower way."""
+    path = tmp_path / "upgraded.db"
+    connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
+    for revision in ("0004", provisioning.SCHEMA_HEAD):
+        migrating.upgrade(connection, revision)
+    found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    connection.close()
+    wanted = {index.name for table in metadata.tables.values() for index in table.indexes}
+    assert wanted
+    assert wanted <= found
