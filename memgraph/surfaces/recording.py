@@ -72,13 +72,14 @@ def known_method(method: str) -> str:
 def route_of(scope: Scope) -> str:
     """The template of the route that answered, such as ``/v1/orchestrators/{orchestrator}``.
 
-    Of what was refused before it came to its route: that route. Of what is mounted, which has
-    routes of its own or none: its place.
+    Of what was refused before it came to its route: that route. Of what is mounted: its place, with
+    the template of its own route if it has one.
     """
+    place = scope.get("root_path", "")
     template = getattr(scope.get("route"), "path", None)
     if isinstance(template, str):
-        return template
-    return scope.get("root_path") or _meant(scope)
+        return f"{place}{template}"
+    return place or _meant(scope)
 
 
 def _meant(scope: Scope) -> str:

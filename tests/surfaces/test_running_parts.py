@@ -195,6 +195,8 @@ def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: P
             client.post(memories, json={"content": "x" * 2_000})
             client.get("/nowhere")
             client.get("/mcp/orc-1", headers={"authorization": "Bearer nobody's"})
+            client.post("/console/login", content="x" * 2_000)
+            client.post("/console/login", content="x")
             served.service.forget("orc-1")
             served.service.paths("orc-1").database.write_bytes(b"")
             client.get(memories)
@@ -207,6 +209,8 @@ def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: P
         (template, 413, "request.too_large"),
         (NO_ROUTE, 404, "request.refused"),
         ("/mcp", 401, "access.unauthenticated"),
+        ("/console", 413, "request.too_large"),
+        ("/console/login", 403, "request.refused"),
         (template, 503, "storage.empty"),
     ]
 

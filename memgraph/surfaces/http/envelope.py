@@ -28,7 +28,7 @@ from memgraph.surfaces.guarding import (
 )
 from memgraph.surfaces.http.problems import BUG
 from memgraph.surfaces.recording import known_method, route_of
-from memgraph.surfaces.scopes import BEGAN, ENTERED, REQUEST_ID
+from memgraph.surfaces.scopes import BEGAN, CODE, ENTERED, REQUEST_ID
 
 SECURITY: Final[Headers] = [
     (b"x-content-type-options", b"nosniff"),
@@ -76,7 +76,7 @@ class Envelope:
                 headers += [each for each in (*SECURITY, NO_STORE) if each[0] not in there]
                 message["headers"] = headers
             elif status >= 400 and code is None:
-                code = _code_of(message.get("body", b""))
+                code = scope.get(CODE) or _code_of(message.get("body", b""))
             await send(message)
 
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from anyio.to_thread import run_sync
@@ -166,18 +165,8 @@ def console_of(request: Request) -> Console:
     return cast(Console, request.app.state.console)
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What logs and figures tell of an address: its template."""
-
-    path: str
-
-
 def _route(console: Console, page: Page) -> Route:
-    told = _Told(PLACE + page.path)
-
     async def endpoint(request: Request) -> Response:
-        request.scope["route"] = told
         form = await read_form(request)
         if page.lengthy:
             request.scope.get(UNTIMED, lambda: None)()
@@ -196,10 +185,7 @@ def _route(console: Console, page: Page) -> Route:
 
 
 def _arrival(console: Console, arrival: Arrival) -> Route:
-    told = _Told(PLACE + arrival.path)
-
     async def endpoint(request: Request) -> Response:
-        request.scope["route"] = told
         return await arrival.take(await run_sync(console.visit, request))
 
     return Route(arrival.path, endpoint, methods=["PUT"])

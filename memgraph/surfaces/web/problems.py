@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from memgraph import errors
 from memgraph.errors import InvalidInput, MemgraphError
-from memgraph.surfaces.scopes import ENTERED
+from memgraph.surfaces.scopes import CODE, ENTERED
 from memgraph.surfaces.web import cookies
 from memgraph.surfaces.web.visiting import PLACE, VISIT, Visit
 
@@ -51,6 +51,7 @@ def status_of(error: MemgraphError) -> int:
 def failure_page(console: Console, request: Request, error: MemgraphError, status: int) -> Response:
     """The page that tells of an error, with the menu of the orchestrator where it was let in."""
     visit = _visit(request)
+    request.scope[CODE] = error.code
     fields = {"error": error, "title": HTTPStatus(status).phrase, "back": _back(request, visit)}
     answer = console.show("failure.html", visit, status=status, **fields)
     wait_s = error.details.get("retry_after_s")
