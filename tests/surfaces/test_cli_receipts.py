@@ -96,6 +96,7 @@ def test_what_is_not_to_be_seen_is_refused_like_what_is_not_there(cli: CommandLi
     assert one["code"] == "memory.not_found"
     assert one["message"].replace(hidden, "rcl_none") == other["message"]
     assert "--task, --project or --session" in one["message"]
+    assert "--clearance" in one["message"]
 
 
 def test_a_receipt_is_asked_again_and_says_whether_it_gives_the_same(cli: CommandLine) -> None:

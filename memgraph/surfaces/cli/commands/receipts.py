@@ -127,7 +127,10 @@ def show_receipt(
             begins = {} if given.as_json else _beginnings(handle, found)
     except NotFound as error:
         # The same whether there is one or not.
-        hint = f"{error.message}: name them with --task, --project or --session"
+        hint = (
+            f"{error.message}: name them with --task, --project or --session; of what is more than"
+            " Internal with --clearance"
+        )
         raise NotFound(hint, **error.details) from None
     data = _as_json(found)
     return Report(data, lambda screen: _show(screen, found, data, begins))
