@@ -98,6 +98,13 @@ class Tombstone(Value):
     hash: str
 
 
+class OtherCase(Value):
+    """A file that says erased phrases with letters of another case, and at how many places."""
+
+    file: str
+    count: int
+
+
 class Residue(Value):
     """What a scan of the orchestrator's folder found of the erased strings.
 
@@ -107,6 +114,8 @@ class Residue(Value):
         bytes: how many were read, in so many ``files``.
         hits: how many strings were found; 0 is the proof.
         places: the files in which, relative to the folder; ``unread``: those that could not be.
+        other_case: files, but databases, that say a long phrase (20 characters, or three words) in
+            capitals or otherwise. They are not overwritten: whether it is the same, a person tells.
     """
 
     strings: int = 0
@@ -117,6 +126,7 @@ class Residue(Value):
     hits: int = 0
     places: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    other_case: tuple[OtherCase, ...] = ()
 
 
 class Signature(Value):

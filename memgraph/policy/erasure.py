@@ -19,6 +19,10 @@ SHORTEST_NAME: Final = 4
 """Characters of a name that is looked for; in a large file shorter ones stand by chance."""
 ENOUGH: Final = 24
 """So many first characters of a string betray it, where it was cut short."""
+LONG: Final = 20
+"""Characters of a phrase that says the same in any case of its letters."""
+LONG_WORDS: Final = 3
+"""Words of a shorter one that does."""
 FREE_TEXT: Final = frozenset(
     {"reason", "message", "note", "comment", "title", "text", "quote", "summary", "content"}
 )
@@ -80,6 +84,11 @@ def _parts(line: str) -> list[str]:
 
 def _is_phrase(text: str) -> bool:
     return not text.isascii() or " " in text or "@" in text
+
+
+def is_long(text: str) -> bool:
+    """Whether a string is told from others in any case of its letters, as no name is."""
+    return " " in text.strip() and (len(text) >= LONG or len(text.split()) >= LONG_WORDS)
 
 
 def names_of(names: Iterable[str]) -> list[str]:

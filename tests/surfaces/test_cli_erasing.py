@@ -30,6 +30,9 @@ def test_an_erased_memory_is_shown_as_that(cli: CommandLine) -> None:
     shown = cli("show", "orc-1", gone).out
     assert "erased" in shown
     assert "retracted" not in shown
+    listed = cli("list", "orc-1", "--all").out
+    assert "erased" in listed
+    assert "retracted" not in listed
     again = cli("erase", "orc-1", gone, "--yes", *WHY)
     assert done["erasure_id"] in again.err
 

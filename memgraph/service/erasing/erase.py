@@ -80,10 +80,12 @@ def erase(
 
 
 def _previewed(opened: Opened, plan: Plan) -> ErasureReport:
-    files, waiting = folder.would_erase(opened.paths, plan)
+    found = folder.would_erase(opened.paths, plan)
     with opened.database.read() as connection:
-        told = preview(connection, plan).model_copy(update={"waiting": waiting})
-    return _report(opened, plan, files).model_copy(update={"dry_run": True, "preview": told})
+        told = preview(connection, plan).model_copy(update={"waiting": found.waiting})
+    report = _report(opened, plan, found.files)
+    residue = report.residue.model_copy(update={"other_case": found.other_case})
+    return report.model_copy(update={"dry_run": True, "preview": told, "residue": residue})
 
 
 def _finish(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> ErasureReport:

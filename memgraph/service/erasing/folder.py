@@ -14,10 +14,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from memgraph.audit.needles import Needles
-from memgraph.model.erasing import Residue
+from memgraph.model.erasing import OtherCase, Residue
 from memgraph.paths import OrchestratorPaths
 from memgraph.policy.erasure import fill
 from memgraph.policy.file_lines import UTF8, encoding_of, line_spans
@@ -39,6 +39,23 @@ class FilesErased:
     redacted: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+
+
+class WouldErase(NamedTuple):
+    """What a rehearsal finds in files; ``waiting``: those that say it and are still to be read."""
+
+    files: FilesErased
+    waiting: tuple[str, ...]
+    other_case: tuple[OtherCase, ...]
+
+
+class _Said(NamedTuple):
+    """Of a piece of a file: its length, which strings stand in it, at how many places in another
+    case of their letters."""
+
+    length: int
+    strings: set[int]
+    other_case: int
 
 
 def erase_files(paths: OrchestratorPaths, plan: Plan) -> FilesErased:
@@ -90,23 +107,27 @@ def scan(
     """Look for every string of the plan in every byte of the folder."""
     places, hits, files, size = [], set[int](), 0, 0
     unread: list[str] = []
+    cased: list[OtherCase] = []
     for path in files_of(paths):
-        found: set[int] = set()
+        relative = str(path.relative_to(paths.directory))
+        found, other_case = set[int](), 0
         try:
-            aside = of_database(paths, str(path.relative_to(paths.directory)))
-            for length, said in _said_in(path, plan, aside=aside):
-                found |= said
-                size += length
+            for said in _said_in(path, plan, aside=of_database(paths, relative)):
+                found |= said.strings
+                other_case += said.other_case
+                size += said.length
                 progress(size)
         except FileNotFoundError:
             continue
         except OSError:
-            unread.append(str(path.relative_to(paths.directory)))
+            unread.append(relative)
             continue
         files += 1
         if found:
             hits |= found
-            places.append(str(path.relative_to(paths.directory)))
+            places.append(relative)
+        if other_case:
+            cased.append(OtherCase(file=relative, count=other_case))
     return Residue(
         strings=len(plan.needles),
         too_short=plan.too_short,
@@ -116,12 +137,13 @@ def scan(
         hits=len(hits),
         places=tuple(places),
         unread=tuple(unread),
+        other_case=tuple(cased),
     )
 
 
-def would_erase(paths: OrchestratorPaths, plan: Plan) -> tuple[FilesErased, tuple[str, ...]]:
-    """What ``erase_files`` would do, and the files that say it and wait; nothing is written."""
-    done, waiting = FilesErased(), list[str]()
+def would_erase(paths: OrchestratorPaths, plan: Plan) -> WouldErase:
+    """What ``erase_files`` would do, and what would be left; nothing is written."""
+    done, waiting, cased = FilesErased(), list[str](), list[OtherCase]()
     gone = [each for each in plan.removals if (paths.directory / each).is_file()]
     done.removed.extend(gone)
     known = Needles(plan.memory_ids)
@@ -133,24 +155,41 @@ def would_erase(paths: OrchestratorPaths, plan: Plan) -> tuple[FilesErased, tupl
             if _is_database(path):
                 if any(known.found_in(piece) for piece in pieces(path, known.overlap)):
                     done.removed.append(relative)
-            elif relative in plan.spans or any(said for _, said in _said_in(path, plan)):
+                continue
+            said = list(_said_in(path, plan))
+            if relative in plan.spans or any(each.strings for each in said):
                 (waiting if _waits(paths, path) else done.redacted).append(relative)
+            if other_case := sum(each.other_case for each in said):
+                cased.append(OtherCase(file=relative, count=other_case))
         except FileNotFoundError:
             continue
         except OSError:
             done.refused.append(relative)
-    return done, tuple(waiting)
+    return WouldErase(done, tuple(waiting), tuple(cased))
 
 
-def _said_in(path: Path, plan: Plan, *, aside: bool = False) -> Iterator[tuple[int, set[int]]]:
-    """Of each piece of a file its length, and which strings stand in it."""
+def _said_in(path: Path, plan: Plan, *, aside: bool = False) -> Iterator[_Said]:
     encoding = None if aside or _is_database(path) else UTF8
-    for number, piece in enumerate(pieces(path, _overlap(plan), aside=aside)):
-        found = plan.needles.found_in(piece)
+    overlap = _overlap(plan)
+    for number, piece in enumerate(pieces(path, overlap, aside=aside)):
+        found, cased = plan.needles.found_in(piece), 0
         if encoding is not None:
             encoding = encoding_of(piece) if number == 0 else encoding
-            found |= plan.folded.found_in(Folded(_as_utf8(piece, encoding)).data)
-        yield len(piece), found
+            folded = Folded(_as_utf8(piece, encoding)).data
+            found |= plan.folded.found_in(folded)
+            cased = _of_other_case(folded, plan)
+            if number and cased:
+                # What the piece before had, too.
+                cased -= _of_other_case(Folded(_as_utf8(piece[:overlap], encoding)).data, plan)
+        yield _Said(len(piece), found, max(cased, 0))
+
+
+def _of_other_case(folded: bytes, plan: Plan) -> int:
+    """At how many places a long string stands there with letters of another case alone."""
+    as_it_is, of_any_case = plan.cased
+    text = folded.decode("utf-8", "surrogateescape").casefold()
+    places = of_any_case.spans(text.encode("utf-8", "surrogateescape"))
+    return max(len(places) - len(as_it_is.spans(folded)), 0) if places else 0
 
 
 def of_database(paths: OrchestratorPaths, place: str) -> bool:

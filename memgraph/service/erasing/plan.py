@@ -19,6 +19,7 @@ from memgraph.audit.needles import Needles
 from memgraph.errors import StorageError
 from memgraph.model.erasing import Erasable, KeptMemory
 from memgraph.paths import OrchestratorPaths
+from memgraph.policy.erasure import is_long
 from memgraph.policy.folding import fold
 from memgraph.storage.backup import fsync
 
@@ -76,6 +77,22 @@ class Plan:
         return Needles([fold(each) for each in self.strings], least)
 
     @cached_property
+    def cased(self) -> tuple[Needles, Needles]:
+        """The long strings, folded: as they are, and in any case of their letters (casefolded)."""
+        whole = self.folded
+        numbers = [number for number, each in enumerate(whole.strings) if is_long(each)]
+        strings = [whole.strings[number] for number in numbers]
+        least = {
+            place: len(fold(self.strings[number][: self.least[number]]))
+            for place, number in enumerate(numbers)
+            if number in self.least
+        }
+        of_any_case = {
+            place: len(strings[place][:many].casefold()) for place, many in least.items()
+        }
+        return Needles(strings, least), Needles([each.casefold() for each in strings], of_any_case)
+
+    @cached_property
     def kept_memories(self) -> tuple[KeptMemory, ...]:
         return tuple(KeptMemory.model_validate(each) for each in self.kept)
 
@@ -83,6 +100,7 @@ class Plan:
         """The strings are others now."""
         self.__dict__.pop("needles", None)
         self.__dict__.pop("folded", None)
+        self.__dict__.pop("cased", None)
         self.__dict__.pop("kept_memories", None)
 
     def says(self, data: bytes) -> bool:

@@ -74,9 +74,13 @@ def read_report(text: str) -> ErasureReport:
 
 
 def _said(report: ErasureReport) -> bytes:
-    # What no signed report has stands in none that was signed before it was known.
-    unsaid = {"signature"} if report.preview is not None else {"signature", "preview"}
-    return compact_json(report.model_dump(mode="json", exclude=unsaid)).encode()
+    said = report.model_dump(mode="json", exclude={"signature"})
+    # What a report has nothing of stands in none that was signed before it was known.
+    if report.preview is None:
+        del said["preview"]
+    if not report.residue.other_case:
+        del said["residue"]["other_case"]
+    return compact_json(said).encode()
 
 
 def _key(root: Path) -> Ed25519PrivateKey:

@@ -307,3 +307,33 @@ def test_a_dry_run_names_what_the_erasure_does(orc: Orchestrator) -> None:
     assert set(looked.files_redacted) >= {"memory/ingest/processed/notes.md"}
     assert sorted(done.files_redacted) == sorted(looked.files_redacted)
     assert done.files_removed == looked.files_removed
+
+
+def test_what_stands_in_another_case_is_told_and_not_touched(orc: Orchestrator) -> None:
+    said = "The zwieback lies in the attic, behind the beam"
+    secret = orc.remember(said)
+    kept = orc.paths.processed / "minutes.md"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    wrapped = "the *Zwieback* lies in\n  the Attic, behind the beam"
+    text = f"# NOTES\n\n{said.upper()}\n\nOf {said}.\n\n- {wrapped}\n"
+    kept.write_text(text, encoding="utf-8")
+    name = "memory/ingest/processed/minutes.md"
+    looked = orc.erase(memory_id=secret, reason=WHY)
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    for each in (looked, report):
+        assert each.files_redacted == (name,)
+        assert [(one.file, one.count) for one in each.residue.other_case] == [(name, 2)]
+    assert (report.unfinished, report.residue.hits) == ((), 0)
+    assert check_signature(report)
+    left = kept.read_text(encoding="utf-8")
+    assert said not in left
+    assert said.upper() in left
+    assert wrapped in left
+
+
+def test_a_short_name_in_another_case_is_not_told(orc: Orchestrator) -> None:
+    secret = orc.remember("Will Rose knows the way")
+    orc.log_event("said", text="there will rose bushes be, and the way")
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    assert report.residue.other_case == ()
+    assert check_signature(report)

@@ -163,6 +163,10 @@ def _show_preview(screen: Screen, found: ErasureReport) -> None:
 
 
 def _show_rest(screen: Screen, found: ErasureReport) -> None:
+    if found.residue.other_case:
+        screen.heading("said in another case of the letters, and not touched")
+        for each in found.residue.other_case:
+            screen.line(f"{each.file}: {counted(each.count, 'place')}")
     if found.kept:
         screen.heading("stays")
         begins = {} if found.preview is None else found.preview.begins
