@@ -28,7 +28,7 @@ ROOM = 2 * 2**30
 
 def pytest_configure(config: pytest.Config) -> None:
     """Store in memory where there is room: else most of the time goes by waiting for the disk."""
-    if "TMPDIR" not in os.environ and _holds(IN_MEMORY):
+    if not {"TMPDIR", "TEMP", "TMP"} & os.environ.keys() and _holds(IN_MEMORY):
         os.environ["TMPDIR"] = str(IN_MEMORY)
         tempfile.tempdir = None  # another plugin may have asked for it before
 
