@@ -35,9 +35,12 @@ def get(opened: Opened, viewer: Viewer, memory_id: str, *, as_of: int | None = N
     Args:
         as_of: milliseconds; as it was then. None: as it is.
     """
-    view, chosen = View(viewer, as_of), Filter(memory_ids=(memory_id,))
     with opened.database.read() as connection:
-        found = memories.select(connection, view, chosen, limit=1)
+        return _one(connection, View(viewer, as_of), memory_id)
+
+
+def _one(connection: sa.Connection, view: View, memory_id: str) -> Memory:
+    found = memories.select(connection, view, Filter(memory_ids=(memory_id,)), limit=1)
     if not found:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
     return found[0]
@@ -60,6 +63,7 @@ def listing(
 
     Raises:
         InvalidInput: a limit outside 1..1000, an unknown type, kind or status.
+        NotFound: ``before`` is no memory that the viewer sees, of whatever status.
     """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", limit=limit)
@@ -72,6 +76,9 @@ def listing(
     )
     view = View(viewer, as_of, frozenset(members(MemoryStatus, statuses)) or None)
     with opened.database.read() as connection:
+        if before is not None:
+            # Else the page would be empty, as if it were the last.
+            _one(connection, View(viewer), before)
         return memories.select(connection, view, chosen, limit=limit)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -69,7 +70,7 @@ def receipt_list(
     wanted = {name: value for name, value in asked.items() if value is not None}
     for name, value in wanted.items():
         _check_id(value, name)
-    _check_page(limit, before)
+    _check_page(limit, before, "rcl_")
     opened.receipts.flush()
     seen: list[Receipt] = []
     most = MAX_RECEIPTS_LOOKED_AT
@@ -88,7 +89,7 @@ def bulletin_history(
     opened: Opened, view: View, *, limit: int, before: str | None
 ) -> BulletinHistory:
     """Bulletins for readers who saw no more than this one; see ``ReceiptsHandle.bulletins``."""
-    _check_page(limit, before)
+    _check_page(limit, before, "bul_")
     opened.receipts.flush()
     with opened.database.read() as connection:
         found = receipt_queries.bulletins(
@@ -184,8 +185,12 @@ def _check_id(given: object, field: str) -> None:
         raise InvalidInput(f"{field} is a text", field=field)
 
 
-def _check_page(limit: object, before: object) -> None:
+def _check_page(limit: object, before: object, prefix: str) -> None:
     if not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
         raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", limit=limit)
-    if before is not None:
-        _check_id(before, "before")
+    if before is None:
+        return
+    _check_id(before, "before")
+    # By its form alone: nobody learns whether there is one that is not shown.
+    if not re.fullmatch(rf"{prefix}[0-9A-Z]{{26}}", str(before)):
+        raise InvalidInput("before is the last id of the page before", field="before")

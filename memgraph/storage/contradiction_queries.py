@@ -14,8 +14,8 @@ from memgraph.storage.statements import driver
 from memgraph.storage.text_index import saying
 from memgraph.storage.visibility import View
 
-_SEEN: Final = (
-    "FROM memory_edges e CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
+_PAIRED: Final = (
+    "CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
     " CROSS JOIN memories b ON b.memory_id = e.to_memory_id WHERE e.edge_type = 'Contradicts'"
 )
 
@@ -69,8 +69,10 @@ def contradictions(
     if after is not None:
         terms.append(f"({time}, e.edge_id) {behind} (:after_time, :after_id)")
         values |= {"after_time": after[0], "after_id": after[1]}
+    # Left to itself, SQLite sorts all decided ones, and reads their memories before that.
     statement = (
-        f"SELECT {view.edge_columns('e')} {_SEEN} AND {' AND '.join(terms)}"
+        f"SELECT {view.edge_columns('e')} FROM memory_edges e"
+        f" INDEXED BY ix_memory_edges_contradictions {_PAIRED} AND {' AND '.join(terms)}"
         f" ORDER BY {time} {order}, e.edge_id {order} LIMIT :limit"
     )
     rows = driver(connection).execute(statement, view.params | values | {"limit": limit})
@@ -101,8 +103,8 @@ def contradiction_times(
 ) -> tuple[int, int | None] | None:
     """(created_at, resolved_at) of a Contradicts edge; None: there is none with both ends seen."""
     found = driver(connection).execute(
-        f"SELECT e.created_at, {view.resolved_at('e')} {_SEEN} AND e.edge_id = :edge_id"
-        f" AND {view.where('a')} AND {view.where('b')}",
+        f"SELECT e.created_at, {view.resolved_at('e')} FROM memory_edges e {_PAIRED}"
+        f" AND e.edge_id = :edge_id AND {view.where('a')} AND {view.where('b')}",
         view.params | {"edge_id": edge_id},
     )
     row = found.fetchone()

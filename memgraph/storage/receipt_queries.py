@@ -68,7 +68,7 @@ def newest(
 
     Args:
         asked: texts by keys of ``Receipt.asked``; empty: every receipt.
-        before: only receipts older than this one.
+        before: only receipts older than this one, which may have been removed since.
     """
     terms, values = ["1"], {"most": most, "before": before}
     within = ["1"]
@@ -81,8 +81,8 @@ def newest(
             terms.append(f"json_extract(request, '$.' || :key{at}) = :value{at}")
     if before is not None:
         within.append(
-            "(created_at, recall_id) < (SELECT created_at, recall_id FROM recalls"
-            " WHERE recall_id = :before)"
+            "(created_at, recall_id) < ((SELECT created_at FROM recalls"
+            " WHERE recall_id <= :before ORDER BY recall_id DESC LIMIT 1), :before)"
         )
     statement = (
         "SELECT recall_id FROM (SELECT recall_id, created_at, request FROM recalls"
