@@ -90,6 +90,7 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         "remedy": remedy,
         "figure": figure,
         "plain_json": plain_json,
+        "noted": noted,
         "words": words,
         "short": short,
         "unseen": unseen,
@@ -143,6 +144,33 @@ def figure(value: float | None) -> str:
 def plain_json(value: Any) -> str:
     """A JSON value as a person reads it."""
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True, default=str)
+
+
+def noted(value: Any) -> str:
+    """A value of a manifest as a person reads it: ``6 stored, 2 duplicate``, ``yes``, ``none``.
+
+    Counts that are 0 are left out. What has parts within parts has them in brackets.
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return number(value)
+    if isinstance(value, Mapping):
+        parts = [
+            _part(str(name), each) for name, each in value.items() if each is False or each != 0
+        ]
+    elif isinstance(value, list | tuple):
+        parts = [f"({noted(each)})" if isinstance(each, Mapping) else noted(each) for each in value]
+    else:
+        return "none" if value is None else str(value)
+    return ", ".join(parts) or "none"
+
+
+def _part(name: str, value: Any) -> str:
+    told, title = noted(value), name.replace("_", " ")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{told} {title}"
+    return f"{title} ({told})" if isinstance(value, Mapping | list | tuple) else f"{title} {told}"
 
 
 def words(name: str) -> str:

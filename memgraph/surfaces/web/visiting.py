@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -71,6 +71,17 @@ class Visit:
     def query(self, name: str, default: str = "") -> str:
         """A parameter of the address, without white space around it."""
         return self.request.query_params.get(name, default).strip()
+
+    def one_of(self, name: str, known: Sequence[str]) -> str:
+        """A parameter that has to be one of some words; the first of them where it is not given.
+
+        Raises:
+            InvalidInput: it is none of them.
+        """
+        value = self.query(name) or known[0]
+        if value not in known:
+            raise InvalidInput(f"{name}: one of {', '.join(known)}", field=name)
+        return value
 
     @cached_property
     def as_of(self) -> int | None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memgraph import MemoryService
-from memgraph.surfaces.web.rendering import FEW_NAMES, REMEDIES, counted, remedy, unseen
+from memgraph.surfaces.web.rendering import FEW_NAMES, REMEDIES, counted, noted, remedy, unseen
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,25 @@ def test_characters_that_are_not_shown_are_named() -> None:
     many = "".join(chr(0xE0041 + number) for number in range(FEW_NAMES + 3))
     assert len(unseen(many)) == FEW_NAMES + 1
     assert unseen(many)[-1] == "3 more"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"stored": 6, "duplicate": 1_200, "rejected": 0}, "6 stored, 1,200 duplicate"),
+        ({"edges": 0, "memories": 0}, "none"),
+        ({}, "none"),
+        ([], "none"),
+        (True, "yes"),
+        (False, "no"),
+        (0, "0"),
+        (12_345, "12,345"),
+        ("decision_record", "decision_record"),
+        (["a.md", "b.md"], "a.md, b.md"),
+        ({"path": "a.md", "stored_as": None}, "path a.md, stored as none"),
+        ({"limit": 3, "partial": False}, "3 limit, partial no"),
+        ([{"from": "a", "lines": [1, 2]}, {}], "(from a, lines (1, 2)), (none)"),
+    ],
+)
+def test_a_value_of_a_manifest_is_no_json(value: object, said: str) -> None:
+    assert noted(value) == said

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.responses import Response
 
 from memgraph.errors import InvalidInput
+from memgraph.graph.contradictions import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
 from memgraph.surfaces.web.exporting import case_document
 from memgraph.surfaces.web.grounds import lines_of
 from memgraph.surfaces.web.visiting import Page, Visit
 
 PER_PAGE: Final = 25
+OPEN, OLDEST = "open", "oldest first"
+STATES: Final = (OPEN, "decided", "resolved", "dismissed")
+DISMISSED_OF: Final[Mapping[str, bool]] = {"resolved": False, "dismissed": True}
+ORDERS: Final = ("newest first", OLDEST)
+FILTERS: Final = ("text", "memory", "order")
 
 
 def listing(visit: Visit) -> Response:
-    """One page of the open ones, or of those that were decided."""
+    """One page of those that are asked for: open or decided, by what a side says, by a memory."""
     orc = visit.enter()
-    decided = visit.query("state") == "decided"
+    state = visit.one_of("state", STATES)
+    order = visit.one_of("order", ORDERS)
     page = orc.contradictions(
-        resolved=decided, limit=PER_PAGE, after=visit.query("after") or None, as_of=visit.as_of
+        resolved=state != OPEN,
+        dismissed=DISMISSED_OF.get(state),
+        text=visit.query("text") or None,
+        memory_id=visit.query("memory") or None,
+        oldest_first=order == OLDEST,
+        limit=PER_PAGE,
+        after=visit.query("after") or None,
+        as_of=visit.as_of,
     )
-    return visit.show("contradictions.html", page=page, decided=decided)
+    return visit.show(
+        "contradictions.html",
+        page=page,
+        states=STATES,
+        state=state,
+        orders=ORDERS,
+        order=order,
+        oldest_first=order == OLDEST,
+        filters=FILTERS,
+        filtered=any(visit.query(name) for name in FILTERS),
+        most=MAX_SOUGHT_CHARS,
+    )
 
 
 def case(visit: Visit) -> Response:
