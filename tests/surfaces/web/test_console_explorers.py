@@ -257,3 +257,12 @@ def test_jobs_are_shown_to_an_admin_and_health_to_every_reader(
         told = reader.page(f"{HOME}jobs")
         assert "decay" not in told
         assert "ready" in told
+
+
+def test_the_page_of_an_erased_memory_says_so(browser: Browser, orc: Orchestrator) -> None:
+    gone = orc.remember("The press of Quendolin is blue.")
+    assert "erased" not in browser.page(f"{HOME}memories/{gone}")
+    orc.erase(memory_id=gone, reason="asked for", dry_run=False)
+    page = browser.page(f"{HOME}memories/{gone}")
+    assert ">erased</span>" in page
+    assert "Quendolin" not in page
