@@ -7,6 +7,7 @@ import json
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from memgraph.clock import MS_PER_DAY, iso
+from memgraph.policy.bulletin import without_ignorable
 from memgraph.service.outward import below
 
 FOLDER: Final = Path(__file__).parent
@@ -43,6 +45,15 @@ REMEDIES: Final[Mapping[str, str]] = {
 """By code of what does not get done: what it means, and what to do."""
 ORDINARY: Final = "\n\r\t\u200c\u200d"
 """Characters without a shape that texts of many languages, and emoji, are written with."""
+SIGNS_OF_NUMBERS: Final = frozenset(
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
+"""Format characters that have a shape: Unicode's Prepended_Concatenation_Mark."""
+LOOKS: Final = "\ufe0e\ufe0f"
+"""Whether a sign is drawn as text or as an emoji; behind anything else they change nothing."""
+SIGNS: Final = ("So", "Sm", "Po", "Nd")
+"""Categories of what may have both looks: symbols, and the digits and marks of keycaps."""
+BRAILLE_BLANK: Final = "\u2800"
 FEW_NAMES: Final = 8
 MS_PER_HOUR: Final = 3_600_000
 MS_PER_MINUTE: Final = 60_000
@@ -189,10 +200,24 @@ def unseen(text: str) -> list[str]:
     """What a text holds that is not shown, or turns the order of what is: ``U+202E right-to-left
     override (2)``. A model reads it all the same.
     """
-    hidden = (each for each in text if unicodedata.category(each) in ("Cc", "Cf"))
-    found = Counter(each for each in hidden if each not in ORDINARY)
+    found = Counter(
+        each
+        for before, each in pairwise(f" {text}")
+        if _is_unseen(each) and not (each in LOOKS and unicodedata.category(before) in SIGNS)
+    )
     told = [
         f"U+{ord(each):04X} {unicodedata.name(each, 'control').lower()} ({count:,})"
         for each, count in found.most_common(FEW_NAMES)
     ]
     return told + ([f"{len(found) - FEW_NAMES:,} more"] if len(found) > FEW_NAMES else [])
+
+
+def _is_unseen(character: str) -> bool:
+    if character in ORDINARY or character in SIGNS_OF_NUMBERS:
+        return False
+    category = unicodedata.category(character)
+    return (
+        category in ("Cc", "Cf", "Zl", "Zp")
+        or character == BRAILLE_BLANK
+        or not without_ignorable(character)
+    )

@@ -39,6 +39,22 @@ def test_characters_that_are_not_shown_are_named() -> None:
         "U+E0061 tag latin small letter a (2)"
     ]
     assert unseen("bell\x07") == ["U+0007 control (1)"]
+    hidden = "\u2028\u2800\u034f\u3164\u115f\ufe00\U000e0101\u180b"
+    assert [each[:7].rstrip() for each in unseen(f"a{'b'.join(hidden)}")] == [
+        f"U+{ord(each):04X}" for each in hidden
+    ]
+
+
+def test_a_look_of_a_sign_is_no_hidden_text_and_a_chain_of_looks_is() -> None:
+    assert unseen("I ❤\ufe0f this, 1\ufe0f\u20e3 ‼\ufe0f, سنة \u0601١٤٤٥") == []
+    assert unseen("I ❤\ufe0f\ufe0f\ufe0e") == [
+        "U+FE0F variation selector-16 (1)",
+        "U+FE0E variation selector-15 (1)",
+    ]
+    assert unseen("a\ufe0eb\ufe0f") != []
+
+
+def test_no_more_than_some_characters_are_named() -> None:
     many = "".join(chr(0xE0041 + number) for number in range(FEW_NAMES + 3))
     assert len(unseen(many)) == FEW_NAMES + 1
     assert unseen(many)[-1] == "3 more"
