@@ -7,8 +7,9 @@ means here, and expiry is judged at the time of the last change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
+from itertools import zip_longest
 
 import sqlalchemy as sa
 
@@ -82,12 +83,19 @@ def generate_in(
         ],
         Section.PREFERENCE_PROFILE: _lines(queries.preferences(connection, view, at, most)),
         Section.CONFLICTS_AND_UNCERTAINTIES: [
-            *(_conflict(one, settings.max_line_chars) for one in conflicts),
-            *(_stale(one, texts[one.memory_id]) for one in fallen if one.memory_id in texts),
+            *_in_turn(
+                [_conflict(one, settings.max_line_chars) for one in conflicts],
+                [_stale(one, texts[one.memory_id]) for one in fallen if one.memory_id in texts],
+            ),
             *(_doubt(one) for one in doubts),
         ],
     }
     return composed(offered, settings, change_seq=seq, key=view_key(viewer, settings))
+
+
+def _in_turn(*kinds: list[Line]) -> Iterator[Line]:
+    """One of each as long as any is left: of a few places no kind takes all."""
+    return (line for row in zip_longest(*kinds) for line in row if line is not None)
 
 
 def _lines(found: Iterable[Excerpt]) -> list[Line]:

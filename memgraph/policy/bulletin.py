@@ -8,10 +8,10 @@ line, start a heading, a list, a code block or HTML, or look like a citation.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 from memgraph.model.enums import MemoryType
@@ -47,6 +47,8 @@ class Section(StrEnum):
 
 
 KEPT_LONGEST = (Section.ACTIVE_GOALS, Section.OPEN_TODOS, Section.RECENT_DECISIONS)
+ROWS_PER_CONFLICT = 3
+"""After so many goals, so many todos and so many decisions one conflict has its place."""
 _KEPT_NEXT = (
     Section.CONFLICTS_AND_UNCERTAINTIES,
     Section.PREFERENCE_PROFILE,
@@ -116,9 +118,10 @@ def compose(
 ) -> Bulletin:
     """Chooses lines under the limit and renders them.
 
-    Goals, todos and decisions come first, one of each in turn; then conflicts, preferences and
-    knowledge, in turn. Choosing stops at the first line that no longer fits, so a larger limit
-    only ever adds lines.
+    Goals, todos and decisions come first, one of each in turn, and one conflict after every
+    ``ROWS_PER_CONFLICT`` of them: whoever reads many decisions must hear that some are disputed.
+    Then the other conflicts, preferences and knowledge, in turn. Choosing stops at the first line
+    that no longer fits, so a larger limit only ever adds lines.
 
     Args:
         offered: lines by section, most important first; an absent section is empty.
@@ -190,16 +193,24 @@ def _printable(character: str) -> str:
     return " " if character.isspace() or character < "\xa0" else ""
 
 
-def _by_priority(offered: Mapping[Section, Sequence[Line]]) -> list[tuple[Section, Line]]:
-    order: list[tuple[Section, Line]] = []
-    for group in (KEPT_LONGEST, _KEPT_NEXT):
-        for row in zip_longest(*(offered.get(section, ()) for section in group)):
-            order.extend(
-                (section, line)
-                for section, line in zip(group, row, strict=True)
-                if line is not None
-            )
-    return order
+def _by_priority(offered: Mapping[Section, Sequence[Line]]) -> Iterator[tuple[Section, Line]]:
+    disputed = Section.CONFLICTS_AND_UNCERTAINTIES
+    conflicts = iter(offered.get(disputed, ()))
+    for number, row in enumerate(_rows(KEPT_LONGEST, offered), 1):
+        yield from row
+        if number % ROWS_PER_CONFLICT == 0:
+            yield from ((disputed, line) for line in islice(conflicts, 1))
+    for row in _rows(_KEPT_NEXT, {**offered, disputed: tuple(conflicts)}):
+        yield from row
+
+
+def _rows(
+    sections: Sequence[Section], offered: Mapping[Section, Sequence[Line]]
+) -> Iterator[list[tuple[Section, Line]]]:
+    """One line of each section, as long as any has one."""
+    for row in zip_longest(*(offered.get(section, ()) for section in sections)):
+        pairs = zip(sections, row, strict=True)
+        yield [(section, line) for section, line in pairs if line is not None]
 
 
 def _heading(section: Section, shown: int, total: int) -> str:

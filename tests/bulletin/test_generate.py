@@ -117,7 +117,7 @@ def test_an_odd_decision_status_is_no_harm(database: Database, status: Any) -> N
     assert cited(made(database), Section.RECENT_DECISIONS) == [memory_id]
 
 
-def test_what_stands_on_fallen_ground_is_named_between_conflicts_and_doubts(
+def test_what_stands_on_fallen_ground_is_named_in_turn_with_conflicts_and_before_doubts(
     database: Database,
 ) -> None:
     filling = Filling(database)
@@ -128,16 +128,18 @@ def test_what_stands_on_fallen_ground_is_named_between_conflicts_and_doubts(
     secret = filling.memory(sensitivity="Restricted")
     over = filling.memory(valid_until=NOW)
     unsure = filling.memory(confidence=0.2)
-    one, other = filling.memory(), filling.memory()
+    one, other, third = filling.memory(), filling.memory(), filling.memory()
     for each in (middle, secret, over):
         filling.derived(each, ground)
     filling.derived(above, middle)
-    filling.edge(one, other, "Contradicts")
+    for side in (other, third):
+        filling.edge(one, side, "Contradicts")
     filling.flush()
     filling.journal("retract", ground)
     bulletin = made(database)
+    told = [set(line.memory_ids) for line in bulletin.sections["conflicts_and_uncertainties"]]
+    assert told == [{one, third}, {above}, {one, other}, {middle}, {unsure}]
     lines = bulletin.sections["conflicts_and_uncertainties"]
-    assert [set(line.memory_ids) for line in lines] == [{one, other}, {above}, {middle}, {unsure}]
     assert "On fallen ground since 2026-01-02: It follows." in [line.text for line in lines]
     assert "Poison" not in bulletin.text
 

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from memgraph.model.enums import MemoryType
 from memgraph.policy.bulletin import (
     KEPT_LONGEST,
+    ROWS_PER_CONFLICT,
     SECTION_OF_TYPE,
     Line,
     Section,
@@ -90,9 +91,27 @@ def test_goals_todos_and_decisions_are_kept_longest(
     offered: dict[Section, list[Line]], limit: int
 ) -> None:
     chosen = compose(offered, limit).lines
-    others = [section for section in Section if section not in KEPT_LONGEST]
-    if any(chosen[section] for section in others):
-        assert all(len(chosen[one]) == len(offered.get(one, [])) for one in KEPT_LONGEST)
+    kept = {one: len(chosen[one]) for one in KEPT_LONGEST}
+    if kept != {one: len(offered.get(one, [])) for one in KEPT_LONGEST}:
+        assert not chosen[Section.PREFERENCE_PROFILE]
+        assert not chosen[Section.KNOWLEDGE_SUMMARY]
+        before = ROWS_PER_CONFLICT * len(chosen[Section.CONFLICTS_AND_UNCERTAINTIES])
+        assert all(kept[one] >= min(before, len(offered.get(one, []))) for one in KEPT_LONGEST)
+
+
+@pytest.mark.parametrize("kinds", [KEPT_LONGEST, KEPT_LONGEST[:1]])
+def test_a_conflict_has_its_place_among_more_decisions_than_there_is_room_for(
+    kinds: tuple[Section, ...],
+) -> None:
+    disputed = Section.CONFLICTS_AND_UNCERTAINTIES
+    offered = {one: many(one, 200) for one in (*kinds, disputed)}
+    chosen = compose(offered).lines
+    shown = min(len(chosen[one]) for one in kinds)
+    assert 10 < shown < 200
+    assert len(chosen[disputed]) == shown // ROWS_PER_CONFLICT
+    first = next(limit for limit in range(4_000) if compose(offered, limit).lines[disputed])
+    tight = compose(offered, first - 1).lines
+    assert all(len(tight[one]) == ROWS_PER_CONFLICT for one in kinds)
 
 
 @given(offers)
@@ -182,7 +201,9 @@ def test_under_pressure_the_three_take_turns() -> None:
     kept = [counts[section] for section in KEPT_LONGEST]
     assert min(kept) >= 10
     assert max(kept) - min(kept) <= 1
-    assert sum(counts.values()) == sum(kept)
+    disputed = counts[Section.CONFLICTS_AND_UNCERTAINTIES]
+    assert disputed == min(kept) // ROWS_PER_CONFLICT
+    assert sum(counts.values()) == sum(kept) + disputed
     assert f"## active_goals ({counts[Section.ACTIVE_GOALS]} of 200)" in bulletin.markdown
 
 
