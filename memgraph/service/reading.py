@@ -62,7 +62,8 @@ def listing(
     """Newest first; ``before`` is the last id of the page before. ``as_of``: as of `get`.
 
     Raises:
-        InvalidInput: a limit outside 1..1000, an unknown type, kind or status.
+        InvalidInput: a limit outside 1..1000, an unknown type, kind or status, a text that no
+            database takes.
         NotFound: ``before`` is no memory that the viewer sees, of whatever status.
     """
     if not 1 <= limit <= MAX_PAGE:
@@ -76,10 +77,11 @@ def listing(
     )
     view = View(viewer, as_of, frozenset(members(MemoryStatus, statuses)) or None)
     with opened.database.read() as connection:
-        if before is not None:
+        found = memories.select(connection, view, chosen, limit=limit)
+        if before is not None and not found:
             # Else the page would be empty, as if it were the last.
             _one(connection, View(viewer), before)
-        return memories.select(connection, view, chosen, limit=limit)
+        return found
 
 
 def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:

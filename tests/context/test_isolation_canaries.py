@@ -57,6 +57,7 @@ READERS = {
     ),
 }
 
+ABSENT = "fact_00000000000000000000000000"
 Walk = Callable[[Orchestrator, World], Iterator[Any]]
 
 
@@ -163,8 +164,16 @@ def lists(orc: Orchestrator, world: World) -> Iterator[Any]:
         yield orc.list_memories(kinds=[kind], limit=1000)
     for session in world.sessions:
         yield orc.list_memories(session_id=session)
-    for each in world.hidden(orc.viewer):
+    for each in world.seen(orc.viewer)[::10]:
         yield orc.list_memories(before=each.memory_id)
+    refusals = set()
+    for one in (ABSENT, *(each.memory_id for each in world.hidden(orc.viewer))):
+        with pytest.raises(NotFound) as refused:
+            orc.list_memories(before=one)
+        refusals.add(str(refused.value).replace(one, "<id>"))
+    # One that is hidden answers as one that was never there.
+    assert len(refusals) == 1
+    yield sorted(refusals)
 
 
 def contradictions(orc: Orchestrator, world: World) -> Iterator[Any]:

@@ -245,6 +245,26 @@ def test_a_page_of_receipts_begins_before_the_last_one(orc: Orchestrator) -> Non
     assert [each.receipt_id for each in rest.receipts] == made[1::-1]
 
 
+def test_a_page_of_receipts_goes_on_where_one_was_that_was_removed(
+    service: MemoryService, clock: FixedClock
+) -> None:
+    orc = service.orchestrator("o", create=True)
+    orc.remember("The harbour closes at nine.")
+    made = []
+    for _ in range(5):
+        clock.advance(ms=DAY)
+        made.append(orc.recall("harbour").receipt_id)
+    last = orc.receipts(limit=2).receipts[-1].receipt_id
+    assert last == made[3]
+    with service.opened("o") as opened, opened.database.write() as connection:
+        for table in ("recall_items", "recalls"):
+            connection.exec_driver_sql(f"DELETE FROM {table} WHERE recall_id = ?", (last,))
+    rest = orc.receipts(limit=2, before=last)
+    assert ([each.receipt_id for each in rest.receipts], rest.cut) == (made[2:0:-1], True)
+    rest = orc.receipts(limit=2, before=made[1])
+    assert ([each.receipt_id for each in rest.receipts], rest.cut) == ([made[0]], False)
+
+
 def kept_service(root: Path, clock: FixedClock, **variables: str) -> MemoryService:
     environ = {f"MEMGRAPH_MEMORY__RECEIPTS__{name}": one for name, one in variables.items()}
     return MemoryService(root, clock=clock, environ=environ, background=False)
