@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memgraph.model.health import Measure
+
 if TYPE_CHECKING:
     from conftest import CommandLine
 else:
@@ -97,7 +99,7 @@ def test_an_unknown_orchestrator_is_named_and_not_made(
 def test_a_bad_name_is_refused_before_anything_is_made(empty: CommandLine, name: str) -> None:
     for command in (["init", "--", name], ["list", "--", name]):
         ran = empty("--json", *command)
-        assert ran.code == 1
+        assert ran.code == 2
         assert ran.error["code"] == "input.invalid"
     assert not empty.root.exists()
 
@@ -177,34 +179,62 @@ def test_a_mistyped_command_is_answered_with_one_that_is_near(cli: CommandLine) 
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ["remember", "orc-1", "x", "--importance", "101"],
+        ["remember", "orc-1", "x", "--confidence", "nan"],
+        ["remember", "orc-1", "x", "--attributes", "{"],
+        ["remember", "orc-1", "x", "--attributes", "[1]"],
+        ["remember", "orc-1", "x", "--attributes", "[" * 100_000],
+        ["remember", "orc-1", "x", "--event-time", "yesterday"],
+        ["remember", "orc-1", "x", "--scope", "session"],
+        ["remember", "orc-1", " "],
+        ["remember", "orc-1", "x" * 32_001],
+        ["remember", "orc-1", "a\x00b"],
+        ["remember", "orc-1", "\ud800"],
+        ["recall", "orc-1", ""],
+        ["recall", "orc-1", "x", "--top-n", "0"],
+        ["recall", "orc-1", "x", "--as-of", "soon"],
+        ["list", "orc-1", "--limit", "0"],
+        ["subgraph", "orc-1", "fact_0", "--hops", "9"],
+        ["relate", "orc-1", "a", "Updates", "a"],
+        ["contradictions", "orc-1", "--limit", "0"],
+        ["audit", "orc-1", "--fail-on", "contradictions"],
+        ["timeline", "orc-1", "-o", "x.pdf"],
+    ],
+    ids=lambda each: " ".join(each)[:60],
+)
+def test_a_value_that_is_not_allowed_ends_with_2_and_its_code(
+    cli: CommandLine, arguments: list[str]
+) -> None:
+    before = cli.json("stats", "orc-1")["journal_entries"]
+    ran = cli(*arguments, "--json")
+    assert ran.code == 2
+    assert ran.error["code"] == "input.invalid"
+    assert cli.json("stats", "orc-1")["journal_entries"] == before
+
+
+def test_a_rate_above_its_limit_and_a_measure_that_there_is_not_are_told_apart(
+    cli: CommandLine, contradiction: Callable[[], object]
+) -> None:
+    contradiction()
+    assert cli("audit", "orc-1", "--fail-on", "contradiction").code == 1
+    mistyped = cli("audit", "orc-1", "--fail-on", "contradictions")
+    assert mistyped.code == 2
+    assert all(each in mistyped.err for each in Measure)
+
+
+@pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["remember", "orc-1", "x", "--importance", "101"], "input.invalid"),
-        (["remember", "orc-1", "x", "--confidence", "nan"], "input.invalid"),
-        (["remember", "orc-1", "x", "--attributes", "{"], "input.invalid"),
-        (["remember", "orc-1", "x", "--attributes", "[1]"], "input.invalid"),
-        (["remember", "orc-1", "x", "--attributes", "[" * 100_000], "input.invalid"),
-        (["remember", "orc-1", "x", "--event-time", "yesterday"], "input.invalid"),
-        (["remember", "orc-1", "x", "--scope", "session"], "input.invalid"),
         (["remember", "orc-1", "x", "--derived-from", "fact_0"], "memory.not_found"),
-        (["remember", "orc-1", " "], "input.invalid"),
-        (["remember", "orc-1", "x" * 32_001], "input.invalid"),
-        (["remember", "orc-1", "a\x00b"], "input.invalid"),
-        (["remember", "orc-1", "\ud800"], "input.invalid"),
-        (["recall", "orc-1", ""], "input.invalid"),
-        (["recall", "orc-1", "x", "--top-n", "0"], "input.invalid"),
-        (["recall", "orc-1", "x", "--as-of", "soon"], "input.invalid"),
-        (["list", "orc-1", "--limit", "0"], "input.invalid"),
         (["show", "orc-1", "fact_0"], "memory.not_found"),
         (["trace", "orc-1", "../../etc"], "memory.not_found"),
-        (["subgraph", "orc-1", "fact_0", "--hops", "9"], "input.invalid"),
-        (["relate", "orc-1", "a", "Updates", "a"], "input.invalid"),
         (["relate", "orc-1", "a", "Updates", "b"], "memory.not_found"),
         (["confirm", "orc-1", "fact_0"], "memory.not_found"),
         (["correct", "orc-1", "fact_0", "x", "--reason", "y"], "memory.not_found"),
         (["retract", "orc-1", "fact_0", "--reason", "y"], "memory.not_found"),
         (["resolve", "orc-1", "edge_0", "--reason", "x", "--winner", "a"], "memory.not_found"),
-        (["contradictions", "orc-1", "--limit", "0"], "input.invalid"),
         (["init", "orc-1"], "orchestrator.exists"),
         (["restore", "orc-1", "no-such-file"], "storage.missing"),
         (["subgraph", "orc-1", "fact_0", "-o", "no-such-folder/x.json"], "cli.system"),
@@ -240,6 +270,15 @@ def test_input_that_is_not_text_is_refused(
         from memgraph.surfaces.cli import main
 
         assert main(["remember", "orc-1", "-"]) == 1
+
+
+def test_a_file_that_holds_something_else_is_no_wrong_usage(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.json"
+    file.write_text("[]", encoding="utf-8")
+    ran = cli("erasure", "verify", str(file), "--json")
+    assert (ran.code, ran.error["code"]) == (1, "input.invalid")
 
 
 def test_a_wrong_setting_is_named_by_every_command(cli: CommandLine) -> None:

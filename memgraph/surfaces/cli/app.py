@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from memgraph import __version__
-from memgraph.errors import MemgraphError, without_kind
+from memgraph.errors import InvalidInput, MemgraphError, without_kind
 from memgraph.surfaces.cli.building import Function, common_parameters, make_command
 from memgraph.surfaces.cli.invocation import Invocation, flush
 from memgraph.surfaces.cli.table import COMMANDS
@@ -144,7 +144,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return 0
         code = root_command().main(given, PROGRAM, standalone_mode=False, obj=invocation)
     except MemgraphError as error:
-        return invocation.refuse(error.as_dict())
+        return invocation.refuse(error.as_dict(), code=_exit_code(error))
     except typer.TyperException as error:
         return _usage(invocation, error)
     except (typer.Abort, KeyboardInterrupt):
@@ -154,6 +154,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if code == _INTERRUPTED:
         return _interrupted(invocation)
     return int(code or 0)
+
+
+def _exit_code(error: MemgraphError) -> int:
+    """2 where a value on the command line is to blame, as it is of one of the wrong type."""
+    # Its subclasses are about settings, or about what a file holds.
+    return _USAGE if type(error) is InvalidInput else 1
 
 
 def _usage(invocation: Invocation, error: typer.TyperException) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import typer
 
-from memgraph.errors import MemgraphError
+from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.screen import Screen, note, stages
 from memgraph.surfaces.cli.text import json_line
@@ -36,6 +36,10 @@ class Report:
     data: dict[str, Any]
     show: Callable[[Screen], None]
     error: MemgraphError | None = None
+
+
+class Unusable(InvalidInput):
+    """What lies in a file, on standard input or in the settings does not fit: no wrong usage."""
 
 
 class Answer(Protocol):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from memgraph.errors import InvalidInput, MemgraphError, Unauthenticated
+from memgraph.surfaces.cli.invocation import Unusable
 
 if TYPE_CHECKING:
     import ssl
@@ -249,7 +250,7 @@ def _key(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | No
         text = ""
     secret = text.strip()
     if not secret or len(text) > MAX_KEY_CHARS:
-        raise InvalidInput("the file of --key-file holds one key and no more", field="key_file")
+        raise Unusable("the file of --key-file holds one key and no more", field="key_file")
     return secret
 
 
@@ -265,4 +266,4 @@ def _authorities(ca_file: str | None) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except ssl.SSLError:
-        raise InvalidInput(f"no certificates are in {ca_file}", field="ca_file") from None
+        raise Unusable(f"no certificates are in {ca_file}", field="ca_file") from None

@@ -14,7 +14,7 @@ import typer
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
-from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
+from memgraph.surfaces.cli.invocation import Invocation, Report, Unusable, invocation
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted
 
@@ -171,7 +171,7 @@ def _turns(
     while line := source.readline(MAX_LINE_CHARS + 1):
         number += 1
         if len(line) > MAX_LINE_CHARS:
-            raise InvalidInput(f"line {number} is longer than {MAX_LINE_CHARS:,} characters")
+            raise Unusable(f"line {number} is longer than {MAX_LINE_CHARS:,} characters")
         if not line.strip():
             continue
         try:
@@ -195,7 +195,7 @@ def _opened(file: str) -> Iterator[IO[str]]:
         with Path(file).open(encoding="utf-8") as opened:
             yield opened
     except UnicodeDecodeError:
-        raise InvalidInput("the turns are not UTF-8") from None
+        raise Unusable("the turns are not UTF-8") from None
 
 
 def _only_session(given: Invocation) -> str | None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import ErasureUnproven, MemgraphError
+from memgraph.errors import ErasureUnproven, InvalidInput, MemgraphError
 from memgraph.model.erasing import ErasurePreview, erasure_target
 from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
 from memgraph.surfaces.cli.commands.shaping import as_json, short
 from memgraph.surfaces.cli.commands.sources import FIELDS, named
 from memgraph.surfaces.cli.files import new_file
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 from memgraph.surfaces.cli.text import counted
 
@@ -86,7 +86,11 @@ def verify(
     from memgraph.service.erasing.signing import read_report
 
     given = invocation(context)
-    found = read_report(report.read_text(encoding="utf-8"))
+    text = report.read_text(encoding="utf-8")
+    try:
+        found = read_report(text)
+    except InvalidInput as error:
+        raise Unusable(error.message, **error.details) from None
     with given.service() as service:
         told = check_report(service, found, key=public_key)
     data: dict[str, Any] = {"erasure_id": found.erasure_id, **told.as_dict()}

@@ -11,13 +11,12 @@ import typer
 from memgraph.errors import (
     DatabaseCorrupt,
     ExtraMissing,
-    InvalidInput,
     JournalBroken,
     MemgraphError,
     ProviderError,
 )
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, make_group, value
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
 from memgraph.surfaces.cli.screen import Screen, progress, stages
 from memgraph.surfaces.cli.text import counted
 
@@ -255,7 +254,7 @@ def embeddings_retry(context: typer.Context, orchestrator: OrchestratorName) -> 
 def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> Report:
     with invocation(context).orchestrator(orchestrator) as handle:
         if handle.settings.memory.embedding.provider == "none":
-            raise InvalidInput("memory.embedding.provider is none: there is nothing to embed with")
+            raise Unusable("memory.embedding.provider is none: there is nothing to embed with")
         if retry:
             handle.retry_embeddings()
         waiting = handle.pending_embeddings()

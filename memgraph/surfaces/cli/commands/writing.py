@@ -19,7 +19,7 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
 
 # Anything larger is refused by the model of a memory anyway.
 MAX_STDIN_CHARS = 1_000_000
@@ -289,7 +289,7 @@ def _read(content: str) -> str:
     try:
         text = sys.stdin.read(MAX_STDIN_CHARS)
     except UnicodeDecodeError:
-        raise InvalidInput("standard input is not UTF-8") from None
+        raise Unusable("standard input is not UTF-8") from None
     return text.removesuffix("\n")
 
 
