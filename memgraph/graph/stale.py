@@ -227,7 +227,7 @@ def described(
             ground=grounds[path[-1].ground_id],
             path=tuple(_step(each) for each in path),
             ended=_how(grounds[path[-1].ground_id].status, told[path[-1].ground_id].lost),
-            ended_at=gone[path[-1].ground_id].since,
+            ended_at=told[path[-1].ground_id].at,
             actor=told[path[-1].ground_id].actor,
             reason=reason_of[path[-1].ground_id],
             replaced_by=tuple(sorted(gone[path[-1].ground_id].replaced_by)),

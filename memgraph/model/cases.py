@@ -28,7 +28,7 @@ class Premise(Value):
         ground: the memory that was replaced or taken back.
         path: from the memory that stands on it, step by step; the last one's ground is ``ground``.
         ended: ``replaced`` by another memory, ``lost`` a contradiction, or ``retracted``.
-        ended_at, actor, reason: of that.
+        ended_at, actor, reason: of that; where it was taken back since, and is back, of that still.
         replaced_by: ids of visible memories that took its place, sorted.
     """
 
@@ -49,7 +49,7 @@ class Stale(Value):
 
 
 class StalePage(Value):
-    """By when the grounds ended, the newest first.
+    """By when the grounds ended, the newest first; what is back from being taken back, by that.
 
     Attributes:
         next_after: what to pass as ``after`` for the next page; None at the end. A page may be

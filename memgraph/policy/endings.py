@@ -25,6 +25,11 @@ def reason_of(status: MemoryStatus, reason: str) -> str:
     return reason
 
 
+def lost_to(winner_id: str, reason: str) -> str:
+    """The reason with which a memory is superseded that lost a contradiction."""
+    return f"lost to {winner_id}: {reason}"
+
+
 class Ending(NamedTuple):
     """What tells whether a memory still holds.
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 import sqlalchemy as sa
 
 from memgraph.model.enums import MemoryStatus
-from memgraph.policy.endings import Ending, refuted
+from memgraph.policy.endings import Ending, lost_to, refuted
 from memgraph.policy.premises import (
     BASIS_EDGES,
     MAX_HOPS,
@@ -284,23 +284,85 @@ def _among(connection: sa.Connection, memory_ids: Collection[str], view: View) -
 
 
 class ToldEnding(NamedTuple):
-    """By whom and why a memory came to its status; ``lost``: a contradiction, and with it that."""
+    """By whom, why and when (milliseconds) a memory came to its end.
+
+    ``lost``: a contradiction, and with it that.
+    """
 
     actor: str
     reason: str | None
+    at: int
     lost: bool
 
 
 def told_endings(
     connection: sa.Connection, memory_ids: Collection[str], view: View
 ) -> dict[str, ToldEnding]:
-    """Of some visible memories that came to an end."""
+    """Of some visible memories that came to an end.
+
+    Of what was taken back and is back as what it was, this is told of what had ended it.
+    """
     ended = endings(connection, memory_ids, view)
     found = plain_rows(
         connection,
-        "SELECT h.memory_id, h.actor, h.reason FROM json_each(:ids) f"
+        "SELECT h.memory_id, h.actor, h.reason, h.since FROM json_each(:ids) f"
         f" CROSS JOIN memory_status h ON h.memory_id = f.value AND {_period(view)}"
         " ORDER BY h.since, h.status_id",
         {"ids": json.dumps(list(memory_ids)), "view_as_of": view.as_of},
     )
-    return {one: ToldEnding(actor, reason, ended[one].lost) for one, actor, reason in found}
+    told = {
+        one: ToldEnding(actor, reason, since, ended[one].lost)
+        for one, actor, reason, since in found
+    }
+    superseded = [one for one in told if ended[one].status is MemoryStatus.SUPERSEDED]
+    told |= _replacements(connection, [one for one in superseded if not told[one].lost], view)
+    return told | _decisions(connection, [one for one in superseded if told[one].lost], view)
+
+
+def _replacements(
+    connection: sa.Connection, memory_ids: Collection[str], view: View
+) -> dict[str, ToldEnding]:
+    """Of superseded memories, how they came to that when they were active last.
+
+    Those that were retracted before are left out.
+    """
+    then = "1" if view.as_of is None else "h.since <= :view_as_of"
+    found = plain_rows(
+        connection,
+        "SELECT h.memory_id, h.status, h.actor, h.reason, h.since FROM json_each(:ids) f"
+        f" CROSS JOIN memory_status h ON h.memory_id = f.value AND {then}"
+        " ORDER BY h.memory_id, h.since, h.status_id",
+        {"ids": json.dumps(list(memory_ids)), "view_as_of": view.as_of},
+    )
+    first: dict[str, tuple[str, ToldEnding]] = {}
+    for one, status, actor, reason, since in found:
+        if status == MemoryStatus.ACTIVE:
+            first.pop(one, None)
+        else:
+            first.setdefault(one, (status, ToldEnding(actor, reason, since, lost=False)))
+    return {one: each for one, (how, each) in first.items() if how == MemoryStatus.SUPERSEDED}
+
+
+def _decisions(
+    connection: sa.Connection, memory_ids: Collection[str], view: View
+) -> dict[str, ToldEnding]:
+    """Of memories that lost a contradiction, the last decision against each."""
+    resolution = view.resolution("e")
+    ends = " UNION ALL ".join(
+        f"SELECT f.value AS lost, {resolution} AS told, {view.resolved_at('e')} AS at"
+        f" FROM json_each(:ids) f CROSS JOIN memory_edges e ON e.{end} = f.value"
+        " AND e.edge_type = 'Contradicts'"
+        f" AND json_extract({resolution}, '$.loser_id') = f.value"
+        for end in ("from_memory_id", "to_memory_id")
+    )
+    found = plain_rows(
+        connection,
+        "SELECT lost, told ->> '$.actor', told ->> '$.winner_id', told ->> '$.reason', at"
+        f" FROM ({ends}) ORDER BY at",
+        view.params | {"ids": json.dumps(list(memory_ids))},
+    )
+    return {
+        one: ToldEnding(actor, lost_to(winner, reason), at, lost=True)
+        for one, actor, winner, reason, at in found
+        if actor is not None and reason is not None
+    }

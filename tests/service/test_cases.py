@@ -291,6 +291,66 @@ def test_a_restored_ground_holds_again(orc: Orchestrator) -> None:
     assert orc.get(first).status is MemoryStatus.ACTIVE
 
 
+@pytest.mark.parametrize("decided", ["before", "while it was gone"])
+def test_what_lost_and_is_back_tells_of_the_decision(
+    orc: Orchestrator, service: MemoryService, clock: FixedClock, decided: str
+) -> None:
+    """That its source was brought back is no reason against it."""
+    won = orc.remember("The rent is 900.")
+    lost = orc.remember("The rent is 800.", source={"conversation_id": "forum"})
+    case = orc.relate(won, "Contradicts", lost)
+    above = orc.remember("800 is due.", derived_from=[lost, orc.remember("Rent is due.")])
+    auditor = service.orchestrator("orc-1", actor="aud")
+    if decided == "before":
+        auditor.resolve(case, winner=won, reason="bank statement")
+    at = clock.now_ms()
+    clock.advance(days=2)
+    orc.retract_source(conversation_id="forum", reason="forged", dry_run=False)
+    if decided != "before":
+        at = clock.now_ms()
+        auditor.resolve(case, winner=won, reason="bank statement")
+    [taken] = orc.stale().items
+    assert (taken.premise.ended, taken.premise.actor) == ("retracted", orc.actor)
+    between = clock.now_ms()
+    clock.advance(days=2)
+    orc.restore_source(conversation_id="forum", reason="genuine", dry_run=False)
+    back = clock.now_ms()
+    clock.advance(days=2)
+    for as_of in (None, back):
+        [stale] = orc.stale(as_of=as_of).items
+        assert stale.memory.memory_id == above
+        told = stale.premise
+        assert (told.ended, told.ended_at, told.actor) == ("lost", at, "aud")
+        assert told.reason == f"lost to {won}: bank statement"
+    [then] = orc.stale(as_of=between).items
+    assert then.premise.ended == "retracted"
+
+
+def test_what_was_replaced_and_is_back_tells_of_that(
+    orc: Orchestrator, service: MemoryService, clock: FixedClock
+) -> None:
+    old = orc.remember("The rent is 800.", source={"conversation_id": "forum"})
+    orc.remember("800 is due.", derived_from=[old, orc.remember("Rent is due.")])
+    new = service.orchestrator("orc-1", actor="aud").correct(old, "It is 900.", reason="x")
+    at = clock.now_ms()
+    [before] = orc.stale().items
+    for _ in range(2):
+        clock.advance(days=2)
+        orc.retract(old, reason="forged")
+        clock.advance(days=2)
+        orc.restore(old, reason="genuine")
+    [stale] = orc.stale().items
+    assert stale.premise == before.premise.model_copy(update={"ground": orc.get(old)})
+    assert (stale.premise.ended_at, stale.premise.actor) == (at, "aud")
+    orc.retract(new, reason="wrong")
+    orc.restore(old, reason="nothing stands against it")
+    assert orc.stale().items == ()
+    clock.advance(days=2)
+    orc.restore(new, reason="right")
+    [stale] = orc.stale().items
+    assert (stale.premise.ended_at, stale.premise.actor) == (clock.now_ms(), orc.actor)
+
+
 def test_what_replaced_its_ground_stands(orc: Orchestrator) -> None:
     old = orc.remember("The budget is 10.")
     new = orc.remember("The budget is 15, up from 10.", derived_from=[old])
