@@ -152,6 +152,10 @@ class BulletinBoard:
             if self._snapshots is not None:
                 self._snapshots.clear()
 
+    def snapshot_files(self) -> list[Path]:
+        """The files of snapshots that ``forget`` would remove now."""
+        return [] if self._snapshots is None else self._snapshots.files()
+
     def _keep(self, viewer: Viewer, kept: _Kept) -> None:
         # A thread that read an earlier state and was slower does no harm: heads are compared.
         self._kept[viewer] = kept

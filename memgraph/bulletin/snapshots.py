@@ -67,6 +67,11 @@ class Snapshots:
         for path in self._found():
             _remove(path)
 
+    def files(self) -> list[Path]:
+        """What ``clear`` would remove."""
+        pairs = ((path, path.with_suffix(".md")) for path in self._found())
+        return sorted(each for pair in pairs for each in pair if each.is_file())
+
     def _found(self, view_key: str | None = None) -> list[Path]:
         """The .json files, of one view or of all, the newest first."""
         try:

@@ -50,6 +50,7 @@ def make_plan(
         started_at=opened.clock.now_ms(),
         asked=target.value,
     )
+    note_snapshots(opened, plan)
     _close(connection, plan, pks)
     if len(plan.pks) > MAX_MEMORIES:
         raise InvalidInput(f"an erasure takes {MAX_MEMORIES:,} memories at most")
@@ -72,6 +73,12 @@ def make_plan(
     if plan.scrub(reason) != reason:
         raise InvalidInput("the reason repeats what is to be erased; say it in other words")
     return plan
+
+
+def note_snapshots(opened: Opened, plan: Plan) -> None:
+    """Take down the snapshots of bulletins that are there: all of them go, and are told."""
+    found = (each.relative_to(opened.paths.directory) for each in opened.board.snapshot_files())
+    plan.snapshots = sorted({*plan.snapshots, *map(str, found)})
 
 
 def overtaken(connection: sa.Connection, plan: Plan) -> bool:

@@ -14,7 +14,7 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict
 from memgraph.model.erasing import ErasureReport, ErasureTarget, Residue, Tombstone
 from memgraph.service.erasing import folder
-from memgraph.service.erasing.choosing import look_again, make_plan
+from memgraph.service.erasing.choosing import look_again, make_plan, note_snapshots
 from memgraph.service.erasing.folder import FilesErased
 from memgraph.service.erasing.plan import Plan, PlanFile, unfinished
 from memgraph.service.erasing.previewing import preview
@@ -111,6 +111,9 @@ def _carry_out(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -
 
     step(1)
     erase_rows(opened, plan)
+    # Written down before they go: what a killed try removed is told by the one that ends it.
+    note_snapshots(opened, plan)
+    file.write(plan)
     opened.forget_texts()
     step(2)
     files = folder.erase_files(opened.paths, plan)

@@ -62,13 +62,14 @@ def erase_files(paths: OrchestratorPaths, plan: Plan) -> FilesErased:
     """Overwrite what files say of erased memories, and remove those that go as a whole.
 
     A copy of the database that has one of the memories is removed: nothing in it can be erased
-    without making it another one.
+    without making it another one. Snapshots of bulletins are gone by now, and told with the rest.
     """
     done = FilesErased()
     for relative in plan.removals:
         if (paths.directory / relative).is_file():
             wipe(paths.directory / relative)
             done.removed.append(relative)
+    done.removed.extend(each for each in plan.snapshots if not (paths.directory / each).exists())
     known = Needles(plan.memory_ids)
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
@@ -144,7 +145,8 @@ def scan(
 def would_erase(paths: OrchestratorPaths, plan: Plan) -> WouldErase:
     """What ``erase_files`` would do, and what would be left; nothing is written."""
     done, waiting, cased = FilesErased(), list[str](), list[OtherCase]()
-    gone = [each for each in plan.removals if (paths.directory / each).is_file()]
+    whole = (*plan.removals, *plan.snapshots)
+    gone = [each for each in whole if (paths.directory / each).is_file()]
     done.removed.extend(gone)
     known = Needles(plan.memory_ids)
     for path in files_of(paths):

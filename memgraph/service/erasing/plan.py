@@ -37,7 +37,8 @@ class Plan:
         strings: what is looked for; ``least``: of a string that begins like one that stays, how
             many characters tell it; ``vectors``: parts of vectors, in hexadecimal digits.
         spans: of a file, relative to the folder, the lines (first and last) that go.
-        removals: files that go as a whole.
+        removals: files that go as a whole; ``snapshots``: those of bulletins, which do, too,
+            whatever they say.
         contents: digests of files of which something goes.
     """
 
@@ -60,6 +61,7 @@ class Plan:
     shared: int = 0
     spans: dict[str, list[list[int]]] = field(default_factory=dict)
     removals: list[str] = field(default_factory=list)
+    snapshots: list[str] = field(default_factory=list)
     contents: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
     asked: str = ""

@@ -31,12 +31,13 @@ def test_nothing_is_left_of_what_was_said_everywhere(
     world = filled(orc)
     copied(orc)
     assert left_now(orc), "the world says nothing"
+    shown = snapshots(service, orc)
     report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert set(report.memory_ids) == {world.secret, world.alone}
     assert report.derived == 1
     assert [(each.memory_id, each.why) for each in report.kept] == [(world.shared, "other_grounds")]
-    assert report.files_removed == ("memory/backups/before-upgrade-1.db",)
+    assert report.files_removed == (*shown, "memory/backups/before-upgrade-1.db")
     assert report.residue.hits == 0
     assert report.residue.strings > 4
     assert {each.memory_id for each in report.tombstones} == set(report.memory_ids)
@@ -44,6 +45,34 @@ def test_nothing_is_left_of_what_was_said_everywhere(
     assert orc.verify().totals == {}
     assert orc.get(world.other).content == OTHER
     assert left(service, orc.paths.directory) == []
+
+
+def snapshots(service: MemoryService, orc: Orchestrator) -> tuple[str, ...]:
+    """The files of bulletins, from the orchestrator's folder; there are some."""
+    with service.opened(orc.name) as opened:
+        opened.write_down()
+    found = sorted(orc.paths.bulletins.iterdir())
+    assert len(found) > 1
+    return tuple(str(each.relative_to(orc.paths.directory)) for each in found)
+
+
+def test_bulletins_that_go_are_named_whatever_they_say(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    orc.remember(OTHER)
+    orc.bulletin()
+    silent = snapshots(service, orc)
+    secret = orc.remember(SECRET)
+    orc.bulletin()
+    shown = snapshots(service, orc)
+    assert set(silent) < set(shown)
+    looked = orc.erase(memory_id=secret, reason=WHY)
+    assert snapshots(service, orc) == shown
+    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    for each in (looked, report):
+        assert (each.files_redacted, each.files_removed) == ((), shown)
+    assert list(orc.paths.bulletins.iterdir()) == []
+    assert check_signature(report)
 
 
 def left_now(orc: Orchestrator) -> bool:

@@ -23,6 +23,9 @@ def test_what_was_killed_is_finished_by_the_next(tmp_path: Path, place: str) -> 
     root = tmp_path / "root"
     with MemoryService(root, environ={}, background=False) as service:
         world = filled(service.orchestrator("orc-1", create=True))
+    folder = root / "orc-1"
+    shown = {str(each.relative_to(folder)) for each in folder.rglob("bulletins/*")}
+    assert shown
     assert killed(root, world.secret, place) == -signal.SIGKILL
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
@@ -31,6 +34,7 @@ def test_what_was_killed_is_finished_by_the_next(tmp_path: Path, place: str) -> 
         assert set(report.memory_ids) == {world.secret, world.alone}
         assert len(report.tombstones) == 2
         assert report.residue.strings > 4
+        assert set(report.files_removed) == shown
         assert check_signature(report)
         assert orc.verify().totals == {}
         assert list((orc.paths.memory / "erasing").iterdir()) == []
