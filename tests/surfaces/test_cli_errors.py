@@ -260,6 +260,30 @@ def test_an_error_for_a_person_is_one_line_that_cannot_act(cli: CommandLine) -> 
     assert "\u202e" not in ran.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "lists"),
+    [
+        (["show", "orc-1", "fact_nope"], "list"),
+        (["impact", "orc-1", "fact_nope"], "list"),
+        (["case", "show", "orc-1", "edge_nope"], "contradictions"),
+        (["source", "show", "orc-1", "nope.md"], "source list"),
+        (["retract", "orc-1", "--source", "nope.md", "--reason", "x"], "source list"),
+        (["receipt", "bulletin", "orc-1", "bul_nope"], "receipt bulletins"),
+        (["grounds", "orc-1", "run-nope"], "receipt list"),
+        (["entity", "orc-1", "Nobody"], "entities list"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_where_nothing_is_found_a_person_is_told_what_lists_it(
+    cli: CommandLine, arguments: list[str], lists: str
+) -> None:
+    ran = cli(*arguments)
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert ran.err.endswith(f". Try: memgraph {lists} orc-1\n")
+    assert cli(*lists.split(), "orc-1").code == 0
+    assert "Try:" not in cli.error(*arguments)["message"]
+
+
 def test_input_that_is_not_text_is_refused(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

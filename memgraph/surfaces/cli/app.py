@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from memgraph import __version__
 from memgraph.errors import InvalidInput, MemgraphError, without_kind
 from memgraph.surfaces.cli.building import Function, common_parameters, make_command
+from memgraph.surfaces.cli.hints import next_step
 from memgraph.surfaces.cli.invocation import Invocation, flush
 from memgraph.surfaces.cli.table import COMMANDS
 
@@ -144,7 +145,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return 0
         code = root_command().main(given, PROGRAM, standalone_mode=False, obj=invocation)
     except MemgraphError as error:
-        return invocation.refuse(error.as_dict(), code=_exit_code(error))
+        return _refused(invocation, error)
     except typer.TyperException as error:
         return _usage(invocation, error)
     except (typer.Abort, KeyboardInterrupt):
@@ -154,6 +155,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if code == _INTERRUPTED:
         return _interrupted(invocation)
     return int(code or 0)
+
+
+def _refused(invocation: Invocation, error: MemgraphError) -> int:
+    told = error.as_dict()
+    step = next_step(error, invocation.command, invocation.named)
+    if step is not None and not invocation.as_json:
+        told["message"] = f"{error.message}. Try: {step}"
+    return invocation.refuse(told, code=_exit_code(error))
 
 
 def _exit_code(error: MemgraphError) -> int:

@@ -59,7 +59,8 @@ class Answer(Protocol):
 class Invocation:
     """The common options of one command line; those after the command win.
 
-    ``agent``: of a command that has such an option, for a server.
+    ``agent``: of a command that has such an option, for a server. ``named``: the orchestrator that
+    the command names, once it has asked for it.
     """
 
     as_json: bool = False
@@ -75,6 +76,7 @@ class Invocation:
     plain_http: bool = False
     agent: str | None = None
     command: str = ""
+    named: str | None = None
 
     def set(self, name: str, value: Any) -> None:
         """Take over an option that was given; what was not given changes nothing."""
@@ -139,6 +141,7 @@ class Invocation:
         if self.server_url is not None:
             from memgraph.surfaces.cli.remote import handle
 
+            self.named = name
             with self.client() as client:
                 # Whatever a command asks of it and a server knows not, it refuses by itself.
                 yield cast("Orchestrator", handle(self, client, name))
@@ -149,6 +152,7 @@ class Invocation:
     def handle(self, service: MemoryService, name: str) -> Orchestrator:
         from memgraph.service.memory_service import DEFAULT_ACTOR
 
+        self.named = name
         return service.orchestrator(name, viewer=self.viewer, actor=self.actor or DEFAULT_ACTOR)
 
     def after_writing(self, orchestrator: Orchestrator) -> dict[str, Any]:
