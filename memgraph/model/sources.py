@@ -114,6 +114,14 @@ class Weakened(Value):
     confidence_after: float
 
 
+class Disputed(Value):
+    """A contradiction by the id of its edge, with both of its sides."""
+
+    edge_id: str
+    from_id: str
+    to_id: str
+
+
 class SourceRetraction(Value):
     """What was taken back with a source, or would be.
 
@@ -123,6 +131,7 @@ class SourceRetraction(Value):
     Attributes:
         dry_run: nothing was changed.
         given, derived, kept, weakened, reinstated: how many of each there are.
+        reopened: how many contradictions are open again that were decided for what goes.
         cut: a list is not whole.
     """
 
@@ -134,10 +143,12 @@ class SourceRetraction(Value):
     kept: int
     weakened: int = 0
     reinstated: int
+    reopened: int = 0
     retracted_items: tuple[Taken, ...] = ()
     kept_items: tuple[Kept, ...] = ()
     weakened_items: tuple[Weakened, ...] = ()
     reinstated_items: tuple[Reinstated, ...] = ()
+    reopened_items: tuple[Disputed, ...] = ()
     cut: bool = False
 
     @property
@@ -170,6 +181,7 @@ class SourceRestoration(Value):
         restored: how many are back.
         replaced: how many had their place back meanwhile, and are replaced again.
         counted: for how many that stayed the source counts again.
+        left_open: how many contradictions stay open that were decided for what is back.
         cut: a list is not whole.
     """
 
@@ -179,7 +191,9 @@ class SourceRestoration(Value):
     restored: int
     replaced: int
     counted: int
+    left_open: int = 0
     restored_items: tuple[Restored, ...] = ()
     replaced_items: tuple[Told, ...] = ()
     counted_items: tuple[Told, ...] = ()
+    left_open_items: tuple[Disputed, ...] = ()
     cut: bool = False

@@ -209,7 +209,8 @@ class SourcesHandle(Handle):
         """Bring back what ``retract_source`` took back by the same name, in one transaction.
 
         What was restored, retracted for another reason or erased since stays as it is. What had its
-        place back meanwhile is replaced again; a contradiction that is open again stays so.
+        place back meanwhile is replaced again; a contradiction that is open again stays so, and is
+        told.
 
         Args:
             path, conversation_id, workflow_run_id, content_sha256: exactly one of them.

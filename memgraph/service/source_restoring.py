@@ -2,8 +2,8 @@
 
 What was restored, retracted for another reason or erased since is left as it is. What this source
 says, too, and went with another one only because this was gone, is back without that one.
-Contradictions that are open again since then stay so: with both sides back, whoever decides looks
-once more.
+Contradictions that are open again since then stay so, and are told: with both sides back, whoever
+decides looks once more.
 """
 
 from __future__ import annotations
@@ -15,27 +15,29 @@ import sqlalchemy as sa
 from memgraph.audit.journal import Entry
 from memgraph.errors import NotFound
 from memgraph.model.enums import MemoryStatus
-from memgraph.model.sources import MAX_TOLD, Restored, SourceRestoration, Told
+from memgraph.model.sources import MAX_TOLD, Disputed, Restored, SourceRestoration, Told
 from memgraph.policy.support import regained
 from memgraph.policy.trust import Named
 from memgraph.service import changes
 from memgraph.service.opened import Transaction
 from memgraph.service.source_retracting import change_all, end_for
 from memgraph.storage import edges, memories, source_queries, supports
-from memgraph.storage.source_queries import Lost
+from memgraph.storage.source_queries import Joined, Lost
 from memgraph.storage.visibility import View
 
 
 class Plan(NamedTuple):
     """What comes back, and as what; what that replaces again; for what the source counts again.
 
-    ``others``: with which source each went of those that went with another one.
+    ``others``: with which source each went of those that went with another one. ``left_open``: the
+    contradictions that were decided for what is back, and hold both sides now.
     """
 
     back: dict[str, MemoryStatus]
     replaced: tuple[str, ...]
     losses: tuple[Lost, ...]
     others: dict[str, Named]
+    left_open: tuple[Joined, ...]
 
 
 def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
@@ -56,7 +58,13 @@ def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
         one: MemoryStatus.SUPERSEDED if one in replaced else MemoryStatus.ACTIVE for one in back
     }
     again = edges.replaced_and_active(connection, back, view)
-    return Plan(status, tuple(again), tuple(losses), others)
+    active = [one for one, then in status.items() if then is MemoryStatus.ACTIVE]
+    left_open = tuple(
+        each
+        for each in source_queries.open_since(connection, active, view)
+        if each.from_id not in again and each.to_id not in again
+    )
+    return Plan(status, tuple(again), tuple(losses), others, left_open)
 
 
 def restore(
@@ -98,12 +106,14 @@ def report(
         restored=len(found.back),
         replaced=len(found.replaced),
         counted=len(counted),
+        left_open=len(found.left_open),
         restored_items=tuple(
             Restored(memory_id=one, summary=summaries[one], status=found.back[one]) for one in back
         ),
         replaced_items=tuple(Told(memory_id=one, summary=summaries[one]) for one in replaced),
         counted_items=tuple(Told(memory_id=one, summary=summaries[one]) for one in again),
-        cut=any(len(each) > MAX_TOLD for each in lists),
+        left_open_items=tuple(Disputed(**each._asdict()) for each in found.left_open[:MAX_TOLD]),
+        cut=any(len(each) > MAX_TOLD for each in (*lists, found.left_open)),
     )
 
 

@@ -15,13 +15,22 @@ import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.model.enums import MemoryStatus, SourceName
-from memgraph.model.sources import MAX_TOLD, Kept, Reinstated, SourceRetraction, Taken, Weakened
+from memgraph.model.sources import (
+    MAX_TOLD,
+    Disputed,
+    Kept,
+    Reinstated,
+    SourceRetraction,
+    Taken,
+    Weakened,
+)
 from memgraph.policy.support import Origin, stands_without, weakened
 from memgraph.policy.trust import Named
 from memgraph.service import changes
 from memgraph.service.opened import Transaction
 from memgraph.service.sources import no_source
 from memgraph.storage import edges, item_queries, memories, source_queries, statuses, supports
+from memgraph.storage.source_queries import Joined
 from memgraph.storage.visibility import View
 
 BATCH: Final = 500
@@ -47,6 +56,7 @@ class Plan:
     said_own: set[str] = field(default_factory=set)
     weakened: dict[str, Loss] = field(default_factory=dict)
     reinstated: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    reopened: list[Joined] = field(default_factory=list)
 
 
 def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
@@ -74,6 +84,7 @@ def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
     left = {one: tuple(rows) for one, rows in said.items() if one not in found.gone}
     found.weakened = _weakened(connection, left)
     found.reinstated = _reinstated(connection, found.gone, view)
+    found.reopened = source_queries.decided_for(connection, found.reinstated)
     return found
 
 
@@ -118,6 +129,7 @@ def report(
     """A plan as it is told."""
     lists: Sequence[Collection[str]] = (found.gone, found.kept, found.weakened, found.reinstated)
     gone, kept, less, again = (list(each)[:MAX_TOLD] for each in lists)
+    reopened = found.reopened[:MAX_TOLD]
     summaries = source_queries.summaries(connection, [*gone, *kept, *less, *again])
     return SourceRetraction(
         kind=named.kind,
@@ -128,6 +140,7 @@ def report(
         kept=len(found.kept),
         weakened=len(found.weakened),
         reinstated=len(found.reinstated),
+        reopened=len(found.reopened),
         retracted_items=tuple(
             Taken(memory_id=one, summary=summaries[one], because=found.gone[one]) for one in gone
         ),
@@ -147,7 +160,8 @@ def report(
             Reinstated(memory_id=one, summary=summaries[one], by=found.reinstated[one])
             for one in again
         ),
-        cut=any(len(each) > MAX_TOLD for each in lists),
+        reopened_items=tuple(Disputed(**each._asdict()) for each in reopened),
+        cut=any(len(each) > MAX_TOLD for each in (*lists, found.reopened)),
     )
 
 

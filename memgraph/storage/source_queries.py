@@ -8,7 +8,7 @@ a transaction that the caller holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
@@ -51,6 +51,10 @@ _NAMES: Final = {
 }
 
 
+_BOTH_WAYS: Final = (
+    ("from_memory_id", "to_memory_id"),
+    ("to_memory_id", "from_memory_id"),
+)
 _WON: Final = "e.edge_type = 'Contradicts' AND json_extract(e.resolution, '$.winner_id') = w.id"
 _DOWN: Final = tuple(
     f"went w CROSS JOIN memory_edges e ON e.{near} = w.id"
@@ -258,6 +262,47 @@ def replaced_by(
         view.params | {"ids": json.dumps(list(memory_ids))},
     )
     return [(old, new) for old, new in found]
+
+
+class Joined(NamedTuple):
+    """A contradiction."""
+
+    edge_id: str
+    from_id: str
+    to_id: str
+
+
+def decided_for(connection: sa.Connection, replaced: Mapping[str, Collection[str]]) -> list[Joined]:
+    """The contradictions that some memories lost to those that are named with each, by age."""
+    legs = " UNION ".join(
+        "SELECT e.created_at, e.edge_id, e.from_memory_id, e.to_memory_id FROM json_each(:pairs) p"
+        f" CROSS JOIN memory_edges e ON e.{lost} = p.value ->> 0 AND e.{won} = p.value ->> 1"
+        " AND e.edge_type = 'Contradicts' AND e.resolution ->> '$.loser_id' = p.value ->> 0"
+        for lost, won in _BOTH_WAYS
+    )
+    pairs = [(old, new) for old, by in replaced.items() for new in by]
+    found = driver(connection).execute(f"{legs} ORDER BY 1, 2", {"pairs": json.dumps(pairs)})
+    return [Joined(*row) for _, *row in found]
+
+
+def open_since(connection: sa.Connection, won: Collection[str], view: View) -> list[Joined]:
+    """Open contradictions that were last decided for one of some memories, by age.
+
+    Told are those whose other side is visible, and active or one of these.
+    """
+    legs = " UNION ".join(
+        "SELECT e.created_at, e.edge_id, e.from_memory_id, e.to_memory_id FROM json_each(:ids) f"
+        f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type = 'Contradicts'"
+        f" AND e.resolution IS NULL CROSS JOIN memories m ON m.memory_id = e.{far}"
+        f" WHERE {view.where('m')}"
+        " AND (m.status = 'active' OR m.memory_id IN (SELECT value FROM json_each(:ids)))"
+        " AND (SELECT r.resolution ->> '$.winner_id' FROM memory_edge_revisions r"
+        " WHERE r.edge_id = e.edge_id ORDER BY r.until DESC, r.revision_id DESC LIMIT 1) = f.value"
+        for near, far in _BOTH_WAYS
+    )
+    values = view.params | {"ids": json.dumps(list(won))}
+    found = driver(connection).execute(f"{legs} ORDER BY 1, 2", values)
+    return [Joined(*row) for _, *row in found]
 
 
 class Lost(NamedTuple):

@@ -521,6 +521,8 @@ class TestRetractingASource:
         }
         assert {status(orc, one) for one in (old, lost)} == {MemoryStatus.ACTIVE}
         assert (orc.get(lost).confidence, orc.get(old).valid_until) == (0.9, None)
+        assert (done.reopened, [each.edge_id for each in done.reopened_items]) == (1, [case])
+        assert {done.reopened_items[0].from_id, done.reopened_items[0].to_id} == {lost, won}
         assert orc.case(case).state == "open"
         assert [one for one, _ in journal(service, "restore")] == [old]
         assert [one for one, _ in journal(service, "reopen")] == [won]
@@ -755,6 +757,49 @@ class TestRestoringASource:
         done = orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
         assert (done.restored, done.counted) == (0, 1)
         assert status(orc, one) is MemoryStatus.RETRACTED
+
+    @pytest.mark.parametrize("way", ["from", "to"])
+    def test_what_stays_open_is_told(self, orc: Orchestrator, way: str) -> None:
+        lost, won = said(orc, "The gate is blue.", MANUAL), said(orc, "It is red.", FORUM)
+        ends = (won, lost) if way == "from" else (lost, won)
+        case = orc.relate(ends[0], "Contradicts", ends[1])
+        undecided = orc.relate(won, "Contradicts", said(orc, "It is green.", MANUAL))
+        beside = said(orc, "It is grey.", FORUM), said(orc, "It is white.", FORUM)
+        kept = orc.relate(*(beside[0], "Contradicts", beside[1]))
+        for edge, winner in ((case, won), (kept, beside[0])):
+            orc.resolve(edge, winner=winner, reason="x")
+        dry = orc.retract_source(conversation_id="forum", reason="x")
+        assert [each.edge_id for each in dry.reopened_items] == [case]
+        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        assert orc.case(kept).state == "resolved"
+        dry = orc.restore_source(conversation_id="forum", reason="x")
+        done = orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+        assert done == dry.model_copy(update={"dry_run": False})
+        assert (done.left_open, done.cut) == (1, False)
+        [told] = done.left_open_items
+        assert told.edge_id == case
+        assert (told.from_id, told.to_id) == (
+            orc.case(case).edge.from_id,
+            orc.case(case).edge.to_id,
+        )
+        assert orc.case(undecided).state == "open"
+
+    def test_what_is_moot_or_hidden_is_not_told_as_open(
+        self, orc: Orchestrator, service: MemoryService
+    ) -> None:
+        owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+        won, lost = said(orc, "It is red.", FORUM), said(orc, "The gate is blue.", MANUAL)
+        closed = said(owner, "It is dark.", MANUAL, sensitivity=Sensitivity.RESTRICTED)
+        cases = [owner.relate(won, "Contradicts", one) for one in (lost, closed)]
+        for edge in cases:
+            owner.resolve(edge, winner=won, reason="x")
+        [told] = orc.retract_source(conversation_id="forum", reason="x").reopened_items
+        assert told.edge_id == cases[0]
+        owner.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        orc.retract(lost, reason="painted over")
+        assert orc.restore_source(conversation_id="forum", reason="x").left_open == 0
+        [seen] = owner.restore_source(conversation_id="forum", reason="x").left_open_items
+        assert seen.edge_id == cases[1]
 
     def test_a_decided_contradiction_is_open_again(self, orc: Orchestrator) -> None:
         lost, won = said(orc, "The gate is blue.", MANUAL), said(orc, "It is red.", FORUM)

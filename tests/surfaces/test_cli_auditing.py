@@ -136,3 +136,22 @@ def test_an_erasure_names_a_source_as_every_command_does(cli: CommandLine) -> No
     assert told["memory_ids"] == cli.json("erase", "orc-1", "--conversation", "forum")["memory_ids"]
     missing = cli.error("source", "show", "orc-1", "none.md")
     assert missing["message"].endswith("ingest/processed/none.md")
+
+
+def test_a_contradiction_that_opens_with_a_source_and_stays_so_is_named(cli: CommandLine) -> None:
+    cli("init", "orc-1")
+    won = cli.json("remember", "orc-1", "It is red.", "--conversation-id", "forum")["memory_id"]
+    lost = cli.json("remember", "orc-1", "The gate is blue.")["memory_id"]
+    edge = cli.json("relate", "orc-1", won, "Contradicts", lost)["edge_id"]
+    cli("resolve", "orc-1", edge, "--winner", won, *WHY)
+    command = ("retract", "orc-1", "--source", "conversation:forum", *WHY)
+    opened = [
+        ((), "contradictions that would be open again: 1"),
+        (("--yes",), "contradictions that are open again: 1"),
+    ]
+    stays = "these contradictions stay open, decide them again: 1"
+    restoring = [(("--restore", *each), stays) for each in ((), ("--yes",))]
+    for options, heading in opened + restoring:
+        told = cli(*command, *options).out
+        assert heading in told
+        assert all(one in told for one in (edge, won, lost))

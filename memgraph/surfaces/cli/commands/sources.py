@@ -14,7 +14,10 @@ from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memgraph.model.sources import (
+        Disputed,
         SourceInfo,
         SourceRestoration,
         SourceRetraction,
@@ -187,8 +190,16 @@ def _show_restoration(screen: Screen, found: SourceRestoration) -> None:
             screen.heading(f"{verb} {what}: {number}")
             told = [(each.memory_id, short(each.summary)) for each in items]
             screen.table(("memory", ""), told[:SHOWN])
+    if found.left_open_items:
+        screen.heading(f"these contradictions stay open, decide them again: {found.left_open}")
+        _show_disputed(screen, found.left_open_items)
     if found.dry_run:
         screen.line("nothing was changed: say --yes to do it")
+
+
+def _show_disputed(screen: Screen, items: Sequence[Disputed]) -> None:
+    rows = [(each.edge_id, each.from_id, each.to_id) for each in items]
+    screen.table(("edge", "of", "and"), rows[:SHOWN])
 
 
 def _show_retraction(screen: Screen, found: SourceRetraction) -> None:
@@ -219,6 +230,10 @@ def _show_retraction(screen: Screen, found: SourceRetraction) -> None:
         screen.heading(told)
         back = [(each.memory_id, short(each.summary)) for each in found.reinstated_items]
         screen.table(("memory", ""), back[:SHOWN])
+    if found.reopened_items:
+        verb = "would be" if found.dry_run else "are"
+        screen.heading(f"contradictions that {verb} open again: {found.reopened}")
+        _show_disputed(screen, found.reopened_items)
     if found.dry_run and (found.retracted or found.weakened):
         screen.line("nothing was changed: say --yes to do it")
 
