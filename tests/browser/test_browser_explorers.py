@@ -85,7 +85,7 @@ def test_what_stands_on_a_replaced_ground_is_marked_with_its_way(
 ) -> None:
     with look(served) as tab:
         _graph(tab)
-        tab.page.get_by_label("only what stands on a refuted ground").check()
+        tab.page.get_by_label("only what stands on a fallen ground").check()
         assert _shown(tab) == {
             "We order four reams of recycled paper.",
             "The reams are delivered on 12 June.",

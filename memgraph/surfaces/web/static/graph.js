@@ -213,7 +213,7 @@
     const about = document.createElement("dl");
     about.append(
       ...row("Type", `${memory.type}, ${memory.kind}`),
-      ...row("Status", memory.stale ? `${memory.status}, stands on a refuted ground` : memory.status),
+      ...row("Status", memory.stale ? `${memory.status}, stands on a fallen ground` : memory.status),
       ...row("Confidence", memory.confidence.toFixed(2)),
       ...row("Stored", memory.created_at),
       ...row("Edges drawn", String(edgesShown(node.connectedEdges()))),

@@ -1,0 +1,47 @@
+"""What the console's page of stale memories, and its graph, say of a ground that fell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from console_browsing import HOME, Browser, console_served, harmless
+from serving_worlds import Served
+
+from memgraph.clock import FixedClock, iso
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+def served(tmp_path: Path, clock: FixedClock) -> Iterator[Served]:
+    config = {"memory": {"embedding": {"provider": "none"}}}
+    with console_served(tmp_path / "root", clock=clock, config=config) as made:
+        yield made
+
+
+def test_a_ground_that_lost_and_is_back_is_told_with_its_decision(
+    served: Served, clock: FixedClock
+) -> None:
+    orc = served.orchestrator()
+    won = orc.remember("The rent is 900.")
+    lost = orc.remember("The rent is 800.", source={"conversation_id": "forum"})
+    edge = orc.relate(won, "Contradicts", lost)
+    orc.remember("800 is due.", derived_from=[lost])
+    orc.resolve(edge, winner=won, reason="bank statement")
+    decided = iso(clock.now_ms())[:10]
+    clock.advance(days=2)
+    orc.retract_source(conversation_id="forum", reason="forged", dry_run=False)
+    clock.advance(days=2)
+    orc.restore_source(conversation_id="forum", reason="genuine", dry_run=False)
+    with Browser(served, served.key()) as browser:
+        text = " ".join(harmless(browser.page(f"{HOME}stale")).text.split())
+        graph = " ".join(harmless(browser.page(f"{HOME}graph")).text.split())
+    assert f"It stands on a ground that lost a contradiction at {decided}" in text
+    assert f"lost to {won}: bank statement" in text
+    assert "genuine" not in text
+    assert "only what stands on a fallen ground" in graph
