@@ -80,6 +80,16 @@ class Impact(Value):
     def memory_by_id(self) -> Mapping[str, Memory]:
         return {memory.memory_id: memory for memory in self.memories}
 
+    @cached_property
+    def own_hand_outs(self) -> tuple[HandOut, ...]:
+        """Those of the memory itself, as a case counts them."""
+        return tuple(each for each in self.hand_outs if self.memory_id in each.memory_ids)
+
+    @cached_property
+    def further_hand_outs(self) -> tuple[HandOut, ...]:
+        """Those in which it does not occur: of what was derived from it alone."""
+        return tuple(each for each in self.hand_outs if self.memory_id not in each.memory_ids)
+
 
 class FurtherSource(Value):
     """A further source of a memory."""

@@ -27,6 +27,23 @@ def test_a_graph_around_nothing_is_not_drawn(cli: CommandLine, tmp_path: Path) -
     assert cli.json("graph", "orc-1", "nope", one, "-o", str(target))["nodes"] == 1
 
 
+def test_a_graph_of_the_newest_says_how_many_more_there_are(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    ids = [cli.remember(f"Oven {number} is slow.") for number in range(33)]
+    derived = cli.json("remember", "orc-1", "Bread is late.", "--derived-from", ids[-1])
+    assert derived["memory_id"]
+    target = tmp_path / "x.svg"
+    told = cli.json("graph", "orc-1", "-o", str(target))
+    assert (told["nodes"], told["edges"], told["left_out"]) == (30, 1, 4)
+    said = cli("graph", "orc-1", "-o", str(target)).out
+    assert "drew 30 memories and 1 edge " in said
+    assert "4 more were left out: name IDs, or give --hops and --max-nodes" in said
+    told = cli.json("graph", "orc-1", *ids[:2], "-o", str(target))
+    assert (told["nodes"], told["left_out"]) == (2, None)
+    assert "left out" not in cli("graph", "orc-1", *ids[:2], "-o", str(target)).out
+
+
 def test_a_folder_that_is_not_there_is_named(cli: CommandLine, tmp_path: Path) -> None:
     cli.remember("The oven is slow.")
     folder = tmp_path / "nodir"
@@ -70,3 +87,34 @@ def test_a_word_on_a_source_of_which_nothing_came_yet_is_kept_and_remarked(
     assert "low (inherited)" in cli("source", "list", "orc-1").out
     cli("source", "trust", "orc-1", listed["name"], *word[4:])
     assert cli.json("source", "list", "orc-1")["items"][0]["inherited"] is False
+
+
+def test_what_was_handed_out_itself_is_told_apart_from_what_was_derived_from_it(
+    cli: CommandLine,
+) -> None:
+    ground = cli.remember("The ferry leaves at seven.")
+    other = cli.remember("The ferry leaves at eight.")
+    late = cli.remember("Luggage is taken aboard before boarding.", "--derived-from", ground)
+    edge = cli.json("relate", "orc-1", other, "Contradicts", ground)["edge_id"]
+    asked = ("recall", "orc-1", "--top-n", "1")
+    own = cli.json(*asked, "ferry leaves at seven")
+    further = cli.json(*asked, "luggage taken aboard before boarding")
+    assert [[one["memory"]["memory_id"] for one in each["items"]] for each in (own, further)] == [
+        [ground],
+        [late],
+    ]
+    told = [line.strip("│├└─ ") for line in cli("impact", "orc-1", ground).out.splitlines()]
+    [handed] = [line for line in told if line.startswith("handed out")]
+    [without] = [line for line in told if line.startswith("what rests on it was handed out")]
+    assert handed == "handed out 1 time: recall 1"
+    assert without == "what rests on it was handed out without it 1 time: recall 1"
+    assert told[told.index(handed) + 1].startswith(own["receipt_id"])
+    line = told[told.index(without) + 1]
+    assert line.startswith(further["receipt_id"])
+    assert line.endswith(f": {late}")
+    sides = cli.json("case", "show", "orc-1", edge)["sides"]
+    counts = {each["memory"]["memory_id"]: each["influence"]["recalls"] for each in sides}
+    assert counts == {ground: 1, other: 0}
+    tables = cli("impact", "orc-1", ground, "--table").out
+    first, second = tables.index(own["receipt_id"]), tables.index(further["receipt_id"])
+    assert first < tables.index("what rests on it was handed out without it") < second

@@ -309,6 +309,21 @@ def test_a_memory_of_then_was_given_to_nobody_yet(browser: Browser, shop: Shop) 
     assert receipt not in browser.page(f"{address}?as_of={before}")
 
 
+def test_what_was_given_itself_is_told_apart_from_what_stands_on_it(
+    browser: Browser, shop: Shop
+) -> None:
+    late = shop.orc.remember("Deliveries come before noon.", derived_from=[shop.read])
+    own = shop.orc.recall("when does the shop close").receipt_id
+    further = shop.orc.recall("deliveries come before noon", top_n=1)
+    assert [each.memory.memory_id for each in further.items] == [late]
+    shop.served.service.write_down()
+    page = browser.page(f"{HOME}memories/{shop.read}")
+    itself = page.index("Itself 1 time.")
+    without = page.index("What stands on it was given without it 1 time.")
+    assert itself < page.index(own) < without < page.index(further.receipt_id)
+    assert late in page[page.index(further.receipt_id) :]
+
+
 def test_a_memory_of_then_was_given_to_those_whom_later_ones_do_not_crowd_out(
     browser: Browser, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

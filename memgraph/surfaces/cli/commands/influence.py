@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10
 LINE_CHARS = 160
+WITHOUT_IT = "what rests on it was handed out without it"
+REACHED_COLUMNS = ("what", "name", "receipts", "of it", "first", "last", "left after it")
 _PREFIXES = "|".join(kind.id_prefix for kind in MemoryKind)
 _MEMORY_ID = re.compile(rf"(?:{_PREFIXES})[0-9A-Z]{{26}}")
 
@@ -96,15 +99,19 @@ def _impact_tree(found: Impact) -> Branch:
     memories = found.memory_by_id
     root = Branch(memory_line(memories[found.memory_id]), style="bold")
     _add_links(root, "what rests on it", found.derived, memories)
-    if found.hand_outs:
-        told = ", ".join(f"{name} {count}" for name, count in found.purposes.items())
-        handed = root.add(f"handed out {counted(len(found.hand_outs), 'time')}: {told}")
-        _add_hand_outs(handed, found.hand_outs)
-    for title, reached in (("runs", found.runs), ("conversations", found.conversations)):
+    own = found.own_hand_outs
+    _add_hand_outs(root.add(f"handed out {_times(found, own)}"), own)
+    further = found.further_hand_outs
+    if further:
+        told = f"{WITHOUT_IT} {_times(found, further)}"
+        _add_hand_outs(root.add(told), further, names=True)
+    for title, reached in (("run", found.runs), ("conversation", found.conversations)):
         if reached:
-            branch = root.add(f"{title}: {len(reached)}")
-            for each in reached[:MOST_SHOWN]:
-                _add_reached(branch, each, memories)
+            owns = [_own_of(title, each, found) for each in reached]
+            some = "" if all(owns) else f", {sum(map(bool, owns))} given it itself"
+            branch = root.add(f"{title}s: {len(reached)}{some}")
+            for each, times in zip(reached[:MOST_SHOWN], owns, strict=False):
+                _add_reached(branch, each, times, memories)
             _add_more(branch, len(reached))
     _add_cut(root, found.cut_reasons)
     return root
@@ -189,17 +196,36 @@ def _add_links(
         places[link.memory_id] = parent.add(line)
 
 
-def _add_hand_outs(branch: Branch, hand_outs: Sequence[HandOut]) -> None:
+def _times(found: Impact, hand_outs: Sequence[HandOut]) -> str:
+    """How often, and what for."""
+    more = " or more" if "max_receipts" in found.cut_reasons else ""
+    purposes = sorted(Counter(each.purpose for each in hand_outs).items())
+    told = ", ".join(f"{name} {count}" for name, count in purposes)
+    return f"{counted(len(hand_outs), 'time')}{more}" + (f": {told}" if told else "")
+
+
+def _add_hand_outs(branch: Branch, hand_outs: Sequence[HandOut], *, names: bool = False) -> None:
+    """``names``: with the memories in question that were handed out."""
     for each in hand_outs[:MOST_SHOWN]:
-        branch.add(f"{each.receipt_id}  {each.purpose}, {moment(each.at)}{_for_whom(each)}")
+        which = f": {_few(each.memory_ids)}" if names else ""
+        branch.add(f"{each.receipt_id}  {each.purpose}, {moment(each.at)}{_for_whom(each)}{which}")
     _add_more(branch, len(hand_outs))
 
 
-def _add_reached(branch: Branch, each: Reached, memories: Mapping[str, Memory]) -> None:
+def _add_reached(branch: Branch, each: Reached, own: int, memories: Mapping[str, Memory]) -> None:
     times = counted(each.receipts, "time")
+    without = each.receipts - own
+    if without:
+        times += f", {without} of them without it" if own else " without it"
     place = branch.add(f"{each.name}: given {times}, {moment(each.first_at)} to {_last(each)}")
     for one in each.left:
         place.add(f"left afterwards: {memory_line(memories[one])}")
+
+
+def _own_of(kind: str, each: Reached, found: Impact) -> int:
+    """How often a run or a conversation was given the memory itself."""
+    place = "workflow_run_id" if kind == "run" else "conversation_id"
+    return sum(getattr(one, place) == each.name for one in found.own_hand_outs)
 
 
 def _add_more(branch: Branch, count: int) -> None:
@@ -216,12 +242,14 @@ def _impact_tables(screen: Screen, found: Impact) -> None:
     memories = found.memory_by_id
     screen.heading(memory_line(memories[found.memory_id]))
     _links_table(screen, "what rests on it", found.derived, memories)
-    _hand_outs_table(screen, found.hand_outs)
+    _hand_outs_table(screen, found.own_hand_outs)
+    _hand_outs_table(screen, found.further_hand_outs, WITHOUT_IT)
     rows = [
         (
             kind,
             each.name,
             str(each.receipts),
+            str(_own_of(kind, each, found)),
             moment(each.first_at),
             _last(each),
             str(len(each.left)),
@@ -229,7 +257,7 @@ def _impact_tables(screen: Screen, found: Impact) -> None:
         for kind, reached in (("run", found.runs), ("conversation", found.conversations))
         for each in reached
     ]
-    _table(screen, "reached", ("what", "name", "receipts", "first", "last", "left after it"), rows)
+    _table(screen, "reached", REACHED_COLUMNS, rows)
     _cut(screen, found.cut_reasons)
 
 
@@ -271,18 +299,20 @@ def _links_table(
     _table(screen, title, ("id", "steps", "how", "through", "status", "summary"), rows)
 
 
-def _hand_outs_table(screen: Screen, hand_outs: Iterable[HandOut]) -> None:
+def _hand_outs_table(
+    screen: Screen, hand_outs: Iterable[HandOut], title: str = "handed out"
+) -> None:
     rows = [
         (
             each.receipt_id,
             moment(each.at),
             each.purpose,
             _for_whom(each).removeprefix(", "),
-            ", ".join(each.memory_ids[:3]) + (" …" if len(each.memory_ids) > 3 else ""),
+            _few(each.memory_ids),
         )
         for each in hand_outs
     ]
-    _table(screen, "handed out", ("id", "when", "what for", "for whom", "memories"), rows)
+    _table(screen, title, ("id", "when", "what for", "for whom", "memories"), rows)
 
 
 def _table(
@@ -311,6 +341,10 @@ def _for_whom(each: HandOut) -> str:
 
 def _how(link: Link) -> str:
     return "derived" if link.edge_type is None else link.edge_type.value
+
+
+def _few(memory_ids: Sequence[str]) -> str:
+    return ", ".join(memory_ids[:3]) + (" …" if len(memory_ids) > 3 else "")
 
 
 def _last(each: Reached) -> str:
