@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -19,6 +20,7 @@ from memgraph.audit.chain import check_chain
 from memgraph.audit.findings import Code, Progress, VerifyReport
 from memgraph.audit.journal import Head
 from memgraph.audit.seal import SEALED_FIELDS, memory_seal
+from memgraph.audit.telling import VALUES, confidence_after, differing, reasons
 from memgraph.audit.vectors import check_vectors
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
 from memgraph.model.values import Source
@@ -38,6 +40,11 @@ SOURCE_FIELDS = tuple(Source.model_fields)
 
 def verify(database: Database, progress: Progress | None = None) -> VerifyReport:
     """Check everything that can be checked; what is wrong is in the report, not raised.
+
+    Compared with the journal are the text of a memory and all that is sealed with it
+    (`SEALED_FIELDS`), its importance, confidence and decay rate where the journal tells them, its
+    status with times, reasons and actors, and edges with their resolutions. Not compared are tags,
+    attributes, ends of validity, item ids, access counts and the values that were.
 
     About four seconds and 30 MB for 100,000 memories; the write lock is held for the last second.
 
@@ -107,7 +114,7 @@ def check_memories(connection: sa.Connection, report: VerifyReport) -> None:
             report.add(Code.MEMORY_EDITED, "the memory was journalled twice", memory_id)
             continue
         number, last = number + 1, memory_id
-        stored_hash, terms, seq, at, details, erased = row[width:]
+        stored_hash, terms, seq, at, details, erased, *valued = row[width:]
         if not isinstance(content, str):
             report.add(Code.MEMORY_CONTENT_DAMAGED, "the content is not a text", memory_id)
             continue
@@ -121,6 +128,9 @@ def check_memories(connection: sa.Connection, report: VerifyReport) -> None:
             elif seq is not None and not _as_journalled(row[:width], stored_hash, at, details):
                 message = "the memory is not as it was journalled when it was stored"
                 report.add(Code.MEMORY_EDITED, message, memory_id, seq=seq)
+        for name in _values_edited(details, *valued):
+            message = f"the memory's {name} is not as it was journalled last"
+            report.add(Code.MEMORY_EDITED, message, memory_id, field=name)
         expected = None if content.isascii() else text_index.search_terms(content)
         if terms != expected:
             message = "the search terms do not fit the content"
@@ -153,6 +163,14 @@ def check_statuses(connection: sa.Connection, report: VerifyReport) -> None:
     for memory_id, status, since in integrity.rows(connection, integrity.UNTOLD_STATUSES):
         message = f"the journal does not know how the memory became {status}"
         report.add(Code.STATUS_UNJOURNALLED, message, memory_id, since=since)
+    edited = {
+        *integrity.rows(connection, integrity.EDITED_BEGINNINGS),
+        *integrity.rows(connection, integrity.UNERASED_REASONS),
+        *_periods_edited(connection),
+    }
+    for memory_id, status_id in sorted(edited, key=lambda one: int(one[1])):
+        message = "the reason or the actor of the memory's status is not as it was journalled"
+        report.add(Code.STATUS_EDITED, message, memory_id, status_id=status_id)
     report.checked["status_periods"] = integrity.count(connection, "memory_status")
 
 
@@ -181,7 +199,8 @@ def check_edges(connection: sa.Connection, report: VerifyReport) -> None:
             report.add(Code.EDGE_EDITED, "the edge is not as it was journalled", edge_id)
         expected: dict[str, Any] = {}
         if action in ("resolve", "dismiss"):
-            expected = {key: one for key, one in _words(decided).items() if key != "edge_id"}
+            beside = ("edge_id", "loser_confidence")
+            expected = {key: one for key, one in _words(decided).items() if key not in beside}
         if _object(resolution) != expected or resolved_at != (at if expected else None):
             message = "the resolution of the contradiction is not as it was journalled"
             report.add(Code.EDGE_EDITED, message, edge_id)
@@ -249,6 +268,37 @@ def _as_journalled(fields: Sequence[Any], stored_hash: str, at: int, details: st
     if "seal" not in told:
         return (told.get("kind"), told.get("type")) == (row["kind"], row["type"])
     return (row["created_at"], memory_seal(row)) == (at, told["seal"])
+
+
+def _values_edited(
+    remembered: Any,
+    importance: Any,
+    confidence: Any,
+    decay_rate: Any,
+    action: str | None,
+    details: Any,
+    confirmed: int | None,
+) -> list[str]:
+    """The values that differ from what the journal told of them last, where it tells."""
+    told = {name: each for name, each in _object(remembered).items() if name in VALUES}
+    if action is not None:
+        told["confidence"] = confidence_after(action, _object(details))
+    if confirmed:
+        told["decay_rate"] = 0.0
+    stored = dict(zip(VALUES, (importance, confidence, decay_rate), strict=True))
+    return differing(stored, told)
+
+
+def _periods_edited(connection: sa.Connection) -> Iterator[tuple[str, int]]:
+    """The periods that none of the entries tells of as they are; those without any are untold."""
+    found = integrity.rows(connection, integrity.STATUS_ENTRIES)
+    for (status_id, memory_id, actor, reason), entries in groupby(found, lambda row: row[:4]):
+        for *_, action, subject, by, details in entries:
+            may_be = reasons(action, subject, _object(details))
+            if actor == by and (may_be is None or reason in may_be):
+                break
+        else:
+            yield memory_id, status_id
 
 
 def _source_id(said: dict[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge
-from memgraph.policy.endings import QUIET, reason_of
+from memgraph.policy.endings import QUIET, lost_to, reason_of
 from memgraph.policy.lifecycle import (
     Action,
     MemoryChange,
@@ -165,16 +165,17 @@ def resolve(
         already_resolved=edge.resolved_at is not None,
         standing=_standing(connection, loser_id, edge.edge_id),
     )
-    told = f"lost to {winner_id}: {reason}"
+    because = lost_to(winner_id, reason)
     for change in plan.changes:
-        apply(connection, change, at=at, actor=actor, reason=told)
+        apply(connection, change, at=at, actor=actor, reason=because)
     if set(last_retractions(connection, loser_id)[:1]) & QUIET:
         # Nobody had said anything against it: from now on somebody has.
         status = MemoryStatus.RETRACTED
-        memories.set_status(connection, loser_id, status, at=at, actor=actor, reason=told)
+        memories.set_status(connection, loser_id, status, at=at, actor=actor, reason=because)
     resolution = plan.record.as_dict() | {"reason": reason, "actor": actor}
     edges.set_resolution(connection, edge.edge_id, at, resolution)
-    return [Entry("resolve", winner_id, {"edge_id": edge.edge_id, **resolution})]
+    details = {"edge_id": edge.edge_id, **resolution, **_left_with(connection, loser_id)}
+    return [Entry("resolve", winner_id, details)]
 
 
 def dismiss(
@@ -207,7 +208,8 @@ def reopen(
         raise Conflict("this contradiction is open", edge_id=edge.edge_id)
     if is_dismissed(edge.resolution):
         edges.set_resolution(connection, edge.edge_id, at, None)
-        return [Entry("reopen", edge.from_id, {"edge_id": edge.edge_id, "reason": reason})]
+        nobody = {"loser_id": None}
+        return [Entry("reopen", edge.from_id, {"edge_id": edge.edge_id, "reason": reason} | nobody)]
     record = ResolutionRecord.from_dict(edge.resolution)
     plan = plan_reopening(
         record,
@@ -219,7 +221,8 @@ def reopen(
         apply(connection, change, at=at, actor=actor, reason=f"contradiction reopened: {reason}")
     edges.set_resolution(connection, edge.edge_id, at, None)
     _retract_quietly(connection, record.loser_id, at=at, actor=actor)
-    return [Entry("reopen", record.winner_id, {"edge_id": edge.edge_id, "reason": reason})]
+    told = {"edge_id": edge.edge_id, "reason": reason, "loser_id": record.loser_id}
+    return [Entry("reopen", record.winner_id, told | _left_with(connection, record.loser_id))]
 
 
 def _retract_quietly(connection: sa.Connection, memory_id: str, *, at: int, actor: str) -> None:
@@ -254,6 +257,12 @@ def apply(
         values["attributes"] = attributes
     if values:
         memories.update(connection, change.memory_id, updated_at=at, **values)
+
+
+def _left_with(connection: sa.Connection, loser_id: str) -> dict[str, float]:
+    """What the journal tells of the loser's confidence now, for an audit to compare."""
+    state = _state_or_none(connection, loser_id)
+    return {} if state is None else {"loser_confidence": state.confidence}
 
 
 def _state_or_none(connection: sa.Connection, memory_id: str) -> MemoryState | None:

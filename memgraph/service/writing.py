@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.audit.seal import memory_seal
+from memgraph.audit.telling import VALUES
 from memgraph.errors import MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
@@ -393,5 +394,5 @@ def _missing(given: MemoryInput, grounds: set[str], written: Written) -> NotFoun
 
 
 def _remembered(row: dict[str, Any]) -> Entry:
-    told = {name: row[name] for name in ("content_hash", "kind", "type")}
+    told = {name: row[name] for name in ("content_hash", "kind", "type", *VALUES)}
     return Entry("remember", row["memory_id"], told | {"seal": memory_seal(row)})

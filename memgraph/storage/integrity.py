@@ -117,13 +117,34 @@ def dangling(connection: sa.Connection) -> Iterator[tuple[str, int | None, str]]
 
 
 _DETAIL = "CASE WHEN json_valid(details) THEN json_extract(details, '$.edge_id') END"
+_LOSER = "CASE WHEN json_valid(details) THEN json_extract(details, '$.loser_id') END"
+_GONE = "EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = s.memory_id AND x.action = 'erase')"
 
-MEMORIES = """
+# The last entry that tells of a confidence. Those of earlier releases that take a decision back do
+# not name who had lost: it is the other side.
+MEMORIES = f"""
+    WITH moved AS MATERIALIZED (
+        SELECT memory_id, action, details, max(seq),
+               count(*) FILTER (WHERE action = 'confirm') AS confirmed FROM (
+            SELECT subject AS memory_id, action, details, seq FROM audit_log
+            WHERE action IN ('confirm', 'strengthen', 'weaken', 'regain')
+            UNION ALL
+            SELECT {_LOSER}, action, details, seq FROM audit_log
+            WHERE action IN ('resolve', 'reopen') AND {_LOSER} IS NOT NULL
+            UNION ALL
+            SELECT CASE WHEN e.from_memory_id = a.subject THEN e.to_memory_id
+                   ELSE e.from_memory_id END, a.action, a.details, a.seq
+            FROM audit_log a JOIN memory_edges e ON e.edge_id = {_DETAIL}
+            WHERE a.action = 'reopen' AND json_valid(a.details)
+            AND json_type(a.details, '$.loser_id') IS NULL
+        ) GROUP BY memory_id
+    )
     SELECT m.memory_id, m.kind, m.type, m.content, m.summary, m.sensitivity, m.scope, m.scope_id,
            m.agent_id, m.session_id, m.sequence, m.turn_id, m.source_role, m.event_time,
            m.created_at, m.source_id, m.content_hash, m.search_terms, a.seq, a.at, a.details,
-           EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = m.memory_id AND x.action = 'erase')
-    FROM memories m
+           EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = m.memory_id AND x.action = 'erase'),
+           m.importance, m.confidence, m.decay_rate, c.action, c.details, c.confirmed
+    FROM memories m LEFT JOIN moved c ON c.memory_id = m.memory_id
     LEFT JOIN audit_log a ON a.subject = m.memory_id AND a.action = 'remember'
     ORDER BY m.pk, a.seq
 """
@@ -171,6 +192,49 @@ UNTOLD_STATUSES = """
                        THEN e.to_memory_id ELSE e.from_memory_id END
         WHERE e.edge_type = 'Contradicts' AND s.memory_id IN (e.from_memory_id, e.to_memory_id)
         AND a.at = s.since AND a.action IN ('resolve', 'reopen'))
+"""
+
+# A memory is stored without a reason, by whom its first entry names.
+EDITED_BEGINNINGS = f"""
+    SELECT s.memory_id, s.status_id FROM memory_status s
+    JOIN audit_log a ON a.subject = s.memory_id AND a.action = 'remember'
+    WHERE NOT EXISTS (SELECT 1 FROM memory_status f
+                      WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
+    AND (s.actor IS NOT a.actor
+         OR (s.reason IS NOT NULL AND NOT (s.reason = 'erased' AND {_GONE})))
+"""
+
+# Once the text of an erased memory is gone, no reason is left that might say it.
+UNERASED_REASONS = """
+    SELECT s.memory_id, s.status_id FROM audit_log a
+    JOIN memories m ON m.memory_id = a.subject JOIN memory_status s ON s.memory_id = m.memory_id
+    WHERE a.action = 'erase' AND m.content = '' AND s.reason IS NOT 'erased'
+"""
+
+# Each later period with each entry that may have made it. One that begins where the one before it
+# began was made under a clock that was set back, when its entry may be of an earlier time.
+_AT = """(a.at = s.since OR (a.at < s.since AND EXISTS (
+        SELECT 1 FROM memory_status p WHERE p.memory_id = s.memory_id
+        AND p.status_id < s.status_id AND p.since = s.since)))"""
+STATUS_ENTRIES = f"""
+    WITH later AS MATERIALIZED (
+        SELECT s.status_id, s.memory_id, s.since, s.actor, s.reason FROM memory_status s
+        WHERE EXISTS (SELECT 1 FROM memory_status f
+                      WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
+        AND NOT (s.reason IS 'erased' AND {_GONE})
+    )
+    SELECT s.status_id, s.memory_id, s.actor, s.reason, a.action, a.subject, a.actor, a.details
+    FROM later s JOIN audit_log a ON a.subject = s.memory_id AND {_AT}
+    AND a.action IN ('retract', 'restore', 'supersede', 'erase')
+    UNION ALL
+    SELECT s.status_id, s.memory_id, s.actor, s.reason, a.action, a.subject, a.actor, a.details
+    FROM later s
+    JOIN memory_edges e ON e.edge_type = 'Contradicts'
+    AND s.memory_id IN (e.from_memory_id, e.to_memory_id)
+    JOIN audit_log a ON a.subject = CASE WHEN e.from_memory_id = s.memory_id
+                                    THEN e.to_memory_id ELSE e.from_memory_id END
+    AND {_AT} AND a.action IN ('resolve', 'reopen') AND {_DETAIL} = e.edge_id
+    ORDER BY 1
 """
 
 EDGES = f"""

@@ -1,0 +1,82 @@
+"""What an entry of the journal says of a memory's status and of its values. Pure.
+
+Entries of earlier releases say less; what they leave open is no contradiction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from memgraph.policy.endings import QUIET, lost_to
+from memgraph.policy.erasure import is_redacted
+
+VALUES: Final = ("importance", "confidence", "decay_rate")
+"""Numbers of a memory that are journalled when it is stored."""
+UNKNOWN: Final = None
+ERASED_REASON: Final = "erased"
+"""The reason of every period of an erased memory."""
+_REPLACED_ITEM: Final = "replaced by a newer item of its id"
+# Written to six places after the point; the text of a number may be read with one bit less.
+_PRECISION: Final = 1e-9
+
+
+def reasons(action: str, subject: str | None, told: Mapping[str, Any]) -> frozenset[str] | None:
+    """The reasons with which a status may have begun that an entry tells of; None: any.
+
+    Args:
+        action, subject, told: of the entry; ``told`` are its details.
+    """
+    if action == "erase":
+        return frozenset({ERASED_REASON})
+    if is_redacted(told):
+        return UNKNOWN
+    if action == "supersede":
+        return _replaced(told)
+    reason = told.get("reason")
+    if not isinstance(reason, str):
+        return UNKNOWN
+    if action == "resolve":
+        return frozenset({lost_to(str(subject), reason)})
+    if action == "reopen":
+        # What housekeeping had retracted before it lost is retracted so again.
+        return QUIET | {f"contradiction reopened: {reason}"}
+    if "source" in told:
+        back = "brought back" if action == "restore" else "taken back"
+        return frozenset({f"its source was {back}: {reason}"})
+    return frozenset({reason})
+
+
+def _replaced(told: Mapping[str, Any]) -> frozenset[str] | None:
+    by = told.get("by")
+    if not isinstance(by, str):
+        return UNKNOWN
+    if "with" in told:
+        return frozenset({f"replaced by {by}, with {told['with']} of which it is a part"})
+    return frozenset({f"replaced by {by}", _REPLACED_ITEM})
+
+
+def confidence_after(action: str, told: Mapping[str, Any]) -> Any:
+    """The confidence that an entry left a memory with; None: it does not tell."""
+    if action == "confirm":
+        return 1.0
+    if action in ("resolve", "reopen"):
+        return told.get("loser_confidence")
+    changed = told.get("confidence")
+    return changed.get("after") if isinstance(changed, Mapping) else UNKNOWN
+
+
+def differing(stored: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
+    """The names of the values that are told otherwise than they are stored."""
+    return [
+        name
+        for name, value in stored.items()
+        if told.get(name) is not UNKNOWN and not _same(value, told[name])
+    ]
+
+
+def _same(stored: Any, told: Any) -> bool:
+    both = (stored, told)
+    if not all(isinstance(each, int | float) for each in both):
+        return False
+    return bool(abs(stored - told) <= _PRECISION)
