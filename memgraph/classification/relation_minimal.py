@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from memgraph.classification.relation_lexicon import COLOURS, MONTHS, words
+from memgraph.classification.relation_literals import FIGURES, one_literal, other_literals
 from memgraph.classification.relation_tokens import Token, tokenize
 from memgraph.classification.relation_units import SMALL
 from memgraph.model.enums import Relation
@@ -68,6 +69,7 @@ _NEGATIVE_FORMS: Final = {
 _SUPPORT: Final = words("do does did")
 # Said of the present against the past: the later statement replaces the earlier one.
 _CHANGED: Final = words("now currently nowadays anymore")
+_CHANGE: Final = re.compile(r"\b(?:now|currently|nowadays|anymore) ", re.IGNORECASE)
 _NO_LONGER: Final = re.compile(r"\b(?:no longer|not any ?more|not any longer)\b", re.IGNORECASE)
 # Where the statements speak of other things, places or times, nothing is contradicted.
 _OTHERWISE: Final = (
@@ -89,9 +91,22 @@ def minimal_pair(earlier: str, later: str, row: Mapping[str, float]) -> tuple[Re
     if not _LEAST_SHARED < max(len(a), len(b)) <= _MOST_WORDS:
         return None
     code = ONE_NEGATION if _one_negation(a, b) else ONE_VALUE if _one_value(a, b) else None
+    if code == ONE_VALUE and other_literals(earlier, later, FIGURES):
+        # No amount: of addresses and versions a thing may have several (``literal_pair``).
+        return None
     if code is None or before:
         return None
     return (Relation.UPDATES if after else Relation.CONTRADICTS), code
+
+
+def literal_pair(earlier: str, later: str) -> tuple[Relation, str] | None:
+    """The same of statements that differ in an address, a version, a host or a mail address, and
+    which of them."""
+    a, b = (_TOLD.sub("", text) for text in (earlier, later))
+    kind = one_literal(_CHANGE.sub("", a), _CHANGE.sub("", b))
+    if kind is None or _CHANGE.search(a):
+        return None
+    return (Relation.UPDATES if _CHANGE.search(b) else Relation.CONTRADICTS), kind
 
 
 def _plain(text: str) -> tuple[list[Token], bool]:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from memgraph.classification import relation_lexicon as lexicon
 from memgraph.classification.relation_features import Embed, pair_features, read_batch
 from memgraph.classification.relation_frame import Statement
-from memgraph.classification.relation_minimal import minimal_pair
+from memgraph.classification.relation_literals import other_literals
+from memgraph.classification.relation_minimal import ONE_VALUE, literal_pair, minimal_pair
 from memgraph.classification.relation_model import RelationModel, load_model
 from memgraph.classification.relation_reasons import reasons, ruled_out
 from memgraph.classification.relation_tokens import stem, tokenize
@@ -83,11 +84,20 @@ def _guess(
     model: RelationModel,
 ) -> RelationGuess:
     probabilities = {relation: float(p) for relation, p in zip(Relation, line, strict=True)}
+    earlier, later = pair[0].text, pair[1].text
     forbidden = ruled_out(row)
+    if other_literals(earlier, later):
+        forbidden |= {Relation.DUPLICATE}
     evidence = reasons(row)
     relation = model.choose(probabilities, prose, forbidden)
-    plain = minimal_pair(pair[0].text, pair[1].text, row)
-    if plain is not None and Relation.CONTRADICTS not in forbidden:
+    plain = minimal_pair(earlier, later, row)
+    # Their other words are the same, so that nothing but the value could tell two things apart.
+    literal = literal_pair(earlier, later) if row["asserted"] > 0 else None
+    if literal is not None:
+        relation, kind = literal
+        told = (code for code in evidence if code != "other_version")
+        evidence = (ONE_VALUE, f"value_differs:{kind}", *told)
+    elif plain is not None and Relation.CONTRADICTS not in forbidden:
         relation, evidence = plain[0], (plain[1], *evidence)
     return RelationGuess(
         relation=relation,

@@ -114,6 +114,34 @@ def test_a_contradiction_between_files_is_found_and_stays_open(
     assert "by rules" in str(page.items[0].edge.reason)
 
 
+RANGE = "The harbour network has the range 10.4.0.0/16."
+
+
+@pytest.mark.parametrize(
+    ("later", "found"),
+    [
+        ("The harbour network has the range 10.9.0.0/16.", 1),
+        ("The harbour network also has the range 10.9.0.0/16.", 0),
+        ("The harbour network has the ranges 10.4.0.0/16, 10.9.0.0/16.", 0),
+        ("The staging network has the range 10.9.0.0/16.", 0),
+    ],
+)
+@pytest.mark.parametrize("remembered", [False, True])
+def test_another_address_range_is_a_contradiction_of_what_was_dropped_or_remembered(
+    orc: Orchestrator, clock: FixedClock, later: str, found: int, remembered: bool
+) -> None:
+    if remembered:
+        old: str | None = orc.remember(RANGE)
+    else:
+        old = orc.ingest_document(document("a", RANGE)).memories[0].memory_id
+    clock.advance(ms=1_000)
+    outcome = orc.ingest_document(document("b", later))
+    assert outcome.relations["contradicts"] == found
+    cases = orc.contradictions().items
+    assert [case.first.memory_id for case in cases] == [old] * found
+    assert all("value_differs:network" in (case.edge.reason or "") for case in cases)
+
+
 def test_statements_of_different_scopes_are_not_related(orc: Orchestrator) -> None:
     for mark, days in (("a", 14), ("b", 60)):
         text = f"Backups of the ledger are kept for {days} days."

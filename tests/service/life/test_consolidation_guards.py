@@ -84,6 +84,25 @@ def test_a_contradiction_that_came_between_matching_and_writing_is_found(
     assert [each.edge_type for each in report.edges] == [EdgeType.CONTRADICTS]
 
 
+@pytest.mark.parametrize(
+    ("later", "found"),
+    [
+        ("The harbour network has the range 10.9.0.0/16.", [EdgeType.CONTRADICTS]),
+        ("The harbour network also has the range 10.9.0.0/16.", []),
+        ("The staging network has the range 10.9.0.0/16.", []),
+    ],
+)
+def test_another_address_range_than_the_remembered_one_is_a_contradiction(
+    orc: Orchestrator, clock: FixedClock, later: str, found: list[EdgeType]
+) -> None:
+    orc.remember("The harbour network has the range 10.4.0.0/16.")
+    clock.advance(ms=MS_PER_DAY)
+    say(orc, "s-1", later)
+    report = run(orc, "s-1")
+    assert [each.edge_type for each in report.edges] == found
+    assert len(held(orc)) == 2
+
+
 def test_near_words_that_came_between_are_strengthened(
     orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
