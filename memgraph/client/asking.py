@@ -11,7 +11,7 @@ from memgraph.client.words import word
 from memgraph.errors import InvalidInput
 from memgraph.model.bulletin import Issued
 from memgraph.model.entities import EntityInfo, EntityProfile
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.fading import FadingReport
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.recall import Bundle, RecallRequest
@@ -46,7 +46,7 @@ class AskingWords(Place):
         *,
         types: Sequence[MemoryType] = (),
         kinds: Sequence[MemoryKind] = (),
-        statuses: Sequence[MemoryStatus] = (MemoryStatus.ACTIVE,),
+        statuses: Sequence[MemoryStatus | ShownStatus] = (MemoryStatus.ACTIVE,),
         tags: Sequence[str] = (),
         session_id: str | None = None,
         before: str | None = None,
@@ -55,8 +55,9 @@ class AskingWords(Place):
     ) -> Call[Sequence[Memory]]:
         """Memories, newest first, a page at a time: ``before`` is the last id of the page before.
 
-        An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000;
-        ``as_of``: what was stored by then, with the statuses and values of then.
+        An empty filter leaves nothing out; what is erased is of the status ``erased`` alone;
+        ``tags`` asks for all of them; ``limit`` is 1..1000; ``as_of``: what was stored by
+        then, with the statuses and values of then.
         """
         return self._get(
             "/memories",
@@ -64,7 +65,7 @@ class AskingWords(Place):
             type=types,
             kind=kinds,
             # Said in full: a request that says nothing asks for active ones.
-            status=statuses or tuple(MemoryStatus),
+            status=statuses or tuple(ShownStatus),
             tag=tags,
             session_id=session_id,
             cursor=before,

@@ -47,6 +47,15 @@ class MemoryStatus(StrEnum):
     RETRACTED = "retracted"
 
 
+class ShownStatus(StrEnum):
+    """A status as it is shown, listed and counted; what is erased is stored as retracted."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+    ERASED = "erased"
+
+
 class Sensitivity(StrEnum):
     """Ordered from open to closed; a reader sees what is at or below its clearance."""
 

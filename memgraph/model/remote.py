@@ -10,7 +10,7 @@ from memgraph.model.consolidation import SessionReport
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.model.jobs import JobPlan, JobRun
 from memgraph.model.values import Memory, Millis, Outcome, Value
 
@@ -139,7 +139,7 @@ class Counts(Value):
 
     kind: dict[MemoryKind, int] = Field(default_factory=dict)
     type: dict[MemoryType, int] = Field(default_factory=dict)
-    status: dict[MemoryStatus, int] = Field(default_factory=dict)
+    status: dict[ShownStatus, int] = Field(default_factory=dict)
 
 
 class Status(Value):

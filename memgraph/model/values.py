@@ -31,6 +31,7 @@ from memgraph.model.enums import (
     MemoryType,
     Scope,
     Sensitivity,
+    ShownStatus,
     SourceType,
 )
 
@@ -237,6 +238,11 @@ class Memory(Value):
     content_hash: str
     token_cost: int
     source_id: str
+
+    @property
+    def shown_status(self) -> ShownStatus:
+        """The status that people read; nothing but an erasure takes the text."""
+        return ShownStatus(self.status) if self.content else ShownStatus.ERASED
 
 
 class Edge(Value):

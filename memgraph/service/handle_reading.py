@@ -14,7 +14,7 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import Memory, validated
@@ -53,7 +53,7 @@ class ReadingHandle(Handle):
         *,
         types: Sequence[MemoryType] = (),
         kinds: Sequence[MemoryKind] = (),
-        statuses: Sequence[MemoryStatus] = (MemoryStatus.ACTIVE,),
+        statuses: Sequence[MemoryStatus | ShownStatus] = (MemoryStatus.ACTIVE,),
         tags: Sequence[str] = (),
         session_id: str | None = None,
         before: str | None = None,
@@ -62,8 +62,9 @@ class ReadingHandle(Handle):
     ) -> Sequence[Memory]:
         """Memories, newest first, a page at a time: ``before`` is the last id of the page before.
 
-        An empty filter leaves nothing out; ``tags`` asks for all of them; ``limit`` is 1..1000;
-        ``as_of``: what was stored by then, with the statuses and values of then.
+        An empty filter leaves nothing out; what is erased is of the status ``erased`` alone;
+        ``tags`` asks for all of them; ``limit`` is 1..1000; ``as_of``: what was stored by
+        then, with the statuses and values of then.
         """
         with self._service.opened(self.name) as opened:
             return reading.listing(

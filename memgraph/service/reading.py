@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.values import Memory
 from memgraph.policy.scope import Viewer
 from memgraph.service.opened import Opened
@@ -52,7 +52,7 @@ def listing(
     *,
     types: Sequence[MemoryType],
     kinds: Sequence[MemoryKind],
-    statuses: Sequence[MemoryStatus],
+    statuses: Sequence[MemoryStatus | ShownStatus],
     tags: Sequence[str],
     session_id: str | None,
     before: str | None,
@@ -74,8 +74,9 @@ def listing(
         tags=tuple(tags),
         session_id=session_id,
         before=before,
+        statuses=frozenset(members(ShownStatus, statuses)),
     )
-    view = View(viewer, as_of, frozenset(members(MemoryStatus, statuses)) or None)
+    view = View(viewer, as_of, chosen.stored(as_of))
     with opened.database.read() as connection:
         found = memories.select(connection, view, chosen, limit=limit)
         if before is not None and not found:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.errors import NotFound
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.values import Memory, Source
 from memgraph.storage import tables, vectors
 from memgraph.storage.encoding import json_text
@@ -274,6 +274,7 @@ class Filter:
     """Which memories to list; an empty field leaves nothing out.
 
     ``tags`` asks for all of them; ``before`` is the id of the last memory of the page before.
+    ``statuses``: as they are shown; what is erased is of no other, whatever the time.
     """
 
     memory_ids: tuple[str, ...] = ()
@@ -282,11 +283,35 @@ class Filter:
     tags: tuple[str, ...] = ()
     session_id: str | None = None
     before: str | None = None
+    statuses: frozenset[ShownStatus] = frozenset()
+
+    def stored(self, as_of: int | None) -> frozenset[MemoryStatus] | None:
+        """The statuses of rows among which they are; None: any."""
+        if as_of is not None and ShownStatus.ERASED in self.statuses:
+            return None
+        return frozenset(map(_stored_status, self.statuses)) or None
+
+
+def _stored_status(shown: ShownStatus) -> MemoryStatus:
+    return MemoryStatus.RETRACTED if shown is ShownStatus.ERASED else MemoryStatus(shown)
+
+
+_ERASED = "(m.status = 'retracted' AND m.content = '')"
+
+
+def _shown_as(statuses: frozenset[ShownStatus], view: View) -> str:
+    """The condition that a memory is shown as one of these, where one is asked for."""
+    others = ", ".join(f"'{each.value}'" for each in sorted(statuses - {ShownStatus.ERASED}))
+    if ShownStatus.ERASED not in statuses:
+        # As of an earlier time it may have had any status.
+        leaves_out = view.as_of is not None or ShownStatus.RETRACTED in statuses
+        return f"NOT {_ERASED}" if statuses and leaves_out else "1"
+    return f"({_ERASED} OR {view.status('m')} IN ({others}))" if others else _ERASED
 
 
 def select(connection: sa.Connection, view: View, chosen: Filter, *, limit: int) -> list[Memory]:
     """Visible memories that pass the filter, newest first."""
-    terms = [view.where("m")]
+    terms = [view.where("m"), _shown_as(chosen.statuses, view)]
     values: dict[str, Any] = {**view.params, "limit": limit}
     for column, wanted in (
         ("memory_id", chosen.memory_ids),
@@ -318,7 +343,7 @@ def select(connection: sa.Connection, view: View, chosen: Filter, *, limit: int)
 
 
 def counts(connection: sa.Connection, view: View | None = None) -> dict[str, dict[str, int]]:
-    """How many visible memories there are of each kind, type and status; None: all of them."""
+    """How many visible memories there are of each kind, type and shown status; None: of all."""
     condition = "1" if view is None else view.where("m")
     values = {} if view is None else view.params
     found: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
@@ -331,4 +356,9 @@ def counts(connection: sa.Connection, view: View | None = None) -> dict[str, dic
         for *names, count in connection.execute(statement, values):
             for column, name in zip(columns, names, strict=True):
                 found[column][str(name)] += count
+    statement = sa.text(f"SELECT count(*) FROM memories m WHERE {_ERASED} AND {condition}")
+    erased = connection.execute(statement, values).scalar_one()
+    moved = Counter({ShownStatus.RETRACTED.value: -erased, ShownStatus.ERASED.value: erased})
+    found["status"].update(moved)
+    found["status"] = +found["status"]
     return {column: dict(sorted(each.items())) for column, each in found.items()}

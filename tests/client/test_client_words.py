@@ -138,6 +138,18 @@ def test_pages_of_memories_follow_one_another(way: Any) -> None:
         way.list_memories(limit=0)
 
 
+def test_what_is_erased_is_listed_and_counted_as_that_alone(
+    way: Any, served: Served, name: str
+) -> None:
+    gone, taken = way.remember("The press of Ada is blue."), way.remember("The fair is on Monday.")
+    way.retract(taken, reason="wrong")
+    served.orchestrator(name).erase(memory_id=gone, reason="asked for", dry_run=False)
+    assert [each.memory_id for each in way.list_memories(statuses=["erased"])] == [gone]
+    assert [each.memory_id for each in way.list_memories(statuses=["retracted"])] == [taken]
+    assert [each.memory_id for each in way.list_memories(statuses=())] == [taken, gone]
+    assert way.visible_counts()["status"] == {"erased": 1, "retracted": 1}
+
+
 def test_edges_contradictions_and_their_resolution(way: Any) -> None:
     one, other = way.remember("The gate is green."), way.remember("The gate is red.")
     edge = way.relate(other, "Contradicts", one, weight=0.5, reason="colours")

@@ -33,6 +33,8 @@ def test_an_erased_memory_is_shown_as_that(cli: CommandLine) -> None:
     listed = cli("list", "orc-1", "--all").out
     assert "erased" in listed
     assert "retracted" not in listed
+    assert gone in cli("list", "orc-1", "--status", "erased").out
+    assert gone not in cli("list", "orc-1", "--status", "retracted").out
     again = cli("erase", "orc-1", gone, "--yes", *WHY)
     assert done["erasure_id"] in again.err
 

@@ -65,7 +65,7 @@ def _node(memory: Memory, stale: bool) -> dict[str, Any]:
         "summary": memory.summary,
         "type": memory.type.value,
         "kind": memory.kind.value,
-        "status": memory.status.value,
+        "status": memory.shown_status.value,
         "importance": memory.importance,
         "confidence": memory.confidence,
         "created_at": iso(memory.created_at),

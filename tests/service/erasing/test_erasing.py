@@ -18,8 +18,9 @@ from erasing_worlds import (
 )
 
 from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import MemoryStatus, ShownStatus
 from memgraph.service.erasing.signing import check_signature, read_report
 
 WHY = "asked for by the person"
@@ -97,6 +98,38 @@ def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> No
         orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     kept = (orc.paths.memory / "erasures" / f"{report.erasure_id}.json").read_text()
     assert read_report(kept) == report
+
+
+def test_what_is_erased_is_listed_and_counted_as_that_alone(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    secret, taken, other = orc.remember(SECRET), orc.remember("Left is right"), orc.remember(OTHER)
+    orc.retract(taken, reason="wrong")
+    before = clock.now_ms()
+    clock.advance(days=1)
+    orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+
+    def listed(*statuses: ShownStatus | MemoryStatus, as_of: int | None = None) -> list[str]:
+        found = orc.list_memories(statuses=statuses, as_of=as_of)
+        return [each.memory_id for each in found]
+
+    everything = [other, taken, secret]
+    for as_of in (None, before):
+        assert listed(ShownStatus.ERASED, as_of=as_of) == [secret]
+        assert listed(ShownStatus.RETRACTED, as_of=as_of) == [taken]
+        assert listed(ShownStatus.RETRACTED, ShownStatus.ERASED, as_of=as_of) == [taken, secret]
+        assert listed(ShownStatus.ACTIVE, ShownStatus.ERASED, as_of=as_of) == [other, secret]
+        assert listed(*MemoryStatus, as_of=as_of) == [other, taken]
+        assert listed(*ShownStatus, as_of=as_of) == everything
+        assert listed(as_of=as_of) == everything
+    assert [each.shown_status.value for each in map(orc.get, everything)] == [
+        "active",
+        "retracted",
+        "erased",
+    ]
+    counted = {"active": 1, "erased": 1, "retracted": 1}
+    assert orc.visible_counts()["status"] == counted
+    assert orc.stats()["memories"]["status"] == counted
 
 
 def test_the_same_text_may_be_stored_again(orc: Orchestrator) -> None:

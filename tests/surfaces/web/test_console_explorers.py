@@ -15,7 +15,7 @@ from memgraph import Orchestrator
 from memgraph.clock import FixedClock, iso
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
-from memgraph.surfaces.web.pages import exploring
+from memgraph.surfaces.web.pages import bulletins, exploring
 from memgraph.surfaces.web.pages.bulletins import differing
 
 CONFIG = {"memory": {"embedding": {"provider": "none"}}}
@@ -218,6 +218,61 @@ def test_a_bulletin_lists_its_memories_and_those_before_it(
         assert reader.open(compared).status_code == 403
 
 
+def test_a_section_of_a_bulletin_that_is_full_does_not_say_that_there_is_nothing(
+    browser: Browser, orc: Orchestrator
+) -> None:
+    assert "Nothing." in Seen(browser.page(f"{HOME}bulletin")).text
+    for number in range(20):
+        for kind in ("Goal", "Todo", "Decision", "Preference", "Fact"):
+            orc.remember(f"{kind} {number}: {'mend the press ' * 12}", type=kind)
+    issued = orc.bulletin().bulletin
+    full = [each for each, count in issued.left_out.items() if count]
+    empty = [each for each in full if not issued.sections[each]]
+    assert empty
+    assert empty != full
+    page = browser.page(f"{HOME}bulletin")
+    for section, lines in issued.sections.items():
+        title, how_many = section.replace("_", " ").capitalize(), issued.left_out[section]
+        said = page.partition(f"<h2>{title}</h2>")[2].partition("<h2")[0]
+        assert ("None fitted; " in said) == (section in empty)
+        assert (f"{how_many} were left out." in said) == (section in empty)
+        assert (f"{how_many} more did not fit" in said) == (section in full and bool(lines))
+        assert ("Nothing." in said) == (not lines and section not in full)
+
+
+@pytest.mark.parametrize("at_once", [1, 1_000])
+def test_as_of_a_time_no_later_bulletin_was_handed_out(
+    served: Served,
+    orc: Orchestrator,
+    clock: FixedClock,
+    monkeypatch: pytest.MonkeyPatch,
+    at_once: int,
+) -> None:
+    monkeypatch.setattr(bulletins, "AT_ONCE", at_once)
+    times = []
+    for number in range(4):
+        orc.remember(f"Mend press {number}.", type="Todo")
+        clock.advance(days=1)
+        orc.bulletin()
+        times.append(clock.now_ms())
+    newest_first = [each.bulletin_id for each in orc.bulletins().bulletins]
+    clock.advance(days=1)
+
+    def listed(as_of: int) -> list[str]:
+        page = Seen(browser.page(f"{HOME}bulletin?as_of={iso(as_of)}"))
+        addresses = [
+            each.partition("?")[0] for each in page.values("href") if "against=" not in each
+        ]
+        begin = f"{HOME}bulletins/"
+        return [each.removeprefix(begin) for each in addresses if each.startswith(begin)]
+
+    with Browser(served, served.key()) as browser:
+        assert listed(times[1]) == newest_first[2:]
+        assert listed(times[1] - 1) == newest_first[3:]
+        assert listed(times[0] - 1) == []
+        assert listed(times[3]) == newest_first
+
+
 def test_lines_of_two_texts_are_told_apart_in_order() -> None:
     assert differing("a\nb\nc", "a\nx\nc\nd") == [
         ("same", "a"),
@@ -266,3 +321,23 @@ def test_the_page_of_an_erased_memory_says_so(browser: Browser, orc: Orchestrato
     page = browser.page(f"{HOME}memories/{gone}")
     assert ">erased</span>" in page
     assert "Quendolin" not in page
+
+
+def test_what_is_erased_has_one_name_on_every_page(browser: Browser, orc: Orchestrator) -> None:
+    gone = orc.remember("The press of Quendolin is blue.")
+    taken = orc.remember("The press of Ada is red.")
+    orc.retract(taken, reason="wrong")
+    orc.erase(memory_id=gone, reason="asked for", dry_run=False)
+    overview = browser.page(HOME)
+    for name in ("erased", "retracted"):
+        assert f"<dt>{name}</dt><dd>1</dd>" in overview
+    erased = browser.page(f"{HOME}memories?status=erased")
+    assert gone in erased
+    assert ">erased</span>" in erased
+    assert taken not in erased
+    retracted = browser.page(f"{HOME}memories?status=retracted")
+    assert taken in retracted
+    assert gone not in retracted
+    statuses = {each["id"]: each["status"] for each in drawn(browser, f"?seed={gone}")["nodes"]}
+    assert statuses[gone] == "erased"
+    assert 'name="status" value="erased"' in browser.page(f"{HOME}graph")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import AccessDenied
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.commands.shaping import (
     MEMORY_COLUMNS,
@@ -33,8 +33,8 @@ def list_memories(
         list[MemoryKind] | None, choice(MemoryKind, "--kind", text="Repeatable.")
     ] = None,
     statuses: Annotated[
-        list[MemoryStatus] | None,
-        choice(MemoryStatus, "--status", text="Repeatable. [active]"),
+        list[ShownStatus] | None,
+        choice(ShownStatus, "--status", text="Repeatable. [active]"),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Of every status.")] = False,
     tags: Annotated[
@@ -49,7 +49,7 @@ def list_memories(
     as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
 ) -> Report:
     """List memories, newest first, a page at a time."""
-    wanted = [] if everything else statuses or [MemoryStatus.ACTIVE]
+    wanted = [] if everything else statuses or [ShownStatus.ACTIVE]
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.list_memories(
             types=types or (),

@@ -42,8 +42,8 @@ def summary_of(memory: Memory) -> str:
 
 
 def status_of(memory: Memory) -> str:
-    """The status in a word; ``erased`` where an erasure took the text, since nothing else does."""
-    return memory.status.value if memory.content else "erased"
+    """The status in a word."""
+    return memory.shown_status.value
 
 
 def memory_line(memory: Memory) -> str:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from pydantic import Field, model_validator
 
 from memgraph.model.context import Tier
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.model.graph import Trace
 from memgraph.model.remote import MAX_BATCH, Limit, MemoryId, MemoryPage, Outcomes, PromotedId
 from memgraph.model.values import Memory, MemoryInput, Millis, Name, Reason, Value
@@ -88,8 +88,8 @@ def listed(
     ],
     kind: Annotated[list[MemoryKind], Query(default_factory=list, description="Of these kinds.")],
     status: Annotated[
-        list[MemoryStatus],
-        Query(default_factory=lambda: [MemoryStatus.ACTIVE], description="Of these statuses."),
+        list[ShownStatus],
+        Query(default_factory=lambda: [ShownStatus.ACTIVE], description="Of these statuses."),
     ],
     tag: Annotated[list[Name], Query(default_factory=list, description="With all these tags.")],
     session_id: Annotated[Name | None, Query(description="Said in this session.")] = None,

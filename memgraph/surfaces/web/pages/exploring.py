@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.cases import Stale
-from memgraph.model.enums import MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryType, ShownStatus
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.web.drawing import EDGES, drawing, staleness
 from memgraph.surfaces.web.visiting import Page, Visit
@@ -36,7 +36,7 @@ def explorer(visit: Visit) -> Response:
     return visit.show(
         "graph.html",
         types=[each.value for each in MemoryType],
-        statuses=[each.value for each in MemoryStatus],
+        statuses=[each.value for each in ShownStatus],
         edges=EDGES,
         marks_stale=visit.may(Permission.AUDIT),
         now_ms=visit.console.now_ms(),

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.surfaces.web.charts import ribbon, step_chart
 from memgraph.surfaces.web.grounds import lines_of
 from memgraph.surfaces.web.visiting import Page, Visit
@@ -24,11 +24,11 @@ def listing(visit: Visit) -> Response:
     """One page of memories, the newest first, filtered."""
     orc = visit.enter()
     # A page that was not asked for a status shows what holds.
-    status = visit.query("status", MemoryStatus.ACTIVE.value)
+    status = visit.query("status", ShownStatus.ACTIVE.value)
     found = orc.list_memories(
         types=_chosen(MemoryType, visit.query("type")),
         kinds=_chosen(MemoryKind, visit.query("kind")),
-        statuses=_chosen(MemoryStatus, status),
+        statuses=_chosen(ShownStatus, status),
         tags=[visit.query("tag")] if visit.query("tag") else [],
         session_id=visit.query("session") or None,
         before=visit.query("before") or None,
@@ -65,7 +65,7 @@ def _list_page(
         filtered=any(visit.query(name) for name in FILTERS),
         types=[each.value for each in MemoryType],
         kinds=[each.value for each in MemoryKind],
-        statuses=[each.value for each in MemoryStatus],
+        statuses=[each.value for each in ShownStatus],
     )
 
 
