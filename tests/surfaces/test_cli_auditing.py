@@ -155,3 +155,14 @@ def test_a_contradiction_that_opens_with_a_source_and_stays_so_is_named(cli: Com
         told = cli(*command, *options).out
         assert heading in told
         assert all(one in told for one in (edge, won, lost))
+
+
+def test_what_is_derived_from_what_fell_is_told_to_be_stale(cli: CommandLine) -> None:
+    old = cli.remember("The gate closes at nine.")
+    new = cli.json("correct", "orc-1", old, "The gate closes at ten.", *WHY)["memory_id"]
+    grounds = ("--derived-from", old, "--derived-from", new)
+    told = cli("remember", "orc-1", "Nobody enters at half past nine.", *grounds).out
+    assert f"it is stale already: it was derived from {old}, which holds no longer" in told
+    assert f"derived from {new}" not in told
+    again = cli("remember", "orc-1", "Nobody enters at eleven.", "--derived-from", new).out
+    assert "stale" not in again

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import InvalidInput, MemgraphError, kinds_by_code
+from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, kinds_by_code
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
@@ -20,6 +20,12 @@ from memgraph.model.enums import (
 )
 from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
+from memgraph.surfaces.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memgraph.model.values import Outcome
 
 # Anything larger is refused by the model of a memory anyway.
 MAX_STDIN_CHARS = 1_000_000
@@ -115,8 +121,27 @@ def remember(
         if outcome.outcome == "rejected":
             raise _rejection(outcome.code, outcome.message)
         embedding = given.after_writing(handle)
+        fallen = _fallen_grounds(handle, outcome, derived_from or ())
     data = {"outcome": outcome.outcome, "memory_id": outcome.memory_id, "embedding": embedding}
-    return Report(data, lambda screen: screen.line(f"{outcome.outcome} {outcome.memory_id}"))
+
+    def show(screen: Screen) -> None:
+        screen.line(f"{outcome.outcome} {outcome.memory_id}")
+        for one in fallen:
+            screen.line(f"it is stale already: it was derived from {one}, which holds no longer")
+
+    return Report(data, show)
+
+
+def _fallen_grounds(handle: Any, outcome: Outcome, derived_from: Sequence[str]) -> list[str]:
+    """What a new memory was derived from and holds no longer, as far as the caller may read it."""
+    if not derived_from or outcome.memory_id is None or outcome.outcome != "stored":
+        return []
+    try:
+        found = handle.trace(outcome.memory_id).stale_grounds
+    except AccessDenied:
+        # Who may write alone is told of nothing.
+        return []
+    return [one for one in dict.fromkeys(derived_from) if one in found]
 
 
 def relate(
