@@ -16,6 +16,10 @@ from memgraph.surfaces.cli.screen import Screen
 if TYPE_CHECKING:
     from conftest import CommandLine
 
+REACH = (
+    "As far as clearance Internal sees: what was handed out to readers who see more is not here"
+    " (--clearance, --project, --session)"
+)
 TASK = ("--scope", "session", "--scope-id", "t1")
 
 
@@ -85,7 +89,7 @@ def test_receipts_are_listed_for_a_task_a_run_and_a_conversation(cli: CommandLin
     shown = cli("receipt", "list", "orc-1").out
     assert "conversation c, run r" in shown
     assert sha256(b"oven").hexdigest()[:16] in shown
-    assert cli("receipt", "list", "orc-1", "--run", "other").out == "no receipt\n"
+    assert cli("receipt", "list", "orc-1", "--run", "other").out == f"no receipt\n{REACH}\n"
     assert cli.error("receipt", "list", "orc-1", "--limit", "0")["code"] == "input.invalid"
 
 
@@ -142,7 +146,7 @@ def test_why_a_replay_differs_is_told_in_words(capsys: pytest.CaptureFixture[str
 
 
 def test_bulletins_are_listed_and_printed_as_they_were(cli: CommandLine) -> None:
-    assert cli("receipt", "bulletins", "orc-1").out == "no bulletin was handed out\n"
+    assert cli("receipt", "bulletins", "orc-1").out == f"no bulletin was handed out\n{REACH}\n"
     told = cli.remember("The shop sells bread.")
     first = cli.json("bulletin", "orc-1")
     cli("bulletin", "orc-1")
@@ -168,3 +172,26 @@ def test_the_impact_of_what_was_recalled_as_it_was_then(cli: CommandLine, tmp_pa
     handed = cli.json("impact", "orc-1", told)["hand_outs"]
     assert [(each["receipt_id"], each["as_of"]) for each in handed] == [(receipt_id, then)]
     assert cli("timeline", "orc-1", told, "-o", str(tmp_path / "sure.svg")).code == 0
+
+
+def test_how_far_an_answer_reaches_is_told_whether_there_is_more_or_not(cli: CommandLine) -> None:
+    told = cli.remember("The shop sells bread.")
+    asked = [
+        ("impact", "orc-1", told),
+        ("impact", "orc-1", told, "--table"),
+        ("grounds", "orc-1", told),
+        ("receipt", "list", "orc-1"),
+        ("receipt", "bulletins", "orc-1"),
+    ]
+    before = [cli(*each).out for each in asked]
+    assert all(each.splitlines()[-1] == REACH for each in before)
+    cli.remember("The safe of the shop is red.", "--sensitivity", "Restricted")
+    high = ("--clearance", "Restricted")
+    assert len(cli.json("recall", "orc-1", "what does the shop sell?", *high)["items"]) == 2
+    cli("bulletin", "orc-1", *high)
+    assert [cli(*each).out for each in asked] == before
+    last = "As far as clearance Restricted with project atlas sees: what was handed out to readers"
+    for each in asked:
+        line = cli(*each, *high, "--project", "atlas").out.splitlines()[-1]
+        assert line == f"{last} who see more is not here (--project, --session)"
+    assert len(cli.json("receipt", "list", "orc-1", *high)["receipts"]) > 0

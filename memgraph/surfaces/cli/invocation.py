@@ -94,6 +94,23 @@ class Invocation:
         )
 
     @property
+    def reach(self) -> str:
+        """How far an answer about hand-outs goes: the same whether more was handed out or not."""
+        if self.server_url is None:
+            viewer = self.viewer
+            sees, how = f"clearance {viewer.clearance.value}", ["--project", "--session"]
+            if viewer.clearance is not Sensitivity.RESTRICTED:
+                how.insert(0, "--clearance")
+        else:
+            told = "" if self.clearance is None else f", up to {self.clearance.value},"
+            sees, how = f"your key{told}", []
+        for what, names in (("project", self.project), ("session", self.session)):
+            sees += f" with {what} {', '.join(names)}" if names else ""
+        more = f" ({', '.join(how)})" if how else ""
+        missing = f"what was handed out to readers who see more is not here{more}"
+        return f"As far as {sees} sees: {missing}"
+
+    @property
     def server_url(self) -> str | None:
         """The server that is meant; None: a root of this machine. Raises BadParameter."""
         from memgraph.surfaces.cli.remote import address

@@ -52,7 +52,8 @@ def impact(
 
     What a run or a conversation left after it was given the memory may be because of it, or not.
     """
-    with invocation(context).orchestrator(orchestrator) as handle:
+    given = invocation(context)
+    with given.orchestrator(orchestrator) as handle:
         found = handle.impact(memory_id, max_nodes=max_nodes, as_of=as_of)
 
     def show(screen: Screen) -> None:
@@ -60,6 +61,7 @@ def impact(
             _impact_tables(screen, found)
         else:
             screen.tree(_impact_tree(found))
+        screen.line(given.reach, style="dim")
 
     return Report(as_json(found), show)
 
@@ -83,7 +85,8 @@ def grounds(
     the run or the conversation that it comes from had been given before.
     """
     asked = {"workflow_run_id" if is_run or not _MEMORY_ID.fullmatch(name) else "memory_id": name}
-    with invocation(context).orchestrator(orchestrator) as handle:
+    given = invocation(context)
+    with given.orchestrator(orchestrator) as handle:
         found = handle.grounds(**asked, max_nodes=max_nodes, lines=lines)
 
     def show(screen: Screen) -> None:
@@ -91,6 +94,7 @@ def grounds(
             _grounds_tables(screen, found)
         else:
             screen.tree(_grounds_tree(found))
+        screen.line(given.reach, style="dim")
 
     return Report(as_json(found), show)
 

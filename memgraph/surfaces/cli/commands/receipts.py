@@ -103,6 +103,7 @@ def list_receipts(
             screen.line("no receipt")
         if found.cut:
             screen.line("there may be more: --limit, --before, or say for whom")
+        screen.line(given.reach, style="dim")
 
     return Report({"receipts": [_as_json(each) for each in found.receipts], "cut": found.cut}, show)
 
@@ -182,6 +183,7 @@ def list_bulletins(
             screen.line("no bulletin was handed out")
         if found.cut:
             screen.line("there may be more: --limit, --before")
+        screen.line(given.reach, style="dim")
 
     return Report(found.model_dump(mode="json"), show)
 
