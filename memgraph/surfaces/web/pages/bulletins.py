@@ -8,9 +8,13 @@ from typing import Final, Literal, NamedTuple
 from starlette.responses import Response
 
 from memgraph.model.access import Permission
+from memgraph.model.receipts import BulletinEntry, BulletinHistory
+from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.web.visiting import Page, Visit
 
 HISTORY: Final = 50
+AT_ONCE: Final = 1_000
+"""Bulletins that are looked through together for those of an earlier time."""
 
 
 class Line(NamedTuple):
@@ -37,12 +41,30 @@ def differing(before: str, after: str) -> list[Line]:
 def bulletin(visit: Visit) -> Response:
     """The bulletin for this reader, by section, with the memories that each line comes from.
 
-    One as of a time is made again; one as of now is handed out, and leaves a receipt.
+    One as of a time is made again; one as of now is handed out, and leaves a receipt. Those that
+    were handed out by then are listed with it.
     """
     orc = visit.enter()
     issued = orc.bulletin(as_of=visit.as_of)
-    history = orc.bulletins(limit=HISTORY) if visit.may(Permission.AUDIT) else None
+    history = _history(orc, visit.as_of) if visit.may(Permission.AUDIT) else None
     return visit.show("bulletin.html", issued=issued, history=history)
+
+
+def _history(orc: Orchestrator, as_of: int | None) -> BulletinHistory:
+    """The newest that were handed out, by ``as_of`` where that is given."""
+    if as_of is None:
+        return orc.bulletins(limit=HISTORY)
+    page = orc.bulletins(limit=AT_ONCE)
+    found = _by(page, as_of)
+    while page.cut and page.bulletins and len(found) <= HISTORY:
+        page = orc.bulletins(limit=AT_ONCE, before=page.bulletins[-1].bulletin_id)
+        found += _by(page, as_of)
+    cut = page.cut or len(found) > HISTORY
+    return BulletinHistory(bulletins=tuple(found[:HISTORY]), cut=cut)
+
+
+def _by(page: BulletinHistory, as_of: int) -> list[BulletinEntry]:
+    return [each for each in page.bulletins if each.created_at <= as_of]
 
 
 def stored(visit: Visit) -> Response:
