@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.graph import Subgraph
+from memgraph.model.graph import Derivation, Subgraph
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.storage import graph_queries
 from memgraph.storage.database import Database
@@ -46,7 +46,7 @@ def subgraph(
         hops: 1 to 4.
         max_nodes: 1 to 2,000. Where a hop offers more than there is room for, the strongest
             edges win, then the newest, then the higher edge id.
-        edge_types: followed and shown; None: all.
+        edge_types: followed and shown; None: all, and derivations are shown, too.
         as_of: milliseconds; the graph as it was then, with the values of then.
         max_degree: 1 to 1,000: edges of one node that are followed, chosen the same way.
         statuses: of shown memories; active and superseded by default, None: retracted ones too.
@@ -108,7 +108,12 @@ def subgraph_in(
     )
     most = EDGES_PER_NODE * max_nodes
     edges = graph_queries.edges_among(connection, distances, view, edge_types, most + 1)
-    if len(edges) > most:
+    derivations = (
+        graph_queries.derivations_among(connection, distances, view, most + 1)
+        if edge_types is None
+        else []
+    )
+    if max(len(edges), len(derivations)) > most:
         reasons.add("max_edges")
     return Subgraph(
         seeds=tuple(seeds),
@@ -119,6 +124,9 @@ def subgraph_in(
         distances=distances,
         cut=bool(reasons),
         cut_reasons=tuple(sorted(reasons)),
+        derivations=tuple(
+            Derivation(memory_id=one, derived_from_id=ground) for one, ground in derivations[:most]
+        ),
     )
 
 

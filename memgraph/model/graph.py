@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+class Derivation(Value):
+    """``memory_id`` was derived from ``derived_from_id``."""
+
+    memory_id: str
+    derived_from_id: str
+
+
 class Subgraph(Value):
     """The neighbourhood of some memories.
 
@@ -21,6 +28,8 @@ class Subgraph(Value):
         missing: those that are not there or not visible to the reader; the two are not told apart.
         nodes: by distance, nearest first.
         edges: every edge of the asked types between two of ``nodes``.
+        derivations: of one of ``nodes`` from another one; they are no edges and not followed, and
+            none are given where types of edges were asked for.
         sources: of all nodes, each once.
         distances: hops from the nearest seed, by memory id.
         cut: whether a bound left something out.
@@ -35,6 +44,7 @@ class Subgraph(Value):
     distances: dict[str, int]
     cut: bool
     cut_reasons: tuple[str, ...]
+    derivations: tuple[Derivation, ...] = ()
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """Nodes keyed by memory id, edges by edge id; every field is an attribute.

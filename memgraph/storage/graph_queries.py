@@ -105,6 +105,21 @@ def edges_among(
     return [edge_from_row(row) for row in _rows(connection, statement, values)]
 
 
+def derivations_among(
+    connection: sa.Connection, ids: Collection[str], view: View, limit: int
+) -> list[tuple[str, str]]:
+    """(memory, what it was derived from) of those whose two are both in ``ids``: by ids."""
+    statement = (
+        "SELECT d.memory_id, d.derived_from_id FROM json_each(:ids) f"
+        " CROSS JOIN memory_derivations d WHERE d.memory_id = f.value"
+        " AND +d.derived_from_id IN (SELECT value FROM json_each(:ids))"
+        f" AND {view.derived_where('d')}"
+        " ORDER BY d.memory_id, d.derived_from_id LIMIT :limit"
+    )
+    values = view.params | {"ids": _listed(ids), "limit": limit}
+    return [(one, ground) for one, ground in _rows(connection, statement, values)]
+
+
 def edges_of(
     connection: sa.Connection,
     memory_id: str,

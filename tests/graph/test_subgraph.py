@@ -84,6 +84,10 @@ def test_it_holds_exactly_what_the_reader_may_reach(
         distances, edges = expected(world, viewer, seed, hops, as_of, set(statuses))
         assert found.distances == distances
         assert {edge.edge_id for edge in found.edges} == edges
+        derived = [(one.memory_id, one.derived_from_id) for one in found.derivations]
+        assert derived == sorted(
+            pair for pair in world.derivations if set(pair) <= distances.keys()
+        )
         assert found.missing == (() if distances else (seed,))
         assert not found.cut
         told = found.model_copy(update={"missing": ()}).model_dump_json()
@@ -126,6 +130,21 @@ def test_the_same_request_gives_the_same_bytes(plan: Any, viewer: Viewer, max_no
             for _ in range(3)
         }
         assert len(made) == 1
+
+
+def test_what_is_derived_is_told_unless_types_of_edges_are_asked_for(
+    database: Database,
+) -> None:
+    filling = Filling(database)
+    ground, derived, far = (filling.memory() for _ in range(3))
+    filling.derived(derived, ground)
+    filling.derived(far, ground)
+    filling.flush()
+    found = subgraph(database, [ground, derived])
+    assert [(one.memory_id, one.derived_from_id) for one in found.derivations] == [
+        (derived, ground)
+    ]
+    assert subgraph(database, [ground, derived], edge_types=list(EdgeType)).derivations == ()
 
 
 def test_a_hub_gives_its_strongest_edges_then_the_newest_then_the_highest_id(

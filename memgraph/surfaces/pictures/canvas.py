@@ -34,13 +34,16 @@ TYPE_COLORS: Final = {
     "Goal": "#2c7a4b",
     "Todo": "#a1663a",
 }
-EDGE_STYLES: Final[dict[str, tuple[str, Literal["-", "--"]]]] = {
+LineStyle = Literal["-", "--", "-.", ":"]
+EDGE_STYLES: Final[dict[str, tuple[str, LineStyle]]] = {
     "RelatedTo": ("#9aa5b0", "-"),
     "Updates": ("#2c7a4b", "-"),
     "Contradicts": ("#b5443a", "--"),
     "CausedBy": ("#1f5fa8", "-"),
     "PartOf": ("#8a4fa3", "-"),
 }
+DECIDED_STYLE: Final[LineStyle] = ":"
+DERIVED_STYLE: Final[tuple[str, LineStyle]] = (MUTED, "-.")
 OWN_FONT: Final = "DejaVu Sans"
 FURTHER_FONTS: Final = (
     "Noto Sans CJK JP",

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import Subgraph
 from memgraph.model.values import Edge, Memory
 from memgraph.policy.bulletin import flatten
-from memgraph.surfaces.pictures.canvas import EDGE_STYLES, INK, TYPE_COLORS, drawn
+from memgraph.surfaces.pictures.canvas import (
+    DECIDED_STYLE,
+    DERIVED_STYLE,
+    EDGE_STYLES,
+    INK,
+    TYPE_COLORS,
+    LineStyle,
+    drawn,
+)
 from memgraph.surfaces.pictures.labels import GAP_POINTS, MARGIN, Places, labelled
 from memgraph.surfaces.pictures.page import Listing, page
 
@@ -20,6 +27,8 @@ if TYPE_CHECKING:
 
 MAX_DRAWN: Final = 400
 """More dots than that are a cloud."""
+DERIVED: Final = "DerivedFrom"
+"""What the step from a memory to what it was derived from is called; no stored edge."""
 _SEED: Final = 7
 
 
@@ -51,6 +60,7 @@ def listings(graph: Subgraph) -> tuple[Listing, ...]:
         (edge.from_id, edge.edge_type.value, edge.to_id, flatten(edge.reason or ""))
         for edge in graph.edges
     ]
+    edges += [(each.memory_id, DERIVED, each.derived_from_id, "") for each in graph.derivations]
     return (
         Listing("Memories", ("id", "type", "status", "summary"), memories),
         Listing("Edges", ("from", "type", "to", "reason"), edges),
@@ -64,6 +74,7 @@ def places(graph: Subgraph) -> Places:
     plain: nx.Graph[str] = nx.Graph()
     plain.add_nodes_from(node.memory_id for node in graph.nodes)
     plain.add_edges_from((edge.from_id, edge.to_id) for edge in graph.edges)
+    plain.add_edges_from((each.memory_id, each.derived_from_id) for each in graph.derivations)
     apart = 2.4 / max(len(graph.nodes), 1) ** 0.5
     found = nx.spring_layout(plain, k=apart, iterations=100, seed=_SEED)
     return _stretched({one: (float(x), float(y)) for one, (x, y) in found.items()})
@@ -87,7 +98,12 @@ def _draw(axes: Axes, graph: Subgraph, size: tuple[float, float]) -> None:
         return
     where = places(graph)
     for edge in graph.edges:
-        _draw_edge(axes, edge, where)
+        color, style = EDGE_STYLES[edge.edge_type.value]
+        line = _Line(color, DECIDED_STYLE if _decided(edge) else style, 0.6 + edge.weight)
+        _draw_line(axes, where[edge.from_id], where[edge.to_id], line)
+    for pair in graph.derivations:
+        line = _Line(*DERIVED_STYLE, 1.1)
+        _draw_line(axes, where[pair.memory_id], where[pair.derived_from_id], line)
     seeds = frozenset(graph.seeds)
     for node in graph.nodes:
         _draw_node(axes, node, where[node.memory_id], is_seed=node.memory_id in seeds)
@@ -104,7 +120,7 @@ def _draw(axes: Axes, graph: Subgraph, size: tuple[float, float]) -> None:
             bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.6},
         )
     axes.margins(MARGIN)
-    _legend(axes, graph.nodes, graph.edges)
+    _legend(axes, graph)
 
 
 def _draw_node(axes: Axes, node: Memory, at: tuple[float, float], *, is_seed: bool) -> None:
@@ -121,17 +137,28 @@ def _draw_node(axes: Axes, node: Memory, at: tuple[float, float], *, is_seed: bo
     )
 
 
-def _draw_edge(axes: Axes, edge: Edge, where: Places) -> None:
-    color, style = EDGE_STYLES[edge.edge_type.value]
+class _Line(NamedTuple):
+    color: str
+    style: LineStyle
+    width: float
+
+
+def _decided(edge: Edge) -> bool:
+    return edge.resolved_at is not None
+
+
+def _draw_line(
+    axes: Axes, start: tuple[float, float], end: tuple[float, float], line: _Line
+) -> None:
     axes.annotate(
         "",
-        where[edge.to_id],
-        where[edge.from_id],
+        end,
+        start,
         arrowprops={
             "arrowstyle": "-|>",
-            "color": color,
-            "linestyle": ":" if edge.resolved_at is not None else style,
-            "linewidth": 0.6 + edge.weight,
+            "color": line.color,
+            "linestyle": line.style,
+            "linewidth": line.width,
             "shrinkA": 6,
             "shrinkB": 6,
             # Two edges between the same two do not lie on one another.
@@ -141,11 +168,11 @@ def _draw_edge(axes: Axes, edge: Edge, where: Places) -> None:
     )
 
 
-def _legend(axes: Axes, nodes: Sequence[Memory], edges: Sequence[Edge]) -> None:
+def _legend(axes: Axes, graph: Subgraph) -> None:
     from matplotlib.lines import Line2D
 
+    nodes = graph.nodes
     types = sorted({node.type.value for node in nodes})
-    kinds = sorted({edge.edge_type.value for edge in edges})
     handles = [
         Line2D([], [], marker="o", linestyle="", color=TYPE_COLORS[each], label=each)
         for each in types
@@ -154,12 +181,25 @@ def _legend(axes: Axes, nodes: Sequence[Memory], edges: Sequence[Edge]) -> None:
         handles.append(_hollow("o", "superseded"))
     if any(node.status is MemoryStatus.RETRACTED for node in nodes):
         handles.append(_hollow("X", "retracted"))
-    for each in kinds:
-        color, style = EDGE_STYLES[each]
-        handles.append(Line2D([], [], color=color, linestyle=style, label=each))
+    for text, color, style in sorted(_kinds(graph)):
+        handles.append(Line2D([], [], color=color, linestyle=style, label=text))
     axes.legend(
         handles=handles, frameon=False, fontsize=7, loc="lower left", bbox_to_anchor=(0, 1), ncols=6
     )
+
+
+def _kinds(graph: Subgraph) -> set[tuple[str, str, LineStyle]]:
+    """What each line means: a text, its colour and its style."""
+    found: set[tuple[str, str, LineStyle]] = set()
+    for edge in graph.edges:
+        text = edge.edge_type.value
+        color, style = EDGE_STYLES[text]
+        if _decided(edge):
+            found.add((f"{text}, decided", color, DECIDED_STYLE))
+        else:
+            is_open = edge.edge_type is EdgeType.CONTRADICTS
+            found.add((f"{text}, open" if is_open else text, color, style))
+    return found | ({(DERIVED, *DERIVED_STYLE)} if graph.derivations else set())
 
 
 def _hollow(marker: str, text: str) -> Line2D:

@@ -120,12 +120,14 @@ def _leading(
 ) -> dict[str, list[tuple[float, float]]]:
     """Where the edges of each dot lead, as steps of the length 1."""
     found: dict[str, list[tuple[float, float]]] = {node.memory_id: [] for node in graph.nodes}
-    for edge in graph.edges:
-        (x, y), (to_x, to_y) = at[edge.from_id], at[edge.to_id]
+    lines = [(edge.from_id, edge.to_id) for edge in graph.edges]
+    lines += [(each.memory_id, each.derived_from_id) for each in graph.derivations]
+    for one, other in lines:
+        (x, y), (to_x, to_y) = at[one], at[other]
         length = math.hypot(to_x - x, to_y - y) or 1.0
         step = ((to_x - x) / length, (to_y - y) / length)
-        found[edge.from_id].append(step)
-        found[edge.to_id].append((-step[0], -step[1]))
+        found[one].append(step)
+        found[other].append((-step[0], -step[1]))
     return found
 
 

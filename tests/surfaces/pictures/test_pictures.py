@@ -19,8 +19,8 @@ from memgraph.model.graph import Subgraph
 from memgraph.model.values import StatusPeriod
 from memgraph.policy.decay import effective_confidence
 from memgraph.surfaces.cli.commands.pictures import _confidence
-from memgraph.surfaces.pictures import canvas, timelines
-from memgraph.surfaces.pictures.graphs import picture, places
+from memgraph.surfaces.pictures import canvas, graphs, timelines
+from memgraph.surfaces.pictures.graphs import listings, picture, places
 from memgraph.surfaces.pictures.histories import accesses_of, held_of
 from memgraph.surfaces.pictures.labels import SIDES, Box, box_of, labelled
 from memgraph.surfaces.pictures.page import Listing, page
@@ -88,6 +88,41 @@ def test_an_empty_graph_says_so(graph: Subgraph) -> None:
     empty = graph.model_copy(update={"nodes": (), "edges": (), "seeds": ()})
     assert places(empty) == {}
     assert picture(empty, "png", title="Empty") != picture(graph, "png", title="Empty")
+
+
+def test_what_was_derived_is_joined_to_its_ground(orc: Orchestrator) -> None:
+    ground = orc.remember("The oven is slow.")
+    derived = orc.remember("The bread is late.", derived_from=[ground])
+    found = orc.subgraph([ground, derived])
+    assert found.edges == ()
+    [told] = [each.rows for each in listings(found) if each.caption == "Edges"]
+    assert told == [(derived, "DerivedFrom", ground, "")]
+    bare = found.model_copy(update={"derivations": ()})
+    assert picture(found, "svg", title="A") != picture(bare, "svg", title="A")
+    assert [text for text, *_ in legend_of(found)] == ["Fact", "DerivedFrom"]
+
+
+def test_the_legend_tells_open_contradictions_from_decided_ones(orc: Orchestrator) -> None:
+    one, other, third = (orc.remember(f"The shop closes at {hour}.") for hour in (6, 7, 8))
+    orc.relate(one, "Contradicts", other)
+    edge = orc.relate(other, "Contradicts", third)
+    before = legend_of(orc.subgraph([one], hops=2))
+    assert [text for text, *_ in before] == ["Fact", "Contradicts, open"]
+    orc.dismiss(edge, reason="asked")
+    after = legend_of(orc.subgraph([one], hops=2))
+    assert [text for text, *_ in after] == ["Fact", "Contradicts, decided", "Contradicts, open"]
+    styles = dict(after)
+    assert styles["Contradicts, decided"] != styles["Contradicts, open"]
+
+
+def legend_of(graph: Subgraph) -> list[tuple[str, str]]:
+    """The texts of a drawing's legend, each with the style of its line."""
+    axes = Figure().add_subplot()
+    graphs._draw(axes, graph, (9.0, 6.0))
+    legend = axes.get_legend()
+    assert legend is not None
+    styles = [each.get_linestyle() for each in legend.get_lines()]
+    return list(zip([each.get_text() for each in legend.get_texts()], styles, strict=True))
 
 
 def test_labels_do_not_lie_on_one_another(graph: Subgraph) -> None:

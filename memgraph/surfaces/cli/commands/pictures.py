@@ -51,6 +51,7 @@ def graph(
 ) -> Report:
     """Draw the memories around some memories, and the edges between them, into a file.
 
+    Without an ID it begins with the newest 30 facts, and says how many memories there are.
     The page of .html needs nothing else, and tells beside the picture in words what it shows.
     `memgraph subgraph --format` writes graphs for other programs.
     """
@@ -70,16 +71,26 @@ def graph(
             edge_types=edge_types,
             as_of=as_of,
         )
+        # What there was at a time is counted nowhere.
+        stored = None if memory_ids or as_of else _stored(handle)
     if memory_ids and not found.nodes:
         told = ", ".join(found.missing)[:80]
         raise NotFound(f"no memory {told!r}", memory_id=told)
     write_whole(output, picture(found, form, title=f"Memories of {orchestrator}"))
-    told = (
-        f"{counted(len(found.nodes), 'memory', 'memories')} and {counted(len(found.edges), 'edge')}"
-    )
-    data = {"path": str(output), "nodes": len(found.nodes), "edges": len(found.edges)}
+    edges = len(found.edges) + len(found.derivations)
+    data = {"path": str(output), "nodes": len(found.nodes), "edges": edges, "cut": found.cut}
+    told = f"{counted(len(found.nodes), 'memory', 'memories')} and {counted(edges, 'edge')}"
     cut = f" (cut: {', '.join(found.cut_reasons)})" if found.cut else ""
-    return _drawn({**data, "cut": found.cut}, f"drew {told} to {output}{cut}")
+    left_out = max((stored or 0) - len(found.nodes), 0)
+    more = f"; {left_out:,} more were left out: name IDs, or give --hops and --max-nodes"
+    told = f"drew {told} to {output}{cut}{more if left_out else ''}"
+    return _drawn({**data, "left_out": None if stored is None else left_out}, told)
+
+
+def _stored(handle: Any) -> int:
+    """How many memories could be drawn: what was taken back is in no picture."""
+    by_status: dict[str, int] = handle.visible_counts()["status"]
+    return by_status.get("active", 0) + by_status.get("superseded", 0)
 
 
 def timeline(
