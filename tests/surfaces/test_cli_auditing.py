@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from serving_worlds import serving
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -166,3 +167,15 @@ def test_what_is_derived_from_what_fell_is_told_to_be_stale(cli: CommandLine) ->
     assert f"derived from {new}" not in told
     again = cli("remember", "orc-1", "Nobody enters at eleven.", "--derived-from", new).out
     assert "stale" not in again
+
+
+def test_who_may_write_alone_is_not_told_what_fell(cli: CommandLine) -> None:
+    old = cli.remember("The gate closes at nine.")
+    cli("correct", "orc-1", old, "The gate closes at ten.", *WHY)
+    with serving(cli.root) as served:
+        for number, (allowed, told) in enumerate((({"write"}, False), ({"read", "write"}, True))):
+            key = served.key(permissions=frozenset(allowed))
+            given = ("--derived-from", old, "--server", served.url, "--key", key)
+            ran = cli("remember", "orc-1", f"Nobody enters at {number}.", *given)
+            assert (ran.code, ran.err) == (0, "")
+            assert ("it is stale already" in ran.out) is told
