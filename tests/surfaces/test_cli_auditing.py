@@ -95,7 +95,9 @@ def test_an_erased_memory_is_nowhere_called_retracted(cli: CommandLine, tmp_path
         told = cli(*command).out
         assert f"{gone}  Fact, erased\n" in told
     assert "[erased]" in cli("receipt", "show", "orc-1", receipt).out
-    listed = cli("list", "orc-1", "--status", "retracted").out
+    assert gone not in cli("list", "orc-1", "--status", "retracted").out
+    listed = cli("list", "orc-1", "--status", "erased").out
+    assert gone in listed
     assert "erased" in listed
     assert "retracted" not in listed
 
