@@ -132,7 +132,7 @@ def _title(memory: Memory) -> str:
     text = flatten(memory.summary or memory.content)
     if len(text) > LABEL_CHARS:
         text = text[: LABEL_CHARS - 1].rstrip() + "…"
-    state = "" if memory.status == "active" else f" ({memory.status.value})"
+    state = "" if memory.status == "active" else f" ({memory.shown_status.value})"
     return f"{memory.type.value}{state}: {text}"
 
 

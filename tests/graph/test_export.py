@@ -202,6 +202,13 @@ def test_drawings_tell_status_and_resolution() -> None:
     assert "n1 -.->" in export.to_mermaid(drawn)
 
 
+def test_drawings_tell_what_is_erased() -> None:
+    gone = (node(0, "", status=MemoryStatus.RETRACTED),)
+    drawn = graph("x").model_copy(update={"nodes": gone, "edges": ()})
+    assert "Fact (erased)" in export.to_dot(drawn)
+    assert "retracted" not in export.to_dot(drawn)
+
+
 def test_an_empty_graph_exports_in_every_format() -> None:
     empty = graph("x").model_copy(update={"nodes": (), "edges": (), "sources": ()})
     assert json.loads(export.export(empty, "json"))["nodes"] == []

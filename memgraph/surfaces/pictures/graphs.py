@@ -53,8 +53,8 @@ def picture(graph: Subgraph, form: str, *, title: str) -> bytes:
 def listings(graph: Subgraph) -> tuple[Listing, ...]:
     """What the picture shows, in words."""
     memories = [
-        (node.memory_id, node.type.value, node.status.value, flatten(node.summary or node.content))
-        for node in graph.nodes
+        (each.memory_id, each.type.value, each.shown_status.value, _says(each))
+        for each in graph.nodes
     ]
     edges = [
         (edge.from_id, edge.edge_type.value, edge.to_id, flatten(edge.reason or ""))
@@ -65,6 +65,10 @@ def listings(graph: Subgraph) -> tuple[Listing, ...]:
         Listing("Memories", ("id", "type", "status", "summary"), memories),
         Listing("Edges", ("from", "type", "to", "reason"), edges),
     )
+
+
+def _says(memory: Memory) -> str:
+    return flatten(memory.summary or memory.content)
 
 
 def places(graph: Subgraph) -> Places:
@@ -179,8 +183,8 @@ def _legend(axes: Axes, graph: Subgraph) -> None:
     ]
     if any(node.status is MemoryStatus.SUPERSEDED for node in nodes):
         handles.append(_hollow("o", "superseded"))
-    if any(node.status is MemoryStatus.RETRACTED for node in nodes):
-        handles.append(_hollow("X", "retracted"))
+    gone = {each.shown_status.value for each in nodes if each.status is MemoryStatus.RETRACTED}
+    handles += [_hollow("X", each) for each in sorted(gone)]
     for text, color, style in sorted(_kinds(graph)):
         handles.append(Line2D([], [], color=color, linestyle=style, label=text))
     axes.legend(
