@@ -108,13 +108,14 @@ def check_memories(connection: sa.Connection, report: VerifyReport) -> None:
     """Contents against their hash, and all that never changes against the journal."""
     width = len(SEALED_FIELDS)
     number, last = 0, None
+    moved = _moved(connection)
     for row in integrity.rows(connection, integrity.MEMORIES):
         memory_id, content = row[0], row[3]
         if memory_id == last:
             report.add(Code.MEMORY_EDITED, "the memory was journalled twice", memory_id)
             continue
         number, last = number + 1, memory_id
-        stored_hash, terms, seq, at, details, erased, *valued = row[width:]
+        stored_hash, terms, seq, at, details, erased, *values = row[width:]
         if not isinstance(content, str):
             report.add(Code.MEMORY_CONTENT_DAMAGED, "the content is not a text", memory_id)
             continue
@@ -128,7 +129,7 @@ def check_memories(connection: sa.Connection, report: VerifyReport) -> None:
             elif seq is not None and not _as_journalled(row[:width], stored_hash, at, details):
                 message = "the memory is not as it was journalled when it was stored"
                 report.add(Code.MEMORY_EDITED, message, memory_id, seq=seq)
-        for name in _values_edited(details, *valued):
+        for name in _values_edited(values, details, moved.get(memory_id)):
             message = f"the memory's {name} is not as it was journalled last"
             report.add(Code.MEMORY_EDITED, message, memory_id, field=name)
         expected = None if content.isascii() else text_index.search_terms(content)
@@ -270,23 +271,24 @@ def _as_journalled(fields: Sequence[Any], stored_hash: str, at: int, details: st
     return (row["created_at"], memory_seal(row)) == (at, told["seal"])
 
 
+def _moved(connection: sa.Connection) -> dict[str, dict[str, Any]]:
+    """What the journal told last of the numbers that were changed; of those that never were, none.
+
+    An own statement and no join: SQLite joins the memories with it by reading all of it each time.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for memory_id, action, details, _, confirmed in integrity.rows(connection, integrity.MOVED):
+        told = {"confidence": confidence_after(action, _object(details))}
+        found[memory_id] = told | ({"decay_rate": 0.0} if confirmed else {})
+    return found
+
+
 def _values_edited(
-    remembered: Any,
-    importance: Any,
-    confidence: Any,
-    decay_rate: Any,
-    action: str | None,
-    details: Any,
-    confirmed: int | None,
+    values: Sequence[Any], remembered: Any, moved: dict[str, Any] | None
 ) -> list[str]:
-    """The values that differ from what the journal told of them last, where it tells."""
+    """The names of the values that differ from what the journal told of them, where it tells."""
     told = {name: each for name, each in _object(remembered).items() if name in VALUES}
-    if action is not None:
-        told["confidence"] = confidence_after(action, _object(details))
-    if confirmed:
-        told["decay_rate"] = 0.0
-    stored = dict(zip(VALUES, (importance, confidence, decay_rate), strict=True))
-    return differing(stored, told)
+    return differing(dict(zip(VALUES, values, strict=True)), told | (moved or {}))
 
 
 def _periods_edited(connection: sa.Connection) -> Iterator[tuple[str, int]]:

@@ -122,29 +122,29 @@ _GONE = "EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = s.memory_id AND x.a
 
 # The last entry that tells of a confidence. Those of earlier releases that take a decision back do
 # not name who had lost: it is the other side.
-MEMORIES = f"""
-    WITH moved AS MATERIALIZED (
-        SELECT memory_id, action, details, max(seq),
-               count(*) FILTER (WHERE action = 'confirm') AS confirmed FROM (
-            SELECT subject AS memory_id, action, details, seq FROM audit_log
-            WHERE action IN ('confirm', 'strengthen', 'weaken', 'regain')
-            UNION ALL
-            SELECT {_LOSER}, action, details, seq FROM audit_log
-            WHERE action IN ('resolve', 'reopen') AND {_LOSER} IS NOT NULL
-            UNION ALL
-            SELECT CASE WHEN e.from_memory_id = a.subject THEN e.to_memory_id
-                   ELSE e.from_memory_id END, a.action, a.details, a.seq
-            FROM audit_log a JOIN memory_edges e ON e.edge_id = {_DETAIL}
-            WHERE a.action = 'reopen' AND json_valid(a.details)
-            AND json_type(a.details, '$.loser_id') IS NULL
-        ) GROUP BY memory_id
-    )
+MOVED = f"""
+    SELECT memory_id, action, details, max(seq), count(*) FILTER (WHERE action = 'confirm') FROM (
+        SELECT subject AS memory_id, action, details, seq FROM audit_log
+        WHERE action IN ('confirm', 'strengthen', 'weaken', 'regain')
+        UNION ALL
+        SELECT {_LOSER}, action, details, seq FROM audit_log
+        WHERE action IN ('resolve', 'reopen') AND {_LOSER} IS NOT NULL
+        UNION ALL
+        SELECT CASE WHEN e.from_memory_id = a.subject THEN e.to_memory_id
+               ELSE e.from_memory_id END, a.action, a.details, a.seq
+        FROM audit_log a JOIN memory_edges e ON e.edge_id = {_DETAIL}
+        WHERE a.action = 'reopen' AND json_valid(a.details)
+        AND json_type(a.details, '$.loser_id') IS NULL
+    ) GROUP BY memory_id
+"""
+
+MEMORIES = """
     SELECT m.memory_id, m.kind, m.type, m.content, m.summary, m.sensitivity, m.scope, m.scope_id,
            m.agent_id, m.session_id, m.sequence, m.turn_id, m.source_role, m.event_time,
            m.created_at, m.source_id, m.content_hash, m.search_terms, a.seq, a.at, a.details,
            EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = m.memory_id AND x.action = 'erase'),
-           m.importance, m.confidence, m.decay_rate, c.action, c.details, c.confirmed
-    FROM memories m LEFT JOIN moved c ON c.memory_id = m.memory_id
+           m.importance, m.confidence, m.decay_rate
+    FROM memories m
     LEFT JOIN audit_log a ON a.subject = m.memory_id AND a.action = 'remember'
     ORDER BY m.pk, a.seq
 """
@@ -178,11 +178,12 @@ BROKEN_HISTORIES = """
 """
 
 # Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.
+# The plus keeps to the index of subjects: of one moment there may be thousands of entries.
 UNTOLD_STATUSES = """
     SELECT s.memory_id, s.status, s.since FROM memory_status s
     WHERE EXISTS (SELECT 1 FROM memory_status f
                   WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
-    AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject = s.memory_id AND a.at = s.since
+    AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject = s.memory_id AND +a.at = s.since
                     AND a.action <> 'remember')
     AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject IS NULL AND a.at = s.since
                     AND a.action <> 'deny')

@@ -52,6 +52,10 @@ def verify(
 ) -> Report:
     """Audit a database: pages, journal, memories, edges, indexes. Nothing is changed.
 
+    Compared with the journal: texts with what is sealed with them, importance, confidence and
+    decay rate, status with its reasons, edges. Not compared: tags, attributes, ends of validity,
+    access counts, receipts.
+
     Ends with 1 when anything is found. `memgraph rebuild` mends what is only an index.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
