@@ -58,7 +58,8 @@ def test_answers_and_errors_go_to_their_streams(root: Path) -> None:
     assert json.loads(good.stdout)["data"]["items"][0]["memory"]["content"].startswith("Grüße")
     refused = run(root, "show", "orc-1", "fact_0")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr == "error[memory.not_found]: no memory 'fact_0'\n"
+    told = "error[memory.not_found]: no memory 'fact_0'. Try: memgraph list orc-1\n"
+    assert refused.stderr == told
     wrong = run(root, "show", "orc-1")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.startswith("error[cli.usage]: ")
