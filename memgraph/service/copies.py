@@ -17,6 +17,17 @@ from memgraph.storage import integrity
 BACKUP_KEY = "backup"
 # What an audit of a copy may never find, whoever accepts the rest.
 UNUSABLE = frozenset({Code.DATABASE_DAMAGED, Code.SCHEMA_CHANGED})
+# What is compared with the journal. Where that is broken, it says nothing of the memories.
+COMPARED = frozenset(
+    {
+        Code.MEMORY_EDITED,
+        Code.MEMORY_UNJOURNALLED,
+        Code.STATUS_UNJOURNALLED,
+        Code.STATUS_EDITED,
+        Code.EDGE_EDITED,
+        Code.EDGE_UNJOURNALLED,
+    }
+)
 
 
 def checked_copy(draft: Path, anchored: Head | None, accept: bool, what: str) -> VerifyReport:
@@ -31,7 +42,8 @@ def checked_copy(draft: Path, anchored: Head | None, accept: bool, what: str) ->
     if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
         return report
     told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
-    journal_only = all(code.startswith("journal.") for code in report.totals)
+    broken = {code for code in report.totals if code.startswith("journal.")}
+    journal_only = broken and set(report.totals) - broken <= COMPARED
     kind: type[JournalBroken | DatabaseCorrupt] = JournalBroken if journal_only else DatabaseCorrupt
     raise kind(f"{what} does not pass the audit: {told}", findings=dict(report.totals))
 

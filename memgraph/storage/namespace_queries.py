@@ -40,7 +40,11 @@ def is_no_item(alias: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Whose items: those of one scope and of one agent, or none, that a reader sees."""
+    """Whose items: those of one scope and of one agent, or none, that a reader sees.
+
+    Attributes:
+        view: of active ones alone.
+    """
 
     view: View
     scope: str
@@ -48,9 +52,9 @@ class Place:
     agent_id: str | None
 
     def where(self, alias: str = "m") -> str:
-        """The condition on active items under an alias; it binds ``params``."""
+        """The condition on items under an alias; it binds ``params``."""
         return (
-            f"{alias}.status = 'active' AND {alias}.scope = :item_scope"
+            f"{alias}.scope = :item_scope"
             f" AND {alias}.scope_id IS :item_scope_id AND {alias}.agent_id IS :item_agent_id"
             f" AND NOT {is_no_item(alias)} AND {self.view.where(alias)}"
         )

@@ -302,7 +302,7 @@ def test_a_file_that_holds_something_else_is_no_wrong_usage(
     file = tmp_path / "report.json"
     file.write_text("[]", encoding="utf-8")
     ran = cli("erasure", "verify", str(file), "--json")
-    assert (ran.code, ran.error["code"]) == (1, "input.invalid")
+    assert (ran.code, ran.error["code"]) == (1, "cli.unusable")
 
 
 def test_a_wrong_setting_is_named_by_every_command(cli: CommandLine) -> None:

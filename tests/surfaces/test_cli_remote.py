@@ -107,7 +107,7 @@ def test_the_key_is_read_from_a_file_and_shown_nowhere(
     for text in ("", "two words", "x" * 2_000, "schlüssel", "a\nb"):
         (tmp_path / "bad").write_text(text, encoding="utf-8")
         refused = cli("stats", "orc-1", *there, "--key-file", f"{tmp_path}/bad", "--json")
-        assert refused.error["code"] == "input.invalid"
+        assert refused.error["code"] == "cli.unusable"
         assert not text.strip() or text not in refused.err
     both = ("--key", secret, "--key-file", f"{tmp_path}/key")
     assert cli("stats", "orc-1", *there, *both).code == 2

@@ -12,7 +12,14 @@ from typing import Any, Final, NoReturn
 import sqlalchemy as sa
 
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.enums import CapturedBy, MemoryKind, Scope, Sensitivity, SourceType
+from memgraph.model.enums import (
+    CapturedBy,
+    MemoryKind,
+    MemoryStatus,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
 from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.values import Memory, MemoryInput, Source, validated
@@ -34,6 +41,7 @@ from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 from memgraph.storage import journal, namespace_queries
 from memgraph.storage.namespace_queries import Place
+from memgraph.storage.visibility import View
 
 PURPOSE: Final = "store.search"
 IMPORTANCE: Final = 20
@@ -89,7 +97,8 @@ class NamespaceHandle(Handle):
         if not verdict.allowed:
             self._deny(verdict.reason)
         self._scope, self._scope_id = kept.scope, kept.scope_id
-        self._place = Place(self._view, kept.scope.value, kept.scope_id, kept.agent_id)
+        view = View(self.viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
+        self._place = Place(view, kept.scope.value, kept.scope_id, kept.agent_id)
 
     def items(
         self, names: Sequence[tuple[Namespace, str]], *, refresh: bool = True

@@ -41,6 +41,8 @@ class Report:
 class Unusable(InvalidInput):
     """What lies in a file, on standard input or in the settings does not fit: no wrong usage."""
 
+    code = "cli.unusable"
+
 
 class Answer(Protocol):
     """The shape of ``Report``; a command that lives outside of memgraph has its own."""

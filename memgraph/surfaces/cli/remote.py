@@ -248,10 +248,10 @@ def _key(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | No
             text = file.read(MAX_KEY_CHARS + 1)
     except UnicodeDecodeError:
         text = ""
-    secret = text.strip()
-    if not secret or len(text) > MAX_KEY_CHARS:
+    words = text.split()
+    if len(words) != 1 or len(text) > MAX_KEY_CHARS:
         raise Unusable("the file of --key-file holds one key and no more", field="key_file")
-    return secret
+    return words[0]
 
 
 def _authorities(ca_file: str | None) -> ssl.SSLContext | bool:
