@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import shutil
@@ -27,10 +28,14 @@ ROOM = 2 * 2**30
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Store in memory where there is room: else most of the time goes by waiting for the disk."""
+    """Store in memory where there is room, else most of the time goes by waiting for the disk; and
+    have no event loop but those that somebody asks for.
+    """
     if not {"TMPDIR", "TEMP", "TMP"} & os.environ.keys() and _holds(IN_MEMORY):
         os.environ["TMPDIR"] = str(IN_MEMORY)
         tempfile.tempdir = None  # another plugin may have asked for it before
+    # Else litellm makes an event loop for a thread that has none, which nobody closes.
+    asyncio.set_event_loop(None)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
