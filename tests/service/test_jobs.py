@@ -138,6 +138,23 @@ def test_an_error_of_our_own_making_is_recorded_and_goes_on(orc: Orchestrator) -
     )
 
 
+@pytest.mark.parametrize("step", ["_claim", "_sessions", "_work", "_end"])
+def test_an_interrupt_at_any_step_leaves_no_lease(orc: Orchestrator, step: str) -> None:
+    """Also when all that is there is the lease, or when all is done but the record."""
+    real = getattr(jobs, step)
+
+    def interrupted(*given: Any) -> object:
+        if step == "_claim":
+            real(*given)
+        raise KeyboardInterrupt
+
+    with patch.object(jobs, step, interrupted), pytest.raises(KeyboardInterrupt):
+        orc.run("decay")
+    [run] = orc.jobs()
+    assert (run.state, run.error_code) == (JobState.ABANDONED, STOPPED)
+    assert orc.run("decay").state is JobState.DONE
+
+
 def test_of_runs_about_hidden_sessions_only_the_end_is_told(
     service: MemoryService, orc: Orchestrator
 ) -> None:

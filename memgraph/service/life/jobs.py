@@ -96,6 +96,15 @@ def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
         StorageError: the run cannot be recorded.
     """
     run_id = opened.ids.new("run_")
+    try:
+        return _run(opened, asked, run_id, reins)
+    except KeyboardInterrupt:
+        # It comes between any two steps: as soon as the lease is had, and when all is done.
+        _give_back(opened, run_id, asked)
+        raise
+
+
+def _run(opened: Opened, asked: Asked, run_id: str, reins: Reins) -> JobRun:
     lease = _claim(opened, run_id, asked, reins.wall)
     asked = replace(asked, take=_sessions(opened, run_id, reins))
     heard = False
@@ -116,10 +125,10 @@ def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
             report = JobReport(
                 state=JobState.FAILED, error_code="job.io", reason=f"the system refused ({name})"
             )
+        except KeyboardInterrupt:
+            raise
         except BaseException as error:
             cut = JobReport(state=JobState.FAILED, error_code=CRASHED, reason=type(error).__name__)
-            if isinstance(error, KeyboardInterrupt):
-                cut = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
             ended = _end(opened, run_id, lease, cut)
             if reins.outlives and isinstance(error, Exception):
                 opened.log.failure("job.crashed", error, job=asked.job.value)
@@ -194,6 +203,17 @@ def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun
     opened.meters.job_ended(ended.job, ended.state)
     opened.log.info("job", job=ended.job.value, state=ended.state.value, code=ended.error_code)
     return ended
+
+
+def _give_back(opened: Opened, run_id: str, asked: Asked) -> None:
+    """Record that a run was interrupted, if it was begun and has not ended."""
+    report = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
+    with opened.database.write() as connection:
+        left = job_runs.end(connection, run_id, report, ended_at=opened.clock.now_ms())
+        leases.release(connection, asked.lease, new_holder(run_id))
+    if left:
+        opened.meters.job_ended(asked.job, report.state)
+        opened.log.info("job", job=asked.job.value, state=report.state.value, code=STOPPED)
 
 
 def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
