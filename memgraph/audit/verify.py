@@ -46,7 +46,7 @@ def verify(database: Database, progress: Progress | None = None) -> VerifyReport
     status with times, reasons and actors, and edges with their resolutions. Not compared are tags,
     attributes, ends of validity, item ids, access counts and the values that were.
 
-    About four seconds and 30 MB for 100,000 memories; the write lock is held for the last second.
+    About ten seconds for 100,000 memories; the write lock is held for the last second.
 
     Raises:
         StorageError: the database is busy or the disk fails, so that nothing can be said.

@@ -116,7 +116,8 @@ def dangling(connection: sa.Connection) -> Iterator[tuple[str, int | None, str]]
         yield str(table), rowid, str(parent)
 
 
-_DETAIL = "CASE WHEN json_valid(details) THEN json_extract(details, '$.edge_id') END"
+# A text, so that what is joined by it can be looked up: without an affinity it would be scanned.
+_DETAIL = "CAST(CASE WHEN json_valid(details) THEN json_extract(details, '$.edge_id') END AS TEXT)"
 _LOSER = "CASE WHEN json_valid(details) THEN json_extract(details, '$.loser_id') END"
 _GONE = "EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = s.memory_id AND x.action = 'erase')"
 
@@ -180,11 +181,14 @@ BROKEN_HISTORIES = """
 # Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.
 # The plus keeps to the index of subjects: of one moment there may be thousands of entries.
 UNTOLD_STATUSES = """
-    SELECT s.memory_id, s.status, s.since FROM memory_status s
-    WHERE EXISTS (SELECT 1 FROM memory_status f
-                  WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
-    AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject = s.memory_id AND +a.at = s.since
-                    AND a.action <> 'remember')
+    WITH later AS MATERIALIZED (
+        SELECT s.memory_id, s.status, s.since FROM memory_status s
+        WHERE EXISTS (SELECT 1 FROM memory_status f
+                      WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
+    )
+    SELECT s.memory_id, s.status, s.since FROM later s
+    WHERE NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject = s.memory_id AND +a.at = s.since
+                      AND a.action <> 'remember')
     AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject IS NULL AND a.at = s.since
                     AND a.action <> 'deny')
     AND NOT EXISTS (
