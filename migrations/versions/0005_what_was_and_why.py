@@ -197,12 +197,6 @@ def _revisions() -> None:
         sqlite_where=sa.text(REFUTING),
     )
     op.create_index(
-        "ix_memory_edges_grounds",
-        "memory_edges",
-        ["from_memory_id", "to_memory_id", "edge_type", "edge_id", "created_at"],
-        sqlite_where=sa.text("edge_type IN ('CausedBy', 'PartOf')"),
-    )
-    op.create_index(
         "ix_memory_status_not_active",
         "memory_status",
         ["memory_id", "since", "until"],
@@ -243,7 +237,6 @@ def downgrade() -> None:
     op.drop_column("memory_supports", "ended_at")
     op.drop_table("source_trust")
     op.drop_index("ix_memory_status_not_active", table_name="memory_status")
-    op.drop_index("ix_memory_edges_grounds", table_name="memory_edges")
     op.drop_index("ix_memory_status_ended", table_name="memory_status")
     op.drop_index("ix_memory_status_since", table_name="memory_status")
     op.drop_index("ix_audit_log_at", table_name="audit_log")
