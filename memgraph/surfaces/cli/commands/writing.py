@@ -112,16 +112,20 @@ def remember(
         derived_from=derived_from,
         source=source or None,
     )
+    return _stored(context, orchestrator, {"content": _read(content), **fields})
+
+
+def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -> Report:
     from memgraph.model.values import MemoryInput, validated
 
     given = invocation(context)
-    memory = validated(MemoryInput, {"content": _read(content), **fields})
+    memory = validated(MemoryInput, fields)
     with given.orchestrator(orchestrator) as handle:
         outcome = handle.remember_many([memory])[0]
         if outcome.outcome == "rejected":
             raise _rejection(outcome.code, outcome.message)
         embedding = given.after_writing(handle)
-        fallen = _fallen_grounds(handle, outcome, derived_from or ())
+        fallen = _fallen_grounds(handle, outcome, fields.get("derived_from", ()))
     data = {"outcome": outcome.outcome, "memory_id": outcome.memory_id, "embedding": embedding}
 
     def show(screen: Screen) -> None:
