@@ -1,0 +1,59 @@
+"""A statement as it is compared: what was said, by whom, and when.
+
+A fact taken from a conversation is a quotation, ``Ann: “I live in Oslo.” (2024-01-10)``. This
+module writes that form and reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+MAX_STATEMENT_CHARS = 240
+"""A longer text holds several claims; what contradicts one of them does not contradict it."""
+
+_QUOTATION = re.compile(r"(?P<speaker>[^:“”\n]{1,80}): “(?P<said>[^“”]+)”(?: \((?P<day>[^()]*)\))?")
+_ANOTHER_SENTENCE = re.compile(r"[.!?:]\s+\S|[。！？].|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One claim.
+
+    Attributes:
+        text: what was said, without the speaker.
+        time_ms: when it was said, in milliseconds since 1970 UTC; None where that is unknown.
+        speaker: whom "I" and "we" in ``text`` mean; None: the orchestrator's own user. Two
+            statements in the first person are comparable only when their speakers are equal.
+    """
+
+    text: str
+    time_ms: int | None = None
+    speaker: str | None = None
+
+    @classmethod
+    def of(cls, content: str, time_ms: int | None = None, speaker: str | None = None) -> Self:
+        """Return the statement that a memory's content makes; of a quotation, what was quoted."""
+        quoted = _QUOTATION.fullmatch(content)
+        if quoted is None:
+            return cls(content, time_ms, speaker)
+        return cls(quoted["said"], time_ms, quoted["speaker"])
+
+    @property
+    def is_one_claim(self) -> bool:
+        """True for a single sentence of at most ``MAX_STATEMENT_CHARS`` characters."""
+        return len(self.text) <= MAX_STATEMENT_CHARS and not _ANOTHER_SENTENCE.search(self.text)
+
+
+def quote(speaker: str, said: str, day: str | None = None) -> str:
+    """Return the content of a fact that quotes a speaker.
+
+    Args:
+        speaker: a name or role, without colons or quotation marks.
+        said: the sentence as it was said; its typographic quotation marks become plain ones.
+        day: the ISO date on which it was said; None where that is unknown.
+    """
+    sentence = said.replace("“", '"').replace("”", '"')
+    suffix = f" ({day})" if day else ""
+    return f"{speaker}: “{sentence}”{suffix}"
