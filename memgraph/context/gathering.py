@@ -12,6 +12,7 @@ from memgraph.model.context import Shares, Tier
 from memgraph.model.enums import EdgeType
 from memgraph.model.recall import RecallItem
 from memgraph.model.values import Memory, StoredSource
+from memgraph.policy.conflicts import Conflicts
 from memgraph.policy.decay import confidence_at
 from memgraph.retrieval.citation import citation, short_citation
 from memgraph.storage import graph_queries, recall_graph, tier_queries
@@ -100,17 +101,15 @@ def _held(
 def _against(
     connection: sa.Connection, narrowing: Narrowing, found: Mapping[str, Memory]
 ) -> dict[str, tuple[str, ...]]:
-    """What contradicts each candidate, unresolved; for the other sides as well."""
+    """Return what contradicts each candidate, unresolved, for the other sides as well."""
     if EdgeType.CONTRADICTS not in recall_graph.ties(connection).edge_types:
         return {}
-    pairs = recall_graph.open_contradictions(
-        connection, sorted(found), narrowing.view, MAX_CONTRADICTIONS
+    conflicts = Conflicts.of(
+        recall_graph.open_contradictions(
+            connection, sorted(found), narrowing.view, MAX_CONTRADICTIONS
+        )
     )
-    against: dict[str, set[str]] = {}
-    for one, other in pairs:
-        against.setdefault(one, set()).add(other)
-        against.setdefault(other, set()).add(one)
-    return {one: tuple(sorted(others)) for one, others in sorted(against.items())}
+    return {one: conflicts.opponents(one) for one in conflicts.memory_ids}
 
 
 def _sources(

@@ -18,8 +18,10 @@ def placed(
 
     Args:
         ranked: ids, best first.
-        before: what goes right before an id: what amended it.
-        behind: what goes right behind it: the other side of a contradiction, what it replaced.
+        before: what goes right before an id: what amended it, and the later side of an open
+            contradiction.
+        behind: what goes right behind it: the earlier side of an open contradiction, and what it
+            replaced.
         there: the ids that can be shown.
         top_n: how many, at most.
     """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType
+from memgraph.policy.conflicts import Conflicts
 from memgraph.policy.premises import BASIS_EDGES
 from memgraph.storage import graph_queries, premise_queries, recall_graph
 from memgraph.storage.graph_queries import Direction
@@ -22,19 +23,19 @@ class Standing:
     """How candidates stand in the graph.
 
     Attributes:
-        contradicted_by: ids of the active memories that contradict one, unresolved, sorted.
+        conflicts: the unresolved contradictions with active memories.
         stale: ids of candidates that stand on a ground that was replaced or taken back.
         amended_by: ids of what was written to update one and leave the rest of it, newest first.
     """
 
-    contradicted_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    conflicts: Conflicts = field(default_factory=Conflicts)
     stale: frozenset[str] = frozenset()
     amended_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __or__(self, more: Standing) -> Standing:
         """How these and more candidates stand."""
         return Standing(
-            {**self.contradicted_by, **more.contradicted_by},
+            self.conflicts | more.conflicts,
             self.stale | more.stale,
             {**self.amended_by, **more.amended_by},
         )
@@ -48,23 +49,18 @@ def standing(
     Args:
         ties: what joins memories at all; what there is none of is not looked for.
     """
-    pairs: list[tuple[str, str]] = []
+    conflicts = Conflicts()
     stale: Collection[str] = ()
     amended: dict[str, tuple[str, ...]] = {}
     if EdgeType.CONTRADICTS in ties.edge_types:
-        pairs = recall_graph.open_contradictions(connection, memory_ids, view, MAX_LINKS)
+        conflicts = Conflicts.of(
+            recall_graph.open_contradictions(connection, memory_ids, view, MAX_LINKS)
+        )
     if ties.derivations or not BASIS_EDGES.isdisjoint(ties.edge_types):
         stale = premise_queries.broken(connection, memory_ids, view)
     if EdgeType.UPDATES in ties.edge_types:
         amended = _amended(connection, memory_ids, view)
-    against = _by_first(pairs)
-    return Standing(
-        contradicted_by={
-            one: tuple(sorted(against[one])) for one in sorted(memory_ids) if one in against
-        },
-        stale=frozenset(stale),
-        amended_by=amended,
-    )
+    return Standing(conflicts, frozenset(stale), amended)
 
 
 def _amended(
@@ -79,11 +75,3 @@ def _amended(
         if step.partial and step.weight >= 1.0:
             found.setdefault(step.origin_id, []).append(step.memory_id)
     return {one: tuple(each) for one, each in found.items()}
-
-
-def _by_first(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    # One step needs no graph library, and loading one is a quarter of a second.
-    found: dict[str, set[str]] = {}
-    for one, other in pairs:
-        found.setdefault(one, set()).add(other)
-    return found

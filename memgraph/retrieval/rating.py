@@ -75,7 +75,7 @@ class Rating:
             confidence,
             self.at - moment,
             status,
-            candidate.memory_id in self.stand.contradicted_by,
+            candidate.memory_id in self.stand.conflicts,
             candidate.memory_id in self.stand.stale,
         )
         modified = apply_modifiers(score, facts, self.limits)

@@ -316,8 +316,10 @@ class _Answer:
     def _with_other_sides(
         self, ranked: Sequence[Rated], legs: Legs, stand: Standing, top_n: int
     ) -> tuple[list[Rated], Standing]:
-        """The best ``top_n``: the other side of an open contradiction right behind the first, so
-        what it replaced, and what amended a memory right before it. Also how all of them stand.
+        """Return the best ``top_n``, and how all of them stand in the graph.
+
+        Both sides of an open contradiction stand together, the later first. What amended a memory
+        stands right before it, what it replaced right behind it.
         """
         by_id = {each.candidate.memory_id: each for each in ranked}
         places = {one: rank for rank, one in enumerate(by_id)}
@@ -329,7 +331,7 @@ class _Answer:
             other
             for each in ranked[:top_n]
             for one in (each.candidate.memory_id,)
-            for other in (*stand.contradicted_by.get(one, ()), *amended_by.get(one, ()))
+            for other in (*stand.conflicts.opponents(one), *amended_by.get(one, ()))
             if other not in by_id
         ]
         outside = {}
@@ -342,14 +344,18 @@ class _Answer:
             stand |= grounds.standing(
                 self.connection, list(outside), self.narrowing.view, self._ties
             )
+        before = {
+            one: (*stand.conflicts.later(one)[:MOST_OTHER_SIDES], *amended_by.get(one, ()))
+            for one in by_id
+        }
         behind = {
             one: (
-                *stand.contradicted_by.get(one, ())[:MOST_OTHER_SIDES],
+                *stand.conflicts.earlier(one)[:MOST_OTHER_SIDES],
                 *legs.displaced_by(each.candidate.pk)[:MOST_REPLACED],
             )
             for one, each in by_id.items()
         }
-        shown = placed(list(by_id), amended_by, behind, by_id.keys() | outside.keys(), top_n)
+        shown = placed(list(by_id), before, behind, by_id.keys() | outside.keys(), top_n)
         rate = rating(self.narrowing.at, self.settings, stand, self._accessed).rated
         chosen = [
             by_id[one] if one in by_id else rate(outside[one], 0.0, {}, beside)
@@ -368,7 +374,8 @@ class _Answer:
         if budget is not None:
             found = [memories[each.candidate.pk] for each in chosen]
             costs = [(one.memory_id, one.token_cost) for one in found]
-            left_out = select_within(costs, budget, stand.contradicted_by).left_out
+            sides = {one: stand.conflicts.opponents(one) for one, _ in costs}
+            left_out = select_within(costs, budget, sides).left_out
         sources = {
             each.source_id: each
             for each in graph_queries.sources_of(self.connection, list(memories.values()))
@@ -393,6 +400,6 @@ def _item(
         modifiers=each.modified.factors,
         effective_confidence=each.effective_confidence,
         citation=citation(memory, source),
-        contradicted_by=stand.contradicted_by.get(memory.memory_id, ()),
+        contradicted_by=stand.conflicts.opponents(memory.memory_id),
         brought_by=each.brought_by,
     )

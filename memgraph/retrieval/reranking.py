@@ -15,6 +15,7 @@ from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Edge, StoredSource
 from memgraph.policy.budget import select_within
+from memgraph.policy.conflicts import Conflicts, Side
 from memgraph.policy.placing import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
 from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_EDGES_PER_ITEM
 
@@ -147,8 +148,8 @@ def _with_leg(item: RecallItem, rank: int | None, rrf_k: int, weight: float) -> 
 
 
 def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -> list[RecallItem]:
-    """The best ``top_n``: the other side of an open contradiction right behind the first, and what
-    amended a memory right before it, as recall hands them out.
+    """Return the best ``top_n`` in the order of recall: both sides of an open contradiction
+    together, the later first, and what amended a memory right before it.
     """
     by_id = {item.memory.memory_id: item for item in ranked}
     brought = {item.memory.memory_id: item for item in bundle.items if item.brought_by is not None}
@@ -156,20 +157,41 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
     places = {one: place for place, one in enumerate(there)}
     amended_by = _amendments(bundle.edges, places)
     replaced = _replaced(bundle.edges)
+    conflicts = _conflicts(there)
+    before = {
+        one: (*conflicts.later(one)[:MOST_OTHER_SIDES], *amended_by.get(one, ())) for one in by_id
+    }
     behind = {
         one: (
-            *item.contradicted_by[:MOST_OTHER_SIDES],
+            *conflicts.earlier(one)[:MOST_OTHER_SIDES],
             *replaced.get(one, ())[:MOST_REPLACED],
         )
-        for one, item in by_id.items()
+        for one in by_id
     }
     chosen = []
     # Whatever was brought along and has nobody to stand behind is not lost for that.
-    for one, beside in placed(list(there), amended_by, behind, there, top_n).items():
+    for one, beside in placed(list(there), before, behind, there, top_n).items():
         item = there[one]
         moved = one in brought and beside != one
         chosen.append(item.model_copy(update={"brought_by": beside}) if moved else item)
     return chosen
+
+
+def _conflicts(there: Mapping[str, RecallItem]) -> Conflicts:
+    """Return the open contradictions among some items."""
+    sides = {
+        one: Side(
+            item.memory.created_at if item.memory.event_time is None else item.memory.event_time,
+            one,
+        )
+        for one, item in there.items()
+    }
+    return Conflicts.of(
+        (sides[one], sides[other])
+        for one, item in there.items()
+        for other in item.contradicted_by
+        if other in sides
+    )
 
 
 def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.values import Edge
+from memgraph.policy.conflicts import Side
 from memgraph.storage.recall_queries import plain_rows
 from memgraph.storage.rows import edge_from_row
 from memgraph.storage.visibility import View
@@ -28,17 +29,19 @@ def has_replaced(connection: sa.Connection) -> bool:
 
 def open_contradictions(
     connection: sa.Connection, memory_ids: Collection[str], view: View, limit: int
-) -> list[tuple[str, str]]:
-    """(memory, the one that contradicts it) for unresolved Contradicts edges of some memories.
+) -> list[tuple[Side, Side]]:
+    """Return the sides of the unresolved Contradicts edges of some memories, by both ids.
 
-    Both are active and visible; by the ids of both.
+    The first side is one of ``memory_ids``; the other is active and visible.
     """
     still_open = f"{view.resolved_at('e')} IS NULL"
     standing = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
     legs = " UNION ALL ".join(
-        f"SELECT f.value AS one, e.{far} AS other FROM json_each(:ids) f"
+        f"SELECT coalesce(o.event_time, o.created_at), f.value AS one,"
+        f" coalesce(m.event_time, m.created_at), e.{far} AS other FROM json_each(:ids) f"
         f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type = 'Contradicts'"
         f" CROSS JOIN memories m ON m.memory_id = e.{far}"
+        " CROSS JOIN memories o ON o.memory_id = f.value"
         f" WHERE {still_open} AND {view.edge_where('e')} AND {standing.where('m')}"
         for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
     )
@@ -46,7 +49,10 @@ def open_contradictions(
     found = plain_rows(
         connection, f"SELECT * FROM ({legs}) ORDER BY one, other LIMIT :limit", values
     )
-    return [(str(one), str(other)) for one, other in found]
+    return [
+        (Side(int(time), str(one)), Side(int(other_time), str(other)))
+        for time, one, other_time, other in found
+    ]
 
 
 def replacements(

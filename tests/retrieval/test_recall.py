@@ -169,6 +169,24 @@ def test_an_open_contradiction_brings_its_other_side(orc: Orchestrator) -> None:
     assert after.items[0].modifiers["contradiction"] == 1.0
 
 
+def test_the_later_side_of_an_open_contradiction_comes_first(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    [early] = remember(orc, "Dora keeps the office key, the office key of the office.")
+    clock.advance(days=1)
+    [late] = remember(orc, "Emil keeps it in a drawer at the office.")
+    orc.relate(early, "Contradicts", late, reason="two keepers")
+    assert orc.recall("Who keeps the office key?", top_n=5).ids[:2] == (late, early)
+    assert orc.recall("Who keeps the office key?", top_n=1).ids == (late,)
+
+
+def test_the_time_of_the_event_decides_which_side_is_the_later(orc: Orchestrator) -> None:
+    [new] = remember(orc, "Dora keeps the office key.", event_time="2026-03-01")
+    [old] = remember(orc, "Emil keeps the office key.", event_time="2026-02-01")
+    orc.relate(old, "Contradicts", new, reason="two keepers")
+    assert orc.recall("Does Emil keep the office key?", top_n=5).ids[:2] == (new, old)
+
+
 def test_what_stands_on_a_replaced_ground_is_lowered(orc: Orchestrator) -> None:
     [ground] = remember(orc, "The budget is 900.")
     derived = orc.remember("We can afford the large tent.", derived_from=(ground,))

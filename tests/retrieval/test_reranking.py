@@ -25,6 +25,8 @@ def item(name: str, score: float = 0.0, **fields: Any) -> RecallItem:
     memory = Memory.model_construct(
         memory_id=name,
         content=f"text of {name}",
+        created_at=fields.pop("created_at", 0),
+        event_time=None,
         source_id=source.source_id,
         token_cost=fields.pop("cost", 1),
         sensitivity=fields.pop("sensitivity", Sensitivity.INTERNAL),
@@ -116,9 +118,9 @@ def test_both_sides_of_a_contradiction_stand_together() -> None:
         item("z", brought_by="c", legs={}, contradicted_by=("c",)),
     )
     found = take(pool, ["c", "a", "b"], weight=1_000.0)
-    assert found.ids == ("c", "x", "z", "a", "b")
-    assert found.items[2].brought_by == "c"
-    assert take(pool, ["c"], weight=1_000.0, top_n=2).ids == ("c", "x")
+    assert found.ids == ("z", "x", "c", "a", "b")
+    assert found.items[0].brought_by == "c"
+    assert take(pool, ["c"], weight=1_000.0, top_n=2).ids == ("z", "x")
 
 
 def test_what_amended_a_memory_goes_before_it() -> None:
@@ -149,9 +151,9 @@ def test_who_stands_first_now_has_brought_the_other_side() -> None:
         item("b", 0.8, contradicted_by=("z",)),
     )
     found = take(pool, ["b", "a"], weight=1_000.0)
-    assert found.ids == ("b", "z", "a")
-    assert found.items[1].brought_by == "b"
-    assert found.items[1].score == 0.0
+    assert found.ids == ("z", "b", "a")
+    assert found.items[0].brought_by == "b"
+    assert found.items[0].score == 0.0
 
 
 def test_what_is_cut_is_told() -> None:
