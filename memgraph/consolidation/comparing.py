@@ -1,24 +1,267 @@
-"""Which statements are worth a look at their relation, and what the classifier says of them."""
+"""Compare new facts with what is stored about the same subject.
+
+Every way in uses `find_matches`: remember, ingest, the outbox and consolidation. What a match
+becomes (a duplicate, an edge, nothing) is decided by the caller.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from memgraph.classification.relations import (
-    RelationClassifier,
-    RelationGuess,
-    Statement,
-    worth_comparing,
-)
+import sqlalchemy as sa
+
+from memgraph.model.enums import CapturedBy, Relation, SourceType
+from memgraph.relations import Finding, Statement, compare
+from memgraph.retrieval.query import choose_terms, read
+from memgraph.storage import comparisons, consolidation_queries, recall_queries
+from memgraph.storage.comparisons import ComparedFact
+from memgraph.storage.consolidation_queries import Place
+from memgraph.storage.visibility import View
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Pair = tuple[Statement, Statement]
+    from memgraph.classification.relations import RelationClassifier, RelationGuess
+    from memgraph.classification.relations import Statement as Side
+
+MAX_CANDIDATES = 24
+# What names the subject is rare: words are searched for, the rarest first, until so many memories
+# hold them.
+MAX_MATCHING_ROWS = 500
+
+
+class Author(NamedTuple):
+    """Who states something: two statements have one author where all of it is equal.
+
+    Attributes:
+        speaker: of a quotation, or of the one person whose turns a fact was drawn from.
+        path: of a file, or else the digest of its content; None for what was said or typed.
+        known: False: several may have said it, so that it is the same author as none.
+    """
+
+    captured_by: str
+    agent_id: str | None = None
+    speaker: str | None = None
+    path: str | None = None
+    known: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        content: str,
+        *,
+        captured_by: str,
+        source_type: str,
+        agent_id: str | None = None,
+        source_path: str | None = None,
+        content_sha256: str | None = None,
+        roles: Collection[str] = (),
+    ) -> Author:
+        """Return the author of a memory.
+
+        Args:
+            roles: who said the turns that it was drawn from.
+        """
+        said = source_type == SourceType.CHANNEL_TRANSCRIPT.value
+        path = None if said else source_path or content_sha256
+        speaker = Statement.of(content).speaker
+        if speaker is None and len(set(roles)) == 1:
+            [speaker] = set(roles)
+        # Whoever drew a fact from a conversation or a file did not state it.
+        known = captured_by != CapturedBy.EXTRACTOR.value or speaker is not None or path is not None
+        folded = None if speaker is None else speaker.strip().casefold()
+        return cls(str(captured_by), agent_id, folded, path, known)
+
+    def is_same(self, other: Author) -> bool:
+        """Return True if both are known to be one author."""
+        return self.known and self == other
+
+    @property
+    def is_file(self) -> bool:
+        """Return True for what a file says."""
+        return self.path is not None
+
+
+class NewStatement(NamedTuple):
+    """A fact to compare.
+
+    Attributes:
+        time: when it was said, in milliseconds: its event time, else the time of storing.
+        document: digest of the file that holds it; it is not compared with what that says, too.
+        memory_id: of one that is stored; it is not compared with itself.
+        entity_pks: of the entities that are named in it.
+        near: keys of memories whose vectors are near its own, the nearest first.
+    """
+
+    content: str
+    time: int
+    place: Place
+    author: Author
+    document: str | None = None
+    memory_id: str | None = None
+    entity_pks: tuple[int, ...] = ()
+    near: tuple[int, ...] = ()
+
+    @property
+    def statement(self) -> Statement:
+        return _statement(self.content, self.time, self.author.path)
+
+
+class Match(NamedTuple):
+    """A stored fact that a new statement repeats, updates or contradicts.
+
+    Attributes:
+        new_is_later: False: the stored one was said after the new one, and ``finding`` reads so.
+        same_author: both are known to be the statements of one author.
+    """
+
+    fact: ComparedFact
+    finding: Finding
+    new_is_later: bool
+    same_author: bool
+
+    @property
+    def memory_id(self) -> str:
+        return self.fact.memory_id
+
+    @property
+    def content(self) -> str:
+        return self.fact.content
+
+    @property
+    def time(self) -> int:
+        return self.fact.time
+
+    @property
+    def replaces(self) -> bool:
+        """Return True if the later of the two takes the place of the earlier."""
+        return self.same_author and self.finding.relation in (
+            Relation.UPDATES,
+            Relation.CONTRADICTS,
+        )
+
+
+def find_matches(
+    connection: sa.Connection,
+    statements: Sequence[NewStatement],
+    *,
+    at: int,
+    view: View | None = None,
+    limit: int = MAX_CANDIDATES,
+) -> list[list[Match]]:
+    """Return for each statement the stored facts that it relates to, the best candidate first.
+
+    Args:
+        at: now, in milliseconds; what is valid no more is not compared.
+        view: what the author may see: of each match ``fact.seen`` is 1 where it does.
+        limit: at most so many stored facts are compared with one statement.
+    """
+    found = find_candidates(connection, statements, at=at, view=view, limit=limit)
+    return [_matches(connection, new, facts) for new, facts in zip(statements, found, strict=True)]
+
+
+def find_candidates(
+    connection: sa.Connection,
+    statements: Sequence[NewStatement],
+    *,
+    at: int,
+    view: View | None = None,
+    limit: int = MAX_CANDIDATES,
+) -> list[list[ComparedFact]]:
+    """Return for each statement the stored facts that may speak of the same subject.
+
+    They share rare words with it, then an entity, then they are near by vector. What is no single
+    claim has none, and of a file's statement the file's others are none.
+    """
+    asked = [new if new.statement.is_one_claim else None for new in statements]
+    questions = [None if new is None else read(new.content) for new in asked]
+    words = {word for question in questions if question for word in question.words}
+    frequencies = recall_queries.document_frequencies(connection, words) if words else {}
+    documents = recall_queries.document_count(connection)
+    found: list[list[ComparedFact]] = []
+    for new, question in zip(asked, questions, strict=True):
+        facts: dict[str, ComparedFact] = {}
+        if new is not None and question is not None:
+            terms = choose_terms(question, frequencies, documents, MAX_MATCHING_ROWS)
+            beside = (new.place, view)
+            sides: list[ComparedFact] = []
+            if terms.words:
+                sides += comparisons.facts_by_text(
+                    connection, terms.match, *beside, at=at, limit=limit
+                )
+            if new.entity_pks:
+                sides += comparisons.facts_of_entities(
+                    connection, new.entity_pks, *beside, at=at, limit=limit // 2
+                )
+            if new.near:
+                sides += comparisons.facts_by_key(connection, new.near, *beside, at=at)
+            facts = {side.memory_id: side for side in sides if _may_meet(new, side)}
+        found.append(list(facts.values())[:limit])
+    return found
+
+
+def _may_meet(new: NewStatement, side: ComparedFact) -> bool:
+    """Return False for the statement itself, and for what stands in the same document."""
+    if side.memory_id == new.memory_id or not _of(side).is_one_claim:
+        return False
+    # What is said in one conversation may well change.
+    written = new.author.is_file and new.document is not None
+    return not (written and new.document == side.content_sha256)
+
+
+def _matches(
+    connection: sa.Connection, new: NewStatement, facts: Sequence[ComparedFact]
+) -> list[Match]:
+    said = new.statement
+    matches: list[tuple[ComparedFact, Finding, bool]] = []
+    for fact in facts:
+        stored = _of(fact)
+        # Of one moment the stored one is the earlier: it was there first.
+        later = fact.time <= new.time
+        finding = compare(stored, said) if later else compare(said, stored)
+        if finding is not None:
+            matches.append((fact, finding, later))
+    if not matches:
+        return []
+    ids = [fact.memory_id for fact, _, _ in matches]
+    roles = consolidation_queries.speakers(connection, ids)
+    judged = []
+    for fact, finding, later in matches:
+        author = _author(fact, [role for role, _ in roles.get(fact.memory_id, ()) if role])
+        # Documents that agree, or follow one another, are silent.
+        documents = author.is_file and new.author.is_file and author.path != new.author.path
+        if not documents or finding.relation is Relation.CONTRADICTS:
+            judged.append(Match(fact, finding, later, new.author.is_same(author)))
+    return judged
+
+
+def _author(fact: ComparedFact, roles: Collection[str] = ()) -> Author:
+    return Author.of(
+        fact.content,
+        captured_by=fact.captured_by,
+        source_type=fact.source_type,
+        agent_id=fact.agent_id,
+        source_path=fact.source_path,
+        content_sha256=fact.content_sha256,
+        roles=roles,
+    )
+
+
+def _of(fact: ComparedFact) -> Statement:
+    return _statement(fact.content, fact.time, _author(fact).path)
+
+
+def _statement(content: str, time: int, path: str | None) -> Statement:
+    # "We" of a file are its authors.
+    return Statement.of(content, time, speaker=path)
+
+
+# What follows is used by consolidation alone, until it compares as above.
+Pair: TypeAlias = "tuple[Side, Side]"
 """Two statements, in any order."""
 
 # A paragraph holds several claims: what contradicts one of them does not contradict it.
@@ -63,6 +306,8 @@ class Comparer:
 
     def on_one_topic(self, pairs: Sequence[Pair]) -> list[bool]:
         """For each pair whether it is worth the classifier's time; nearly none is."""
+        from memgraph.classification.relations import worth_comparing
+
         texts = sorted({each.text for pair in pairs for each in pair})
         if not texts:
             return []
@@ -86,6 +331,6 @@ class Comparer:
         return found
 
 
-def in_order(a: Statement, b: Statement) -> Pair:
+def in_order(a: Side, b: Side) -> Pair:
     """The earlier one first; at one moment as they were given."""
     return (b, a) if (b.time_ms or 0) < (a.time_ms or 0) else (a, b)

@@ -284,6 +284,15 @@ class Outcome(Value):
     A ``duplicate`` has the id of the one that was there. ``code`` and ``message`` are those of the
     error for which the item was rejected. An edge that is stored, or was there, has the code
     ``source.less_trusted`` if it stands as a contradiction in the place of an Updates edge.
+
+    Attributes:
+        duplicate_of: the memory that says the same; a ``duplicate`` was not stored beside it.
+        updates: memories that it replaces, or amends.
+        updated_by: later memories that replace it: it was said before them, and comes after.
+        contradicts: memories with which it is in an open contradiction.
+        reasons: by id of each of these the evidence, in words.
+
+    The last four are None where nothing was compared, or the comparison is still to come.
     """
 
     outcome: Literal["stored", "duplicate", "rejected"]
@@ -291,6 +300,11 @@ class Outcome(Value):
     edge_id: str | None = None
     code: str | None = None
     message: str | None = None
+    duplicate_of: str | None = None
+    updates: tuple[str, ...] | None = None
+    updated_by: tuple[str, ...] | None = None
+    contradicts: tuple[str, ...] | None = None
+    reasons: dict[str, str] | None = None
 
 
 class Change(Value):

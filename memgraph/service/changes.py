@@ -5,7 +5,7 @@ Each function works inside one write transaction and gives the journal entries i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,8 +26,9 @@ from memgraph.policy.lifecycle import (
     plan_reopening,
     plan_resolution,
 )
+from memgraph.policy.support import strengthened, support_of
 from memgraph.service.joining import state_of
-from memgraph.storage import edges, memories
+from memgraph.storage import consolidation_queries, edges, memories, supports
 from memgraph.storage.endings import last_retractions
 from memgraph.storage.visibility import View
 
@@ -43,6 +44,47 @@ def confirm(connection: sa.Connection, memory_id: str, *, at: int, view: View) -
     memories.update(connection, memory_id, confidence=1.0, decay_rate=0.0, updated_at=at)
     before = {"confidence": memory.confidence, "decay_rate": memory.decay_rate}
     return [Entry("confirm", memory_id, {"before": before})]
+
+
+def strengthen(
+    connection: sa.Connection,
+    memory_id: str,
+    *,
+    source_id: str,
+    evidence: Sequence[str] = (),
+    at: int,
+) -> list[Entry]:
+    """Add grounds and a source to a memory that was said again; what it has already adds nothing.
+
+    Args:
+        source_id: of a source that is stored.
+        evidence: ids of the turns in which it was said.
+    """
+    grounds = consolidation_queries.derived_from(connection, memory_id) if evidence else set()
+    further = [one for one in evidence if one not in grounds]
+    before = support_of(*supports.origins(connection, memory_id))
+    added = supports.add(connection, memory_id, source_id, at=at)
+    if not further and not added:
+        return []
+    memories.insert_derivations(connection, [(memory_id, one) for one in further], added_at=at)
+    [memory] = memories.get_many(connection, [memory_id])
+    after = support_of(*supports.origins(connection, memory_id))
+    confidence = memory.confidence
+    if memory.decay_rate > 0.0:
+        confidence = round(max(strengthened(confidence, before, after), confidence), 6)
+    # Said again is as good as asked for: what people keep talking about does not fade.
+    used = max(at, memory.last_accessed_at or 0)
+    memories.update(
+        connection, memory_id, confidence=confidence, last_accessed_at=used, updated_at=at
+    )
+    details = {
+        "source_id": source_id,
+        "turns": further,
+        "sources": after.sources,
+        "again": after.again,
+        "confidence": {"before": memory.confidence, "after": confidence},
+    }
+    return [Entry("strengthen", memory_id, details)]
 
 
 def retract(

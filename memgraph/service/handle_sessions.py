@@ -39,7 +39,7 @@ class SessionsHandle(WritingHandle):
 
         if not isinstance(turn, UserTurn | AgentTurn):
             raise InvalidInput("what can be published: a UserTurn or an AgentTurn")
-        return self._remember(turn, live=True)
+        return self._remember(turn, live=True).memory_id or ""
 
     def sessions(
         self,

@@ -55,7 +55,19 @@ class WritingHandle(Handle):
             AccessDenied: the file named as its source may not be read, or the handle is confined
                 and would not see what it stores.
         """
-        return self._remember(validated(MemoryInput, {"content": content, **fields}))
+        return self.store(content, **fields).memory_id or ""
+
+    def store(self, content: str, **fields: Any) -> Outcome:
+        """Store one memory as ``remember`` does and return what became of it.
+
+        A fact is compared with the facts about the same subject. One that says the same as another
+        by the same author is a ``duplicate``; the outcome's ``updates`` and ``contradicts`` name
+        the others, ``reasons`` says why.
+
+        Raises:
+            InvalidInput, NotFound, AccessDenied: see ``remember``.
+        """
+        return self._remember(validated(MemoryInput, {"content": content, **fields}), compare=True)
 
     def remember_many(self, items: Iterable[MemoryInput | Mapping[str, Any]]) -> list[Outcome]:
         """Store many memories: in order, 1,000 in a transaction, one outcome for each.
@@ -85,7 +97,7 @@ class WritingHandle(Handle):
             InvalidInput, NotFound, AccessDenied: see ``remember``.
         """
         given = {"content": content, "session_id": session_id, "source_role": source_role}
-        return self._remember(validated(EpisodeInput, given | fields), live=True)
+        return self._remember(validated(EpisodeInput, given | fields), live=True).memory_id or ""
 
     def save_episodes(self, batch: Iterable[EpisodeInput | Mapping[str, Any]]) -> list[Outcome]:
         """Store turns as ``save_episode`` does, as many at a time as ``remember_many`` does.
@@ -220,11 +232,13 @@ class WritingHandle(Handle):
                 )
             )
 
-    def _remember(self, given: MemoryInput, *, live: bool = False) -> str:
+    def _remember(
+        self, given: MemoryInput, *, live: bool = False, compare: bool = False
+    ) -> Outcome:
         with self._service.opened(self.name) as opened:
-            stored = self._store(opened, [given], [], live=live).memories[0]
+            [stored] = self._store(opened, [given], [], live=live, compare=compare).memories
             self._embed_soon(opened)
-        return stored.memory_id or ""
+        return stored
 
     def _remember_all(
         self,
@@ -257,6 +271,7 @@ class WritingHandle(Handle):
         links: Sequence[EdgeInput],
         *,
         live: bool = False,
+        compare: bool = False,
     ) -> Written:
         """All of it or nothing: the first item that cannot be stored undoes the transaction."""
         prepared = [opened.writer.prepare(self._canonical(opened, each)) for each in given]
@@ -269,6 +284,7 @@ class WritingHandle(Handle):
                 actor=self.actor,
                 view=self._view,
                 live=live,
+                compare=compare,
             )
             if written.errors:
                 raise written.errors[0]

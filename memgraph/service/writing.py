@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from memgraph.audit.journal import Entry
 from memgraph.audit.seal import memory_seal
 from memgraph.audit.telling import VALUES
+from memgraph.consolidation.comparing import Match, find_matches
 from memgraph.errors import MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
@@ -23,7 +24,7 @@ from memgraph.policy.dedup import content_hash
 from memgraph.policy.summary import summarise
 from memgraph.policy.trust import Trust
 from memgraph.providers.embedding import EmbeddingProvider
-from memgraph.service import conversing
+from memgraph.service import changes, comparisons, conversing
 from memgraph.service.confining import Confines
 from memgraph.service.conversing import StoredTurn
 from memgraph.service.embedding import claim_model
@@ -66,6 +67,11 @@ class Prepared:
     search_terms: str | None
     names: tuple[EntityName, ...]
     vector: NDArray[np.float32] | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """Return True for a fact of one claim."""
+        return comparisons.is_comparable(self.given)
 
     @property
     def identity(self) -> Identity | Turn | None:
@@ -126,6 +132,7 @@ class Writer:
         view: View | None = None,
         embedding: EmbeddingProvider | None = None,
         live: bool = False,
+        compare: bool = False,
     ) -> Written:
         """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
 
@@ -134,21 +141,58 @@ class Writer:
             view: what the writer may see: other memories are neither duplicates nor grounds nor
                 ends of an edge, and a confined one stores none. None: everything.
             live: the turns among the items are said just now, see ``conversing.note``.
+            compare: compare the items with what is stored, and tell in the outcomes what was
+                found. One that repeats a fact is not stored. Items are not compared with one
+                another.
         """
         written = Written()
+        matches = self._matches(connection, items, at, view) if compare else {}
         rows = self._store_memories(
-            connection, items, written, at=at, actor=actor, view=view, live=live
+            connection, items, written, matches, at=at, actor=actor, view=view, live=live
         )
         ready = self._add_vectors(connection, rows, embedding)
         embeddings.enqueue(connection, [row["pk"] for row, _ in rows if row["pk"] not in ready])
         Joiner(self.ids, self.trust, view).join_all(connection, links, written, at=at, actor=actor)
+        for place, found in matches.items():
+            outcome = written.memories[place]
+            if outcome.outcome == "stored" and outcome.memory_id is not None:
+                comparison = comparisons.write_edges(
+                    connection, self.joiner, outcome.memory_id, found, written, at=at, actor=actor
+                )
+                written.memories[place] = comparison.added_to(outcome)
         return written
+
+    def _matches(
+        self, connection: sa.Connection, items: Sequence[Prepared], at: int, view: View | None
+    ) -> dict[int, list[Match]]:
+        """Return by place of a comparable item the stored facts that it relates to."""
+        places = [place for place, each in enumerate(items) if each.comparable]
+        names = {name: None for place in places for name in items[place].names}
+        keys = entities.find(connection, list(names)).keys if names else {}
+        statements = [
+            comparisons.statement_of(
+                items[place].given,
+                at,
+                entity_pks=[keys[name] for name in items[place].names if name in keys],
+            )
+            for place in places
+        ]
+        found = find_matches(connection, statements, at=at, view=view) if places else []
+        return dict(zip(places, found, strict=True))
+
+    def _strengthen(
+        self, connection: sa.Connection, item: Prepared, memory_id: str, at: int
+    ) -> list[Entry]:
+        """Note that a stored fact was said again by the source of an item."""
+        memories.insert_sources(connection, {item.source_id: item.given.source})
+        return changes.strengthen(connection, memory_id, source_id=item.source_id, at=at)
 
     def _store_memories(
         self,
         connection: sa.Connection,
         items: Sequence[Prepared],
         written: Written,
+        matches: Mapping[int, Sequence[Match]],
         *,
         at: int,
         actor: str,
@@ -173,18 +217,24 @@ class Writer:
         names: list[tuple[int, tuple[EntityName, ...]]] = []
         confines = Confines.of(connection, view, talked_before)
         quotas = Quotas(connection, self.trust)
-        for item, identity in zip(items, identities, strict=True):
+        for place, (item, identity) in enumerate(zip(items, identities, strict=True)):
             given = item.given
             duplicate = None if identity is None else known.get(identity)
             error: MemgraphError | None = confines.refusal(given)
             error = error or _missing(given, grounds, written)
+            repeated = None
             if error is None and duplicate is None:
+                repeated = comparisons.duplicate_among(given, matches.get(place, ()))
+            if error is None and duplicate is None and repeated is None:
                 error = quotas.refusal(given)
             if error is not None:
                 written.memories.append(written.reject(error))
                 continue
             if duplicate is not None:
-                outcome = Outcome(outcome="duplicate", memory_id=duplicate)
+                outcome = Outcome(outcome="duplicate", memory_id=duplicate, duplicate_of=duplicate)
+            elif repeated is not None:
+                outcome = comparisons.duplicate_outcome(repeated)
+                written.entries += self._strengthen(connection, item, repeated.memory_id, at)
             else:
                 memory_id = self.ids.new(given.kind.id_prefix)
                 sequence = _sequence(given, talked_before, sequences)

@@ -24,7 +24,6 @@ from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput, validated
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.echo import known_echo
-from memgraph.policy.support import strengthened, support_of
 from memgraph.policy.trust import LESS_TRUSTED
 from memgraph.service import changes
 from memgraph.service.joining import Written
@@ -32,7 +31,7 @@ from memgraph.service.life.pages import GroupWork, PageRead, PageWork
 from memgraph.service.opened import Opened, Transaction
 from memgraph.service.writing import Prepared
 from memgraph.storage import consolidation_queries as queries
-from memgraph.storage import edges, events, memories, supports
+from memgraph.storage import edges, events, memories
 from memgraph.storage.consolidation_queries import FactRow, Place
 
 # Facts that came between matching and writing; more of them and the page is matched anew.
@@ -186,7 +185,9 @@ def _write_group(
         rows = [group.turns[one] for one in each.evidence]
         source = memories.source_id(source_of(rows, session_id))
         memories.insert_sources(connection, {source: source_of(rows, session_id)})
-        _strengthen(transaction, target, each.evidence, source)
+        transaction.tell(
+            changes.strengthen(connection, target, source_id=source, evidence=each.evidence, at=at)
+        )
         done.facts.append(_note(each, target, "strengthened"))
     transaction.tell(written.entries)
     open_ones = _join(opened, transaction, group.matched.links, written, done)
@@ -206,38 +207,6 @@ def _strengthening(group: GroupWork) -> list[tuple[Draft, str]]:
         if not target.startswith("#") and known_echo(each.voice) is None:
             found.append((each, target))
     return found
-
-
-def _strengthen(
-    transaction: Transaction, memory_id: str, evidence: Sequence[str], source_id: str
-) -> None:
-    """Add grounds and a source to a memory; what it had already adds nothing."""
-    connection, at = transaction.connection, transaction.at
-    grounds = queries.derived_from(connection, memory_id)
-    further = [one for one in evidence if one not in grounds]
-    before = support_of(*supports.origins(connection, memory_id))
-    added = supports.add(connection, memory_id, source_id, at=at)
-    if not further and not added:
-        return
-    memories.insert_derivations(connection, [(memory_id, one) for one in further], added_at=at)
-    [memory] = memories.get_many(connection, [memory_id])
-    after = support_of(*supports.origins(connection, memory_id))
-    confidence = memory.confidence
-    if memory.decay_rate > 0.0:
-        confidence = round(max(strengthened(confidence, before, after), confidence), 6)
-    # Said again is as good as asked for: what people keep talking about does not fade.
-    used = max(at, memory.last_accessed_at or 0)
-    memories.update(
-        connection, memory_id, confidence=confidence, last_accessed_at=used, updated_at=at
-    )
-    told = {
-        "source_id": source_id,
-        "turns": further,
-        "sources": after.sources,
-        "again": after.again,
-        "confidence": {"before": memory.confidence, "after": confidence},
-    }
-    transaction.tell([Entry("strengthen", memory_id, told)])
 
 
 def _join(

@@ -1,0 +1,160 @@
+"""What a write makes of the stored facts that a new one repeats, updates or contradicts.
+
+Within one author's statements the later replaces the earlier. Between two authors it is an open
+contradiction, which waits for a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from memgraph.consolidation.comparing import Author, Match, NewStatement
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, Relation
+from memgraph.model.events import ContradictionFound, Event
+from memgraph.model.values import EdgeInput, MemoryInput, Outcome
+from memgraph.policy.namespaces import is_item
+from memgraph.policy.trust import LESS_TRUSTED
+from memgraph.relations import Statement
+from memgraph.service.joining import Joiner, Written
+from memgraph.storage import events
+from memgraph.storage.consolidation_queries import Place
+
+MAX_EDGES = 8
+"""A statement that stands against more memories than these is no plain statement."""
+
+
+def is_comparable(given: MemoryInput) -> bool:
+    """Return True for an active fact of one claim that is no item of a store."""
+    return (
+        given.kind is MemoryKind.FACT
+        and given.status is MemoryStatus.ACTIVE
+        and not is_item(given.item_id, given.tags)
+        and Statement.of(given.content).is_one_claim
+    )
+
+
+def statement_of(
+    given: MemoryInput, at: int, *, roles: Collection[str] = (), entity_pks: Sequence[int] = ()
+) -> NewStatement:
+    """Return a memory as it is compared.
+
+    Args:
+        at: when it is stored, in milliseconds.
+        roles: who said the turns that it was drawn from.
+        entity_pks: of the entities that are named in it.
+    """
+    source = given.source
+    return NewStatement(
+        content=given.content,
+        time=at if given.event_time is None else min(given.event_time, at),
+        place=Place(given.scope.value, given.scope_id, given.agent_id, given.sensitivity.value),
+        author=Author.of(
+            given.content,
+            captured_by=source.captured_by.value,
+            source_type=source.source_type.value,
+            agent_id=given.agent_id,
+            source_path=source.source_path,
+            content_sha256=source.content_sha256,
+            roles=roles,
+        ),
+        document=source.content_sha256,
+        entity_pks=tuple(entity_pks),
+    )
+
+
+def duplicate_among(given: MemoryInput, matches: Sequence[Match]) -> Match | None:
+    """Return the fact that makes storing another needless: same place, type and author.
+
+    One that its writer may not see is none: to name it would tell of it.
+    """
+    for match in matches:
+        fact = match.fact
+        same = match.finding.relation is Relation.DUPLICATE and match.same_author
+        if same and fact.twin and fact.seen and fact.type == given.type.value:
+            return match
+    return None
+
+
+def duplicate_outcome(match: Match) -> Outcome:
+    """Return the outcome of a fact that was not stored because another says the same."""
+    memory_id = match.memory_id
+    return Outcome(
+        outcome="duplicate",
+        memory_id=memory_id,
+        duplicate_of=memory_id,
+        reasons={memory_id: match.finding.reason},
+    )
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What was found about one new memory that its writer may see, by kind, with the reasons."""
+
+    updates: list[str] = field(default_factory=list)
+    updated_by: list[str] = field(default_factory=list)
+    contradicts: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def added_to(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of the write with what was found."""
+        return outcome.model_copy(
+            update={
+                "updates": tuple(self.updates),
+                "updated_by": tuple(self.updated_by),
+                "contradicts": tuple(self.contradicts),
+                "reasons": self.reasons,
+            }
+        )
+
+
+def write_edges(
+    connection: sa.Connection,
+    joiner: Joiner,
+    memory_id: str,
+    matches: Sequence[Match],
+    written: Written,
+    *,
+    at: int,
+    actor: str,
+) -> Comparison:
+    """Join a stored memory with what it relates to, in the transaction of the caller.
+
+    Args:
+        joiner: of whoever may see everything beside the memory's place.
+        written: takes the journal entries.
+    """
+    comparison = Comparison()
+    found: list[Event] = []
+    joined = Written()
+    for match in matches[:MAX_EDGES]:
+        link = _edge(memory_id, match)
+        [outcome] = joiner.join_all(connection, [link], joined, at=at, actor=actor)
+        if outcome.outcome != "stored" or outcome.edge_id is None:
+            continue
+        sides = None
+        if link.edge_type is EdgeType.CONTRADICTS or outcome.code == LESS_TRUSTED:
+            ends = {"from_id": link.from_id, "to_id": link.to_id}
+            found.append(ContradictionFound(edge_id=outcome.edge_id, **ends))
+            sides = comparison.contradicts
+        elif link.edge_type is EdgeType.UPDATES:
+            sides = comparison.updates if match.new_is_later else comparison.updated_by
+        if match.fact.seen:
+            comparison.reasons[match.memory_id] = match.finding.reason
+            if sides is not None:
+                sides.append(match.memory_id)
+    events.append(connection, at, found)
+    written.entries += joined.entries
+    return comparison
+
+
+def _edge(memory_id: str, match: Match) -> EdgeInput:
+    """The edge from the later to the earlier."""
+    edge_type = EdgeType.RELATED_TO
+    if match.finding.relation is not Relation.DUPLICATE:
+        edge_type = EdgeType.UPDATES if match.replaces else EdgeType.CONTRADICTS
+    ends = (memory_id, match.memory_id)
+    later, earlier = ends if match.new_is_later else ends[::-1]
+    return EdgeInput(from_id=later, to_id=earlier, edge_type=edge_type, reason=match.finding.reason)
