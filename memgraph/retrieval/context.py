@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from memgraph.retrieval.query import BM25_B, BM25_K1, Question, Terms
+from memgraph.retrieval.query import (
+    ASSISTANT,
+    BM25_B,
+    BM25_K1,
+    FIRST_PERSON,
+    USER,
+    Question,
+    Terms,
+)
 from memgraph.retrieval.stemming import stem, words
 from memgraph.retrieval.texts import Texts
 from memgraph.storage.recall_queries import Candidate
@@ -61,7 +69,9 @@ _FIRST_WEIGHTS = {
     "length": 2.7,
 }
 # What a speaker is called who has no name.
-_PARTS = frozenset({"user", "assistant", "system", "tool", "human", "agent", "ai", "bot"})
+_USERS = frozenset({"user", "human"})
+_HELPERS = frozenset({"assistant", "system", "tool", "agent", "ai", "bot"})
+_ROLES = {USER: _USERS, ASSISTANT: _HELPERS}
 # A turn of a conversation has about so many words.
 _USUAL_WORDS = 30.0
 _NEAR = {1: 0.6, 2: 0.4}
@@ -203,7 +213,10 @@ def _term_features(
         row = near[places[one]]
         np.maximum(row, weight * both[places[other]], out=row)
     own = weighted.sum(axis=1)
-    before = layout.shifted(own, -1) + 0.5 * layout.shifted(own, -2)
+    # The reply of an assistant echoes the question that it answers.
+    before = (layout.shifted(own, -1) + 0.5 * layout.shifted(own, -2)) * _are_no_replies(
+        pool.candidates
+    )
     session = layout.best_of_session(present).sum(axis=1)
     most = max(float(own.max(initial=0.0)), 1e-9)
     total = max(float(idf.sum()), 1e-9)
@@ -224,8 +237,9 @@ def _plain_features(
 ) -> dict[str, Floats]:
     asks = np.array([each.content.rstrip()[-1:] == "?" for each in candidates], dtype=np.float64)
     found = {
-        "asks": asks,
-        "answers": layout.shifted(asks, -1),
+        # A question that says something of whoever asks it is evidence as any other turn.
+        "asks": asks * (1.0 - texts.any_of(sorted(FIRST_PERSON))),
+        "answers": layout.shifted(asks, -1) * _are_no_replies(candidates),
     }
     if question.asks_when:
         found["time_asked"] = np.maximum(texts.any_of(_TIME_WORDS.split()), texts.digits(4))
@@ -247,11 +261,14 @@ def _speaker(
     roles: Collection[str],
     names_one: Iterable[bool],
 ) -> Floats:
-    """1 where the speaker is named in the question; all 0 where that tells nobody apart.
+    """Return 1 where the speaker, or the speaker's role, is the one that the question asks about.
 
-    What nobody in particular said is taken for that of the speaker whom it names.
+    All 0 where that distinguishes nobody. What nobody in particular said counts as that of the
+    speaker whom it names.
     """
     asked = {role: not question.names.isdisjoint(_names(role)) for role in roles if _names(role)}
+    wanted = _ROLES.get(question.speaker or "", frozenset())
+    asked |= {role: True for role in roles if role.casefold() in wanted}
     flags = np.array(
         [
             asked.get(each.source_role or "", bool(named))
@@ -264,7 +281,15 @@ def _speaker(
 
 @lru_cache(maxsize=1_000)
 def _names(role: str) -> frozenset[str]:
-    return frozenset(words(role)) - _PARTS
+    return frozenset(words(role)) - _USERS - _HELPERS
+
+
+def _are_no_replies(candidates: Sequence[Candidate]) -> Floats:
+    """Return 0 for what an assistant, a tool or the system said, else 1."""
+    return np.array(
+        [(each.source_role or "").casefold() not in _HELPERS for each in candidates],
+        dtype=np.float64,
+    )
 
 
 def _meaning_features(

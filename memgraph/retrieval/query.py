@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -63,6 +63,13 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|year|month|time))\b")
+USER, ASSISTANT = "user", "assistant"
+FIRST_PERSON = frozenset({"i", "my", "me", "mine", "we", "our", "us", "myself"})
+_ADVISED = re.compile(
+    r"\b(?:did|have|had|what|which|that) you\b.{0,30}\b(?:recommend|suggest|advise|propose|explain"
+    r"|describe|mention|list|give|gave|tell|told|say|said)\w*|\byour (?:advice|suggestion|answer"
+    r"|recommendation|explanation|list)s?\b"
+)
 _HOW_MANY = re.compile(r"\b(?:how (?:many|much|often|old)|what number)\b")
 
 
@@ -95,6 +102,7 @@ class Question:
         names: every distinct folded word, for comparison with speakers.
         asks_when, asks_how_many: what the answer should hold.
         periods: times that the question names.
+        speaker: the role whose turns it asks for, USER or ASSISTANT; None: no role in particular.
         cut: whether words were left out because there were too many.
     """
 
@@ -103,6 +111,7 @@ class Question:
     asks_when: bool
     asks_how_many: bool
     periods: tuple[Period, ...]
+    speaker: str | None
     cut: bool
 
 
@@ -158,8 +167,17 @@ def read(query: str) -> Question:
         asks_when=_WHEN.search(folded) is not None,
         asks_how_many=_HOW_MANY.search(folded) is not None,
         periods=_periods(text[:2_000]),
+        speaker=_speaker(folded, distinct),
         cut=len(text) < len(query) or len(by_stem) == MAX_CONSIDERED,
     )
+
+
+def _speaker(folded: str, found: Collection[str]) -> str | None:
+    """Return the role that a question asks about: "my car" is told by the user's turns, "what did
+    you recommend" by the assistant's."""
+    if _ADVISED.search(folded):
+        return ASSISTANT
+    return None if FIRST_PERSON.isdisjoint(found) else USER
 
 
 def most_matching_rows(documents: int) -> int:

@@ -16,6 +16,10 @@ from memgraph.retrieval.grounds import Standing
 from memgraph.storage.recall_queries import Candidate
 from memgraph.storage.rows import unreadable
 
+TURN_PLACE = 2
+"""The place, from 0, that a turn has at worst which is first by text and by vectors."""
+AGREED = 1.000001
+"""What is moved up scores so much more than what it passes."""
 _STATUSES = {status.value: status for status in MemoryStatus}
 
 
@@ -80,6 +84,32 @@ class Rating:
         )
         modified = apply_modifiers(score, facts, self.limits)
         return Rated(candidate, legs, modified, confidence, brought_by)
+
+
+def lift_agreed(ranked: list[Rated]) -> None:
+    """Move the active memory that is first by text and by vectors up, in place.
+
+    A turn of a conversation may be outweighed by what was said around it: it comes third at worst.
+    Any other memory comes first. The factor ``agreement`` says so among the modifiers.
+    """
+    agreed = (
+        at
+        for at, each in enumerate(ranked)
+        if each.legs.get("text") == each.legs.get("vector") == 1
+    )
+    at = next(agreed, None)
+    if at is None:
+        return
+    each = ranked[at]
+    place = 0 if each.candidate.sequence is None else TURN_PLACE
+    if at <= place or each.candidate.status != MemoryStatus.ACTIVE.value:
+        return
+    factor = ranked[place].modified.score / each.modified.score * AGREED
+    factors = each.modified.factors | {"agreement": factor}
+    ranked.insert(
+        place,
+        ranked.pop(at)._replace(modified=Modified(each.modified.score * factor, factors)),
+    )
 
 
 def rating(

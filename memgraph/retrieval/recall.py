@@ -36,7 +36,7 @@ from memgraph.retrieval.asking import Embed, NameKeys, Prepared, narrowed, prepa
 from memgraph.retrieval.citation import citation
 from memgraph.retrieval.grounds import Standing
 from memgraph.retrieval.legs import Legs, Search
-from memgraph.retrieval.rating import Rated, rating
+from memgraph.retrieval.rating import Rated, lift_agreed, rating
 from memgraph.retrieval.timing import Timed, untimed
 from memgraph.storage import graph_queries, journal, recall_graph, recall_queries
 from memgraph.storage.database import Database
@@ -244,6 +244,7 @@ class _Answer:
         rate = rating(self.narrowing.at, self.settings, stand, self._accessed).rated
         ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
         ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
+        lift_agreed(ranked)
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
         shown = {each.candidate.pk for each in chosen}
         items, over_budget = self._items(chosen, stand)

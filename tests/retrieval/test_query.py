@@ -125,3 +125,17 @@ def test_agreement_with_a_moment(period: Period, agreement: float) -> None:
 @given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
 def test_agreement_lies_between_0_and_1(ms: int) -> None:
     assert 0.0 <= Period(2024, 6, 7).agreement(ms) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("question", "speaker"),
+    [
+        ("Which car did I buy?", "user"),
+        ("What is my sister called?", "user"),
+        ("What did you recommend for the trip?", "assistant"),
+        ("What was your advice on my essay?", "assistant"),
+        ("Where does Anna live?", None),
+    ],
+)
+def test_a_question_asks_for_the_turns_of_a_role(question: str, speaker: str | None) -> None:
+    assert query.read(question).speaker == speaker
