@@ -16,7 +16,7 @@ from memgraph.policy.echo_format import without_own_output
 from memgraph.policy.echo_wording import MAX_TERMS, MIN_CONTENT, Words
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.policy.sentences import split_sentences
-from memgraph.retrieval.stemming import fold, stem
+from memgraph.policy.stemming import fold, stem
 from memgraph.storage import echo_lines, echo_queries
 from memgraph.storage.database import Database
 from memgraph.storage.echo_queries import StandingText

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final
 
 from memgraph.model.enums import Relation
+from memgraph.policy.stemming import stem
+from memgraph.relations import lexicon
+from memgraph.relations.sentence import Sentence, Token, read, shown
 from memgraph.relations.statement import Statement
 
 
@@ -34,8 +40,426 @@ def compare(earlier: Statement, later: Statement) -> Finding | None:
     """
     if earlier.speaker == later.speaker and _words(earlier.text) == _words(later.text):
         return Finding(Relation.DUPLICATE, "the same words")
-    return None
+    if not (earlier.is_one_claim and later.is_one_claim):
+        return None
+    a, b = read(earlier.text, earlier.speaker), read(later.text, later.speaker)
+    if earlier.speaker != later.speaker and (a.plural or b.plural):
+        return None
+    if a.unsure or b.unsure or not a.keys & b.keys:
+        return None
+    if a.verb < 1 or b.verb < 1 or max(len(a.tokens), len(b.tokens)) > _MOST_TOKENS:
+        return None
+    if a.deictic or b.deictic:
+        return _changed(a, b)
+    return _aligned(a, b) or _reordered(a, b) or _changed(a, b)
+
+
+def search_words(statement: Statement) -> tuple[str, ...]:
+    """Return the words that name subject and attribute, most telling first, values last."""
+    sentence = read(statement.text, statement.speaker)
+    subject = [t for t in sentence.subject if t.kind != "prep"]
+    rest = [t for t in sentence.tokens[max(sentence.verb, 0) :] if t.kind != "prep"]
+    ordered = [t for t in subject if t.kind == "name"]
+    ordered += [t for t in subject if t.kind != "name"]
+    ordered += [t for t in rest if not t.is_value and t.key not in ("be", "have")]
+    ordered += [t for t in rest if t.is_value]
+    return tuple(dict.fromkeys(t.text.lower().removesuffix("'s") for t in ordered))
+
+
+_MOST_TOKENS: Final = 20
 
 
 def _words(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(".!")
+
+
+# -- sentences of one shape --------------------------------------------------------------------
+
+_CONFLICTS: Final = {
+    frozenset(pair.split())
+    for pair in (
+        "may forbid", "must neednot", "must forbid", "can cannot", "may cannot", "can forbid",
+        "should shouldnot", "must cannot", "should forbid", "must shouldnot", "always never",
+        "always not", "plain not", "plain never", "plain cannot", "plain neednot",
+        "may not", "can not", "must not", "can never", "may never",
+    )
+}  # fmt: skip
+_IN_WORDS: Final = {
+    "": "it is so", "not": "not", "may": "may", "forbid": "must not", "must": "must",
+    "neednot": "need not", "can": "can", "cannot": "cannot", "should": "should",
+    "shouldnot": "should not", "always": "always", "never": "never",
+}  # fmt: skip
+_TIMES: Final = frozenset({"day", "date", "month", "clock", "year", "frequency", "season",
+                           "part of the day"})  # fmt: skip
+
+
+def _aligned(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare sentences that are the same but for one place, or for their mode."""
+    left, right = a.tokens, b.tokens
+    edits = _edits(left, right)
+    if a.additive != b.additive or a.bounds != b.bounds:
+        return None
+    if not edits:
+        return _same_words(a, b)
+    if a.past or b.past or b.additive:
+        return None
+    if len(edits) > 2:
+        return None
+    mode_equal = a.mode == b.mode or {a.mode, b.mode} == {"", "always"}
+    if not mode_equal:
+        return _denied(a, b, edits)
+    if len(edits) == 1:
+        start, end, other, other_end = edits[0]
+        return _slot(a, b, (start, end), (other, other_end))
+    return None
+
+
+def _edits(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int, int, int]]:
+    """Return where two sequences differ; prepositions of place and time count as equal."""
+    one, other = [_key(token) for token in left], [_key(token) for token in right]
+    return [
+        (start, end, other_start, other_end)
+        for tag, start, end, other_start, other_end in SequenceMatcher(
+            None, one, other, autojunk=False
+        ).get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _key(token: Token) -> str:
+    if token.kind == "prep":
+        return token.key if token.key in lexicon.SPECIFIC_PREPS else "at"
+    return f"{token.kind}:{token.key}" if token.is_value else token.key
+
+
+def _same_words(a: Sentence, b: Sentence) -> Finding | None:
+    if a.mode == b.mode and a.past == b.past:
+        return Finding(Relation.DUPLICATE, "the same in other words")
+    if a.past or b.past:
+        return None
+    return _modes(a, b)
+
+
+def _modes(a: Sentence, b: Sentence) -> Finding | None:
+    if _vague(a):
+        return None
+    if frozenset((a.mode or "plain", b.mode or "plain")) not in _CONFLICTS:
+        return None
+    reason = f"one states what the other denies: {_IN_WORDS[a.mode]} / {_IN_WORDS[b.mode]}"
+    if "forbid" in (a.mode, b.mode):
+        reason = (
+            f"one allows what the other forbids: {_IN_WORDS[a.mode]} / {_IN_WORDS[b.mode]}"
+            if "may" in (a.mode, b.mode) or "can" in (a.mode, b.mode)
+            else reason
+        )
+    return _finding(b, reason)
+
+
+def _finding(b: Sentence, reason: str) -> Finding:
+    if b.changed or b.tokens[b.verb].key in lexicon.MOVES:
+        return Finding(Relation.UPDATES, reason, changed=True)
+    return Finding(Relation.CONTRADICTS, reason)
+
+
+def _denied(a: Sentence, b: Sentence, edits: Sequence[tuple[int, int, int, int]]) -> Finding | None:
+    """Compare sentences of opposite mode whose words differ in details after the verb."""
+    negatives = ("not", "never", "forbid", "cannot", "neednot", "shouldnot")
+    if not b.changed and b.mode not in negatives:
+        return None
+    for start, end, other, other_end in edits:
+        if start <= a.verb or other <= b.verb:
+            return None
+        extra = [t for t in b.tokens[other:other_end] if t.kind != "prep"]
+        if any(not t.is_value and t.key not in ("year",) for t in extra):
+            return None
+        lost = a.tokens[start:end]
+        if not b.changed and any(t.kind in ("word", "name") for t in lost):
+            return None
+    return _modes(a, b)
+
+
+def _vague(a: Sentence) -> bool:
+    """True for a subject that every text uses for something of its own: "the default"."""
+    subject = [t for t in a.subject if t.kind != "prep"]
+    if not subject:
+        return True
+    return len(subject) == 1 and subject[0].key in lexicon.VAGUE_HEADS
+
+
+def _slot(
+    a: Sentence, b: Sentence, left: tuple[int, int], right: tuple[int, int]
+) -> Finding | None:
+    """Compare sentences that differ in one place, by what stands there."""
+    one, other = a.tokens[slice(*left)], b.tokens[slice(*right)]
+    if left[0] < a.verb or right[0] < b.verb:
+        return _holder(a, b, left, right)
+    if left[0] == a.verb:
+        return _opposite_verb(b, one, other)
+    if _vague(a):
+        return None
+    one, other = _bare(one), _bare(other)
+    if not one or not other:
+        return None
+    reason = f"same subject and attribute, other value: {shown(one)} / {shown(other)}"
+    kinds, other_kinds = [t.kind for t in one], [t.kind for t in other]
+    verb = a.tokens[a.verb].key
+    if all(t.is_value for t in (*one, *other)):
+        if set(kinds) & set(other_kinds) and (len(one) == len(other) == 1 or set(kinds) <= _TIMES):
+            return _finding(b, reason) if _takes_one_value(a, left[0], kinds[0]) else None
+        return None
+    if len(one) == len(other) == 1:
+        pair = (one[0].key, other[0].key)
+        if pair in lexicon.OPPOSITES or _prefixed(one[0], other[0]):
+            return _finding(b, f"opposite states: {one[0].text} / {other[0].text}")
+        if _one_kind(*pair) and verb not in lexicon.MANY - {stem("use"), stem("drink")}:
+            return _finding(b, reason)
+    if len(one) > 5 or len(other) > 5 or any(t.key == "and" for t in (*one, *other)):
+        return None
+    return _finding(b, reason) if _takes_one(a, b, left[0], one, other) else None
+
+
+def _bare(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """Return tokens without the prepositions at either end."""
+    kept = list(tokens)
+    while kept and kept[0].kind == "prep":
+        kept.pop(0)
+    while kept and kept[-1].kind == "prep":
+        kept.pop()
+    return tuple(kept)
+
+
+def _takes_one_value(a: Sentence, at: int, kind: str) -> bool:
+    verb = a.tokens[a.verb].key
+    before = a.tokens[at - 1]
+    if kind in ("version", "ordinal", "code", "address") or before.kind == "name":
+        return verb not in lexicon.MANY or verb in (stem("use"), stem("need"))
+    return True
+
+
+def _prefixed(one: Token, other: Token) -> bool:
+    shorter, longer = sorted((one.text.lower(), other.text.lower()), key=len)
+    return len(shorter) > 3 and longer in {
+        f"{p}{shorter}" for p in ("un", "in", "im", "non-", "dis", "de", "non", "ir")
+    }
+
+
+def _one_kind(one: str, other: str) -> bool:
+    none: frozenset[int] = frozenset()
+    return bool(lexicon.KINDS.get(one, none) & lexicon.KINDS.get(other, none))
+
+
+def _takes_one(
+    a: Sentence, b: Sentence, at: int, one: Sequence[Token], other: Sequence[Token]
+) -> bool:
+    """True where what differs is the one value that its subject has: "lives in", "manager is"."""
+    verb, before = a.tokens[a.verb], a.tokens[at - 1]
+    if verb.key in lexicon.MANY and verb.key != stem("use"):
+        return False
+    if a.will or b.will or a.mode in ("may", "can", "should"):
+        return False
+    linked = before.kind == "prep" or a.tokens[at].kind == "prep"
+    named = all(t.kind in ("name", "address", "version", "number") for t in (*one, *other))
+    if verb.key in lexicon.SINGLE and (linked or a.passive or named) and verb.key != "be":
+        return True
+    if verb.key == stem("use"):
+        return b.changed or (named and len(a.tokens) > at + len(one))
+    if verb.key == "be":
+        subject = [t for t in a.subject if t.kind != "prep"]
+        if linked:
+            return at == a.verb + 1 or before is a.tokens[a.verb + 1] or named
+        if at != a.verb + 1:
+            return named
+        return any(t.key in lexicon.ATTRIBUTES for t in subject) or (named and len(subject) > 1)
+    if verb.key == stem("call"):
+        return True
+    return b.changed
+
+
+def _opposite_verb(b: Sentence, one: Sequence[Token], other: Sequence[Token]) -> Finding | None:
+    if len(one) == len(other) == 1 and (one[0].key, other[0].key) in lexicon.OPPOSITES:
+        return _finding(b, f"opposite states: {one[0].text} / {other[0].text}")
+    return None
+
+
+def _holder(
+    a: Sentence, b: Sentence, left: tuple[int, int], right: tuple[int, int]
+) -> Finding | None:
+    """Compare "Ann owns the billing service" with "Ben owns the billing service"."""
+    one, other = a.tokens[slice(*left)], b.tokens[slice(*right)]
+    if left != (0, a.verb) or right != (0, b.verb) or not one or not other:
+        return None
+    if any(t.kind == "prep" or (t.is_value and t.kind != "address") for t in (*one, *other)):
+        return None
+    verb = a.tokens[a.verb]
+    predicate = {t.key for t in a.tokens[a.verb :]}
+    holds = verb.key in lexicon.HOLDERS or (
+        verb.key == "be" and bool(predicate & lexicon.HOLDER_WORDS)
+    )
+    if not holds or not all(t.text[0].isupper() or t.kind == "address" for t in (one[0], other[0])):
+        return None
+    return _finding(b, f"another holder of the same role: {shown(one)} / {shown(other)}")
+
+
+def _reordered(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare sentences of the same words in another order but for one word or value."""
+    if a.past or b.past or a.additive or b.additive or a.bounds != b.bounds or _vague(a):
+        return None
+    if (a.mode or "always") != (b.mode or "always") or a.mode in ("not", "never"):
+        return None
+    left, right = _content(a.tokens) - _AGENTS, _content(b.tokens) - _AGENTS
+    (lost, new), common = (left - right, right - left), left & right
+    if len(lost) != 1 or len(new) != 1 or len(common) < 2 or _places(a) != _places(b):
+        return None
+    one = next(t for t in a.tokens if _key(t) in lost)
+    other = next(t for t in b.tokens if _key(t) in new)
+    if not _content(a.subject) - _AGENTS - lost <= common:
+        return None
+    at, other_at = a.tokens.index(one), b.tokens.index(other)
+    if at < a.verb or other_at < b.verb:
+        return None
+    if (one.key, other.key) in lexicon.OPPOSITES:
+        return _finding(b, f"opposite states: {one.text} / {other.text}")
+    if one.is_value and one.kind == other.kind and _takes_one_value(a, at, one.kind):
+        return _finding(b, f"same subject and attribute, other value: {one.text} / {other.text}")
+    return None
+
+
+def _places(a: Sentence) -> frozenset[str]:
+    """Return the prepositions that tell two things apart: "from", "with", "before"."""
+    return frozenset(t.key for t in a.tokens if t.key in lexicon.SPECIFIC_PREPS)
+
+
+_AGENTS: Final = frozenset({"we", "they", "you"})
+
+
+# -- sentences that say that something changed -------------------------------------------------
+
+
+def _changed(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare with a later sentence whose verb is one of change: "moved to", "cancelled"."""
+    if a.past or b.additive:
+        return None
+    verb = b.tokens[b.verb]
+    if b.changed and b.past and verb.key == a.tokens[a.verb].key:
+        if _content(b.tokens) <= _content(a.tokens):
+            return Finding(
+                Relation.UPDATES, "the later statement says that it is over: used to", changed=True
+            )
+        return None
+    if b.mode:
+        return None
+    if verb.key in lexicon.ENDS and (found := _ended(a, b)) is not None:
+        return found
+    if verb.key in lexicon.MOVES:
+        return _moved(a, b)
+    return None
+
+
+def _ended(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare with "left X", "cancelled X", "X was retired"."""
+    if a.mode in ("not", "never", "forbid", "cannot", "neednot"):
+        return None
+    verb = b.tokens[b.verb]
+    subject = _content(b.subject)
+    if b.passive:
+        ended, agent = subject, frozenset[str]()
+    else:
+        ended, agent = _content(_object(b)), subject
+    said = _content(a.tokens)
+    if not ended or not agent <= said | {"we", "i", "they"}:
+        return None
+    shared = ended & (said - agent)
+    if b.passive:
+        if not shared or not ended - lexicon.GENERIC <= said:
+            return None
+    elif not shared or len(shared) * 2 < len(ended):
+        return None
+    if not b.passive and not agent & _content(a.subject) and not agent & {"we", "i", "they"}:
+        return None
+    what = " ".join(t.text for t in b.tokens[b.verb :])
+    return (
+        Finding(Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True)
+        if verb
+        else None
+    )
+
+
+def _content(tokens: Sequence[Token]) -> frozenset[str]:
+    return frozenset(_key(t) for t in tokens if t.kind != "prep" and t.key not in ("be", "have"))
+
+
+def _object(b: Sentence) -> tuple[Token, ...]:
+    """Return what stands between the verb and "and", or the end."""
+    tokens = b.tokens[b.verb + 1 :]
+    for at, token in enumerate(tokens):
+        if token.key in ("and", "for") and at:
+            return tokens[:at]
+    return tokens
+
+
+def _moved(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare with "moved to X", "switched from X to Y", "was renamed to X"."""
+    verb = b.tokens[b.verb]
+    topic, old, new = _split(b.tokens[b.verb + 1 :])
+    subject = _content(b.subject)
+    said = _content(a.tokens)
+    reason = f"the later statement says that it changed: {verb.text} to {shown(_bare(new))}"
+    if verb.key == stem("replace"):
+        old, topic = (b.subject, topic) if b.passive else (topic, b.subject)
+        subject = _content(topic)
+        reason = f"the later statement says that it was replaced: {shown(_bare(old))}"
+    changed = Finding(Relation.UPDATES, reason, changed=True)
+    before = _content(old)
+    thing = (subject | _content(topic)) - lexicon.GENERIC - before
+    if before:
+        others = _content(b.tokens) - before - _content(new) - {verb.key}
+        if not before & _content(a.tokens[a.verb :]) and not _content(a.subject) <= before:
+            return None
+        return changed if new and before <= said and others & said - _AGENTS - {"i"} else None
+    if topic and _content(topic) & said:
+        thing -= subject - said
+    if not new or not thing or not thing <= said or _content(new) <= said:
+        return None
+    previous = a.tokens[a.verb].key
+    if previous not in lexicon.MOVES[verb.key]:
+        return None
+    # The subject of the earlier one is what is said to have changed.
+    if not _content(a.subject) - _AGENTS - {"i"} <= thing | subject:
+        return None
+    values = [t.kind for t in new if t.is_value]
+    rest = [t for t in a.tokens[a.verb + 1 :] if _key(t) not in thing and t.kind != "prep"]
+    if not rest or (previous == "be" and not values and not _linked(a)):
+        return None
+    if values and not any(t.kind == "name" for t in new):
+        kinds = {t.kind for t in rest if t.is_value}
+        if not (kinds & set(values) or (kinds & _TIMES and set(values) & _TIMES)):
+            return None
+    return changed
+
+
+def _linked(a: Sentence) -> bool:
+    """True where a preposition or a name follows the verb: "is on GitLab"."""
+    return a.verb + 1 < len(a.tokens) and a.tokens[a.verb + 1].kind in ("prep", "name")
+
+
+def _split(
+    tokens: Sequence[Token],
+) -> tuple[tuple[Token, ...], tuple[Token, ...], tuple[Token, ...]]:
+    """Return the object, what stands after "from", and what stands after "to" or "by"."""
+    parts: dict[str, list[Token]] = {"object": [], "from": [], "to": []}
+    place = "object"
+    for token in tokens:
+        if token.kind == "prep" and token.key == "from":
+            place = "from"
+        elif token.kind == "prep" and token.key in ("to", "into", "by", "with", "in", "on"):
+            if place == "to" and token.key in ("in", "on", "with", "by"):
+                place = "rest"
+                parts.setdefault(place, [])
+            elif place in ("object", "from"):
+                place = "to"
+        elif token.key in ("and", "for", "since", "after"):
+            place = "rest"
+            parts.setdefault(place, [])
+        else:
+            parts[place].append(token)
+    return tuple(parts["object"]), tuple(parts["from"]), tuple(parts["to"])

@@ -14,7 +14,10 @@ MAX_STATEMENT_CHARS = 240
 """A longer text holds several claims; what contradicts one of them does not contradict it."""
 
 _QUOTATION = re.compile(r"(?P<speaker>[^:“”\n]{1,80}): “(?P<said>[^“”]+)”(?: \((?P<day>[^()]*)\))?")
-_ANOTHER_SENTENCE = re.compile(r"[.!?:]\s+\S|[。！？].|\n")
+_ANOTHER_SENTENCE = re.compile(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\d)[.!?:]\s+\S"
+    r"|\d[.!?:]\s+[A-Z]|[。！？].|\n"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from memgraph.policy.stemming import stem, words
 from memgraph.retrieval.query import (
     ASSISTANT,
     BM25_B,
@@ -27,7 +28,6 @@ from memgraph.retrieval.query import (
     Question,
     Terms,
 )
-from memgraph.retrieval.stemming import stem, words
 from memgraph.retrieval.texts import Texts
 from memgraph.storage.recall_queries import Candidate
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
 
-from memgraph.retrieval.stemming import fold, stem, words
+from memgraph.policy.stemming import fold, stem, words
 from memgraph.storage.text_index import cjk_bigrams
 
 MAX_TERMS = 32

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memgraph.retrieval.stemming import fold, head, stem
+from memgraph.policy.stemming import fold, head, stem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

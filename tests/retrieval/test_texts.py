@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.retrieval.stemming import stem, words
+from memgraph.policy.stemming import stem, words
 from memgraph.retrieval.texts import Texts
 
 PIECES = st.one_of(

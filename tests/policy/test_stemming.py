@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.retrieval.stemming import head, stem, words
+from memgraph.policy.stemming import head, stem, words
 
 SUFFIXES = (
     "s es ies sses ed eed ing ly ational tional enci izer ization ation ator alism iveness fulness"

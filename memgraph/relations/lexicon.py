@@ -1,0 +1,398 @@
+"""The word lists of the comparison: short tables, English first, some German, French, Spanish."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from memgraph.policy.stemming import stem
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the space-separated words of a text."""
+    return frozenset(text.split())
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in text.split())
+
+
+def _groups(*groups: str) -> dict[str, frozenset[int]]:
+    table: dict[str, set[int]] = {}
+    for number, group in enumerate(groups):
+        for word in group.split():
+            table.setdefault(stem(word), set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in table.items()}
+
+
+ALIASES: Final = {
+    form: word
+    for word, forms in {
+        # Function words and everyday verbs of other languages, read as their English twins.
+        "the": "der die das den dem des le la les el los las du del dal",
+        "a": "ein eine einen einem einer eines une un unos unas",
+        "be": "ist sind wird werden est sont es está están son sommes bin",
+        "in": "im dans en à au aux bei am um zu",
+        "on": "auf sur",
+        "of": "von de vom",
+        "with": "mit avec con",
+        "for": "für pour para",
+        "from": "aus",
+        "until": "bis jusqu",
+        "and": "und et y e",
+        "or": "oder ou o",
+        "also": "auch aussi también ebenfalls zusätzlich",
+        "not": "nicht pas nie niemals jamais nunca",
+        "no": "kein keine keinen keinem keiner aucun aucune ningún ninguna",
+        "my": "mein meine meinen meiner meinem mon ma mes mi mis",
+        "our": "unser unsere unseren unserer unserem notre nos nuestro nuestra nuestros nuestras",
+        "i": "ich je yo",
+        "we": "wir nous nosotros",
+        "now": "jetzt mittlerweile inzwischen neuerdings désormais maintenant ahora dorénavant",
+        "may": "darf dürfen",
+        "must": "muss müssen doit doivent debe deben",
+        "can": "kann können peut peuvent puede pueden",
+        "every": "jeden jede jedes alle chaque cada",
+        "new": "neuer neue neues neuen nouveau nouvelle nuevo nueva",
+        "live": "wohnt wohne wohnen lebt habite habitent vit vive viven resides reside residing",
+        "listen": "lauscht lauschen écoute escucha",
+        "attend": "atiende atienden",
+        "use": "nutzt nutzen verwendet verwenden utilise utilisent usa usan",
+        "work": "arbeitet arbeite arbeiten travaille trabaja trabajo",
+        "call": "heißt heissen heißen heisse heiße llama llaman appelle named titled",
+        "cost": "kostet kosten coûte coûtent cuesta cuestan",
+        "run": "läuft laufen tourne ran corre",
+        "begin": "beginnt beginnen commence commencent empieza comienza starts start started "
+        "begun began begins kicks",
+        "end": "endet enden finit termina ends finishes finish ended",
+        "last": "dauert dauern dure dura takes_time",
+        "open": "öffnet öffnen ouvre ouvrent abre abren opens geöffnet ouvert abierto",
+        "close": "schließt schließen ferme ferment cierra shut shuts closes closed geschlossen "
+        "fermé fermée cerrado cerrada",
+        # English variants.
+        "every_": "each",
+        "database": "db databases",
+        "production": "prod live_",
+        "staging": "stage_",
+        "kubernetes": "k8s",
+        "write": "wrote written writes",
+        "rewrite": "rewrote rewritten",
+        "build": "built",
+        "leave": "left departs depart leaving",
+        "sell": "sold",
+        "buy": "bought",
+        "take": "took taken",
+        "give": "gave given",
+        "break": "broke broken",
+        "go": "went gone goes",
+        "get": "got gotten gets",
+        "drive": "drove driven",
+        "hold": "held holds",
+        "keep": "kept keeps",
+        "pay": "paid pays",
+        "teach": "taught",
+        "lead": "led leads",
+        "send": "sent sends",
+        "eat": "ate eaten",
+        "drink": "drank drunk",
+        "lose": "lost",
+        "become": "became",
+        "quit": "quits quitting",
+        "meet": "met meets",
+        "grow": "grew grown",
+        "rise": "rose risen",
+        "fall": "fell fallen",
+        "flat": "apartment",
+        "holiday": "holidays vacation",
+        "ten_thousand": "10k",
+    }.items()
+    for form in forms.split()
+}
+"""What is read as another word: inflections that no stemmer cuts, synonyms, other languages."""
+
+FILLERS: Final = words(
+    "the a an this that these those its his her their your just really very quite actually "
+    "basically simply already currently please roughly about around approximately own exactly "
+    "still some any there here so too_ however hence therefore indeed well usually normally "
+    "generally typically both all it everyone's per se up out only_ sich auch_ et_ n ne"
+)
+BE: Final = words("is are am be been being was were 's 're 'm")
+HAVE: Final = words("has have had having 've hat haben a_ ont ha han")
+DO: Final = words("do does did done")
+PAST_AUX: Final = words("was were had did war waren hatte était estaba")
+PAST_FORMS: Final = words(
+    "went came bought sold took gave made got saw met ate drank wrote spoke sent spent lost won "
+    "found left built broke chose flew grew fell held paid sat stood wore drew knew began became "
+    "forgot said told thought brought caught taught ran swam rose drove slept felt kept led meant"
+)
+PREPS: Final = words(
+    "in on at to for of by from with without into onto over under above below after before until "
+    "till since during between among through via as off near behind beside within against than "
+    "towards"
+)
+SPECIFIC_PREPS: Final = words(
+    "from with without over under above below after before until till since during between among "
+    "behind near against than off"
+)
+GENERIC: Final = _stems(
+    "price number amount time date deadline interval size limit fee value level threshold quota "
+    "trip visit version schedule job name location length duration membership subscription plan "
+    "setup tool provider supplier contract position role ownership"
+)
+"""Nouns that a statement of change names though the state was told without them."""
+SUBJECTLESS: Final = words("it this that these those they there he she one which who such")
+PRONOUNS: Final = words("i we he she they you it someone somebody everyone everybody one")
+ADDITIVE: Final = words(
+    "also another too additionally furthermore moreover besides other others additional "
+    "alternatively either neither else second_ likewise again_"
+)
+BOUNDS: Final = words(
+    "least most minimum maximum min max minimal maximal limit limits cap fewer less more average "
+    "mean median peak typical recommended recommend recommends suggested total initial default_ "
+    "nearly almost half_ up_to"
+)
+CONDITIONS: Final = words(
+    "if when whenever unless while where because although though except but so_that than whether "
+    "until_ once wenn falls si sauf cuando außer"
+)
+OPINIONS: Final = words(
+    "think thinks thought believe believes guess hope hopes wish wishes suggest suggests propose "
+    "proposes feel feels claim claims maybe perhaps probably might could would seems seem "
+    "wonder wondering imagine"
+)
+VAGUE_HEADS: Final = _stems(
+    "default value function method parameter argument option result command example output input "
+    "following status type name_ thing point way section chapter figure step item case part "
+    "decision problem issue solution approach idea reason goal purpose change proposal question "
+    "note paragraph class object field key response request return variable list"
+)
+"""Heads of subjects that every text uses for something of its own."""
+
+_TIME_WORDS: Final = (
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+    "montags dienstags mittwochs donnerstags freitags samstags sonntags",
+    "lundi mardi mercredi jeudi vendredi samedi dimanche",
+    "lunes martes miércoles jueves viernes sábado domingo",
+    "lunes martes miércoles jueves viernes sábados domingos",
+)
+WEEKDAYS: Final = {
+    word: number for group in _TIME_WORDS for number, word in enumerate(group.split())
+} | {f"{word}s": number for number, word in enumerate(_TIME_WORDS[0].split())}
+MONTHS: Final = {
+    word: number
+    for group in (
+        "january february march april may june july august september october november december",
+        "januar februar märz april mai juni juli august september oktober november dezember",
+        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+        "jan feb mar apr may_ jun jul aug sep oct nov dec",
+    )
+    for number, word in enumerate(group.split(), 1)
+}
+DAY_PARTS: Final = words(
+    "morning mornings afternoon afternoons evening evenings night nights noon midnight weekend "
+    "weekends weekday weekdays"
+)
+SEASONS: Final = words("spring summer autumn winter christmas easter")
+
+NUMBERS: Final = {
+    word: float(value)
+    for group in (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+        "fifteen sixteen seventeen eighteen nineteen twenty",
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "zéro _ deux trois quatre cinq _ sept huit neuf dix onze douze",
+        "cero uno dos tres cuatro cinco seis siete ocho nueve diez",
+    )
+    for value, word in enumerate(group.split())
+    if word != "_"
+} | {
+    "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0,
+    "ninety": 90.0, "hundred": 100.0, "thousand": 1e3, "dozen": 12.0, "anderthalb": 1.5,
+}  # fmt: skip
+ORDINALS: Final = {
+    word: value
+    for value, word in enumerate(
+        (
+            "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
+            "tenth", "eleventh", "twelfth",
+        ),
+        1,
+    )
+}  # fmt: skip
+SCALES: Final = {"k": 1e3, "thousand": 1e3, "million": 1e6, "millions": 1e6, "m_": 1e6,
+                 "billion": 1e9, "hundred": 100.0, "dozen": 12.0}  # fmt: skip
+UNITS: Final = {
+    name: (kind, factor)
+    for kind, factor, names in (
+        ("time", 1e-3, "ms millisecond milliseconds msec"),
+        ("time", 1.0, "s sec secs second seconds sekunde sekunden seconde secondes segundos"),
+        ("time", 60.0, "min mins minute minutes minuten minuto minutos"),
+        ("time", 3600.0, "h hr hrs hour hours stunde stunden heure heures hora horas"),
+        ("time", 86400.0, "d day days tag tage tagen jour jours día días"),
+        ("time", 604800.0, "week weeks woche wochen semaine semaines semana semanas"),
+        ("time", 2629800.0, "month months monat monate monaten mois mes meses"),
+        ("time", 31557600.0, "year years yr yrs jahr jahre jahren an ans année années año años"),
+        ("size", 1.0, "b byte bytes"), ("size", 1e3, "kb kib kilobyte kilobytes"),
+        ("size", 1e6, "mb mib megabyte megabytes"), ("size", 1e9, "gb gib gigabyte gigabytes"),
+        ("size", 1e12, "tb tib terabyte terabytes"),
+        ("percent", 1.0, "% percent pct prozent percentage"),
+        ("eur", 1.0, "eur euro euros €"), ("eur", 0.01, "cent cents"),
+        ("usd", 1.0, "usd dollar dollars $"), ("gbp", 1.0, "gbp pounds £"), ("gbp", 0.01, "pence"),
+        ("chf", 1.0, "chf franc francs franken"), ("crowns", 1.0, "crown crowns sek nok dkk czk"),
+        ("length", 1e-3, "mm"), ("length", 1e-2, "cm"), ("length", 1.0, "m metre metres meter "
+        "meters"), ("length", 1e3, "km kilometre kilometres kilometer kilometers"),
+        ("length", 1609.3, "mile miles"),
+        ("mass", 1e-6, "mg"), ("mass", 1e-3, "g gram grams"),
+        ("mass", 1.0, "kg kilo kilos kilogram kilograms"), ("mass", 1e3, "t tonne tonnes tons"),
+        ("degrees", 1.0, "° °c degree degrees celsius"), ("power", 1.0, "w watt watts"),
+        ("power", 1e3, "kw"), ("volume", 1.0, "l litre litres liter liters"),
+        ("volume", 1e-3, "ml"), ("rate", 1.0, "hz"), ("rate", 1e6, "mhz"), ("rate", 1e9, "ghz"),
+    )
+    for name in names.split()
+}  # fmt: skip
+PERIODS: Final = {
+    "hourly": 3600.0, "daily": 86400.0, "nightly": 86400.0, "weekly": 604800.0,
+    "biweekly": 1209600.0, "fortnightly": 1209600.0, "monthly": 2629800.0, "yearly": 31557600.0,
+    "annually": 31557600.0, "annual": 31557600.0, "quarterly": 7889400.0,
+    "hour": 3600.0, "day": 86400.0, "night": 86400.0, "week": 604800.0, "fortnight": 1209600.0,
+    "month": 2629800.0, "quarter": 7889400.0, "year": 31557600.0, "minute": 60.0, "second": 1.0,
+}  # fmt: skip
+
+_VERBS: Final = _stems(
+    "live work run use host store keep write build call cost begin end last open close expire "
+    "need require take get go come give make move migrate switch change upgrade rename relocate "
+    "replace stop quit drop cancel abandon remove retire sell buy lose leave join play speak like "
+    "love hate dislike prefer enjoy want know see meet visit own lead manage head maintain "
+    "coordinate coach teach study attend report belong depend support include contain allow forbid "
+    "prohibit permit ban accept reject send receive handle process serve listen bind connect point "
+    "resolve deploy release ship publish push pull merge commit squash test check review approve "
+    "sign pay charge bill book order deliver arrive fly travel drive ride walk cycle commute "
+    "swim cook bake eat drink smoke sleep sit stand stay park wear carry hold hang sleep sing "
+    "read train practise practice learn grow raise lower reduce increase extend shorten postpone "
+    "delay reschedule rotate reset renew expire delete archive back sync cover exclude block "
+    "encrypt hash compress log track monitor measure count limit cap allow default return show "
+    "display print render return fail pass retry wait poll fetch load save cache write happen "
+    "occur celebrate look care share split contain consist seat sleep employ hire fire offer "
+    "provide grant give rent lease borrow lend date marry divorce break stock produce supply "
+    "come fit weigh measure reach exceed start schedule plan intend do clean water feed walk "
+    "bring set turn put help enforce validate generate trigger invoke assign transfer pass "
+    "betreuen nutzen verwenden lauschen utilise utilisent usa usan atiende atienden gehören "
+    "stehen sitzen liegen have"
+)
+
+SINGLE: Final = _stems(
+    "live reside stay run host store keep write call report belong base locate build implement "
+    "sit park deploy end begin happen default point resolve listen bind publish track manage own "
+    "lead maintain authenticate bank cost take_place hold train bear found place terminate house "
+    "study_at work serve run_by schedule print render expire seat stand book bill commute come "
+    "depart arrive handle do be supply provide teach"
+)
+"""Verbs whose place or complement (with a preposition, or after a passive) is one at a time."""
+
+MANY: Final = _stems(
+    "speak like love hate dislike prefer enjoy play practise visit include contain support know "
+    "meet see read sell stock buy cover depend own have use offer provide eat drink wear carry "
+    "learn study follow accept allow block open need want recommend belong habla hablan spricht "
+    "sprechen parle check test produce make get attend travel fly go mention discuss show"
+)
+"""Verbs that hold of many things at once: another object says nothing about the first."""
+
+HOLDERS: Final = _stems("own lead manage head maintain coordinate coach chair supervise betreuen")
+"""Verbs that one subject at a time holds of an object."""
+HOLDER_WORDS: Final = _stems(
+    "responsible charge primary owner lead manager maintainer head director chair leader contact "
+    "captain boss coach teacher doctor supplier landlord president treasurer secretary default "
+    "main winner"
+)
+
+ATTRIBUTES: Final = _stems(
+    "name surname nickname manager boss wife husband mother father birthplace hometown capital "
+    "employer owner landlord author ceo cto cfo director captain address birthday age nationality "
+    "password pin deadline passphrase email mail phone number colour color limit price fee rent "
+    "deposit size height weight title version provider supplier bank doctor dentist gp teacher "
+    "gateway host hostname port url endpoint branch language database framework licence license "
+    "lead maintainer contact head chair president secretary treasurer insurer carrier editor "
+    "theme format timezone currency registry registrar backend frontend editor ide shell partner "
+    "supervisor mentor tutor therapist accountant solicitor lawyer priority venue location status "
+    "diet profession job allergy team_lead vet headquarters interval timeout jefe jefa chef chefin"
+)
+"""Nouns of which a thing or a person has one."""
+
+KINDS: Final = _groups(
+    "red green blue yellow black white brown grey gray orange purple pink beige",
+    "postgres postgresql mysql sqlite mariadb oracle mongodb cockroachdb dynamodb cassandra",
+    "aws azure gcp hetzner heroku vercel on-premises on-prem",
+    "jenkins buildkite circleci travis teamcity gitlab github bitbucket codeberg gitea",
+    "kafka rabbitmq nats sqs pulsar activemq",
+    "python java rust go ruby php perl scala kotlin typescript javascript elixir haskell c# c++",
+    "json xml yaml csv toml protobuf avro parquet",
+    "npm yarn pnpm bun", "nginx apache caddy traefik haproxy",
+    "terraform pulumi ansible puppet", "elasticsearch opensearch solr meilisearch",
+    "slack teams mattermost discord zulip", "jira linear asana trello redmine",
+    "tabs spaces", "mit apache gpl agpl bsd mpl proprietary",
+    "vegan vegetarian pescatarian omnivore", "small medium large",
+    "single married divorced widowed engaged",
+    "english french german italian spanish portuguese japanese dutch polish",
+    "car bus train tram bike bicycle ferry metro subway foot scooter motorbike e-bike",
+    "round-robin fifo lifo lru lfu", "utc cet gmt", "dark light", "soft hard",
+    "draft final approved rejected accepted proposed deprecated",
+    "internal external", "north south east west", "left right", "junior senior",
+)  # fmt: skip
+"""Words of one kind that exclude one another of one thing."""
+
+OPPOSITES: Final = {
+    (stem(a), stem(b))
+    for pair in (
+        "open close", "on off", "enabled disabled", "allowed forbidden", "allowed prohibited",
+        "allowed banned", "permitted forbidden", "permitted prohibited", "public private",
+        "mandatory optional", "required optional", "compulsory optional", "compulsory voluntary",
+        "mandatory voluntary", "full empty", "up down", "active inactive", "online offline",
+        "manual automatic", "manually automatically", "synchronous asynchronous", "sync async",
+        "locked unlocked", "encrypted unencrypted", "free paid", "available unavailable",
+        "love hate", "like dislike", "like hate", "love dislike", "enjoy hate", "love loathe",
+        "accept reject", "include exclude", "alive dead", "pregnant childless", "working broken",
+        "hot cold", "wet dry", "internal external", "remote onsite", "vegetarian meat",
+        "full-time part-time", "cheap expensive", "true false", "safe dangerous", "legal illegal",
+        "high low", "deny allow", "permit forbid", "booked free", "occupied free", "clean dirty",
+        "sick healthy", "valid expired", "mutable immutable", "in-house outsourced",
+    )
+    for a, b in (pair.split(), pair.split()[::-1])
+}  # fmt: skip
+
+_HOLD: Final = "live reside stay be base locate run host store keep deploy sit meet hold take park "
+_TOOL: Final = "use run host store be build write keep deploy track manage do pay supply get have "
+STATES: Final = frozenset(word for pair in OPPOSITES for word in pair)
+
+MOVES: Final = {
+    stem(verb): _stems(previous)
+    for verbs, previous in (
+        ("move relocate", _HOLD + "publish track begin work place belong serve"),
+        ("migrate switch convert port transition", _TOOL + "live commute go eat drink drive "
+         "prefer like work authenticate train study bill run sit host"),
+        ("rename rebrand retitle", "call name be"),
+        ("rewrite reimplement", "write implement build be use run"),
+        ("upgrade downgrade update bump", "run use be have require need"),
+        ("change adjust", "be begin end run use take get have cost expire open close "
+         "leave last"),
+        ("postpone reschedule delay adjourn", "be begin end open close leave take "
+         "happen schedule plan place arrive start"),
+        ("raise lower reduce increase extend shorten cut grow shrink rise fall drop double halve "
+         "expand jump climb sink", "be have cost last take need hold grant contain seat "
+         "run charge employ keep pay get allow expire stand count weigh"),
+        ("replace swap exchange supersede", _TOOL + "need require teach lead manage"),
+        ("promote appoint elect", "be work"),
+        ("transfer", "be own lead manage coach teach maintain run do handle"),
+    )
+    for verb in verbs.split()
+}  # fmt: skip
+"""Verbs of a change towards something, and the verbs of the state that they change."""
+
+ENDS: Final = _stems(
+    "leave quit stop drop cancel abandon retire decommission remove delete sell lose scrap revoke "
+    "lift abolish discontinue deprecate resign sunset ditch withdraw divorce finish close "
+    "terminate cease end disband dissolve dismiss"
+)
+"""Verbs by which what was so ends; their object, or their passive subject, is what ends."""
+VERBS: Final = _VERBS | ENDS | MOVES.keys()
+"""Verbs that also look like nouns, or that take no ending after "they"."""

@@ -1,0 +1,667 @@
+"""Read a sentence into words, typed values, verb, mode and tense."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from memgraph.policy.stemming import stem
+from memgraph.relations import lexicon
+
+MAX_TOKENS: Final = 40
+
+
+class Token(NamedTuple):
+    """A content word or a value.
+
+    Attributes:
+        text: as typed.
+        key: what is compared: the stem of a word, the canonical amount of a value.
+        kind: "word", "name", "prep" or the kind of value ("number", "time", "clock", "day", …).
+    """
+
+    text: str
+    key: str
+    kind: str
+
+    @property
+    def is_value(self) -> bool:
+        return self.kind not in ("word", "name", "prep")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence as it is compared.
+
+    Attributes:
+        tokens: content words and values, in order; the verb is among them.
+        verb: where the verb stands in ``tokens``; -1: none was recognised.
+        mode: "", "not", "may", "forbid", "must", "neednot", "can", "cannot", "should",
+            "shouldnot", "always", "never".
+        past: True for what is over by its grammar ("was", "In 2019 …").
+        changed: True where the sentence says that something is new ("now", "no longer", "moved").
+        passive: True for "was moved", "has been cancelled".
+        unsure: True for questions, opinions and conditions.
+        additive: True for "also", "another".
+        deictic: True for a subject that only its context tells: "It", "This setting".
+        will: True for what is said of the future by "will".
+        plural: True where "we" or "our" is said.
+        bounds: words such as "at least" and "maximum"; what they bound is another attribute.
+    """
+
+    tokens: tuple[Token, ...]
+    verb: int
+    mode: str
+    past: bool
+    changed: bool
+    passive: bool
+    unsure: bool
+    additive: bool
+    plural: bool
+    deictic: bool
+    will: bool
+    bounds: frozenset[str]
+
+    @property
+    def subject(self) -> tuple[Token, ...]:
+        return self.tokens[: self.verb] if self.verb > 0 else ()
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return frozenset(token.key for token in self.tokens if token.kind != "prep")
+
+
+_CONTRACTIONS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), replacement)
+    for pattern, replacement in (
+        (r"[’`´]", "'"),
+        (r"\bcan't\b|\bcannot\b|\bcan ?not\b", "can not"),
+        (r"\bwon't\b", "will not"),
+        (r"\bshan't\b", "shall not"),
+        (r"\bain't\b", "is not"),
+        (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b",
+         r"\1 not"),
+        (r"\b(I)'m\b", r"\1 am"),
+        (r"\b(I|we|you|they|who)'(?:ve)\b", r"\1 have"),
+        (r"\b(I|we|you|they)'(?:re)\b", r"\1 are"),
+        (r"\b(I|we|you|they|he|she|it)'ll\b", r"\1 will"),
+        (r"\b(I|we|you|they|he|she|it)'d\b", r"\1 would"),
+        (r"\b(he|she|it|that|there|who|here)'s\b", r"\1 is"),
+        (r"\blet's\b", "let us"),
+        (r"'s (?=(?:a|an|the|our|my|not|no|in|on|at|now|been|\w{3,}ing)\b)", " is "),
+        (r"\bn'(?=\w)|\b[ld]'(?=\w)", ""),
+    )
+)  # fmt: skip
+_PHRASES: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), replacement)
+    for pattern, replacement in (
+        (r"\b(?:no longer|nicht (?:mehr|länger)|ya no|ne plus)\b", " not_any_more "),
+        (r"\bkeine?[nmr]? (?=\S+(?: \S+){0,3} mehr\b)", " not_any_more "),
+        (r"\b(?:any ?more|any longer|ceased to)\b", " now "),
+        (r"\b(?:isn't|is not|are not|am not|be not|not) (?:allowed|permitted|supposed) to\b",
+         " forbid "),
+        (r"\b(?:(?:is|are|am|be) )?(?:forbidden|prohibited|banned) (?:to|from)\b", " forbid "),
+        (r"\b(?:must|may|shall) not\b|\bmustn't\b", " forbid "),
+        (r"\b(?:do|does|did|need) not (?:need|have) to\b|\b(?:is|are) not (?:required|obliged) to\b"
+         r"|\bneed not\b(?! \w+ an?\b)", " neednot "),
+        (r"\b(?:is|are|am) not able to\b|\bunable to\b|\bcan not\b", " cannot "),
+        (r"\bshould not\b", " shouldnot "),
+        (r"\b(?:is|are|am) (?:allowed|permitted|free|welcome) to\b", " may "),
+        (r"\b(?:is|are|am) able to\b", " can "),
+        (r"\b(?:has|have|need|needs) to\b|\b(?:is|are|am) (?:required|obliged) to\b", " must "),
+        (r"\b(?:used to)\b", " formerly "),
+        (r"\b(?:these days|at (?:present|the moment)|from (?:now|here) on|by now|meanwhile|"
+         r"in the meantime|as of (?:now|today|this \w+|next \w+)|nowadays|lately|recently|"
+         r"from (?:this|next) \w+ on|for good|at last)\b", " now "),
+        (r"(?:^|,? )\b(?:since|as of|starting|starting in|effective|from|seit|depuis|desde) "
+         r"(?:(?:this|last|next|early|late|mid) ?)?(?:january|february|march|april|may|june|july|"
+         r"august|september|october|november|december|januar|februar|märz|mai|juni|juli|oktober|"
+         r"dezember|monday|tuesday|wednesday|thursday|friday|saturday|sunday|yesterday|today|"
+         r"week|month|year|quarter|summer|spring|autumn|winter)(?: \d{4})?(?: on)?\b(?!')",
+         " now "),
+        (r",? (?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|winter|"
+         r"quarter|night|morning|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+         r"|yesterday|tonight)\b", " lately "),
+        (r"\bin charge of\b|\btakes? care of\b|\blooks? after\b", "responsible for"),
+        (r"\bthe (?=responsible for)", ""),
+        (r"\bbroke up\b|\bsplit up\b", "separated"),
+        (r"\b(?:gave|given|give|giving) up(?: on)?\b|\bgot rid of\b|\bgotten rid of\b", "quit"),
+        (r"\b(?:shut|closed|shutting) down\b|\b(?:switched|turned) off\b", "retired"),
+        (r"\b(?:turned|switched) on\b", "on"),
+        (r"\b(?:passed away|died)\b", "dead"),
+        (r"\b(?:took|taken|takes|taking) over\b"
+         r"|\b(?:passed|handed)(?: over)?(?= .{0,60}\bfrom\b)", "transferred"),
+        (r"\b(trip|journey|party|meeting|wedding|deal|merger|concert|dinner|workshop|event) "
+         r"(.{0,60}?)\bis off\b", r"\1 \2was cancelled"),
+        (r"\b(?:pushed|brought|put|moved|pulled) (?:back|forward|off)\b"
+         r"|\b(?:pushed|brought)(?= .{0,60}\b(?:back|forward)\b)", "postponed"),
+        (r"\b(?:gone|went|going) over(?= .{0,40}\bto\b)", "switched"),
+        (r"\b(?:all the time|at all times|without exception)\b", "always"),
+        (r"\b(?:more than|longer than|over|above|exceeding|at least|no less than|mindestens)"
+         r" (?=\d|[a-z]+ (?:days|hours))", " least "),
+        (r"\b(?:less than|fewer than|under|below|at most|up to|no more than|höchstens)"
+         r" (?=\d|[a-z]+ (?:days|hours))", " most "),
+        (r"\bhalf an hour\b|\ba half hour\b", "30 minutes"),
+        (r"\bquarter of an hour\b", "15 minutes"),
+        (r"\b(?:one|an hour) and a half(?: hours)?\b", "1.5 hours"),
+        (r"\b(for|in|takes?|took|within|after|lasts?|is|of|than) (?:a|an) (?:full |whole |single )?"
+         r"(?=(?:minute|hour|day|week|month|year)\b)", r"\1 1 "),
+    )
+)  # fmt: skip
+_EVERY: Final = re.compile(
+    r"\b(?:(?:(?P<times>once|twice|\d+ times|three times|four times) )?"
+    r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?) "
+    r"(?P<count>second|other|third|\d+|two|three|four|six)? ?"
+    r"(?P<unit>minute|hour|day|night|week|fortnight|month|quarter|year|weekday|monday|tuesday|"
+    r"wednesday|thursday|friday|saturday|sunday|morning|evening|afternoon|sprint)s?\b(?! ago)",
+    re.IGNORECASE,
+)
+_TOKEN: Final = re.compile(
+    r"(?P<url>https?://[^\s,;\"'”)]+)"
+    r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8})"
+    r"|(?P<ip>\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?:/\d{1,2})?)"
+    r"|(?P<iso>\d{4}-\d\d-\d\d)"
+    r"|(?P<dotted>\d\d?\.\d\d?\.\d{4})"
+    r"|(?P<clock>\d{1,2}[:.]\d\d\s?(?:[ap]\.?m\b\.?)|\d{1,2}:\d\d(?:\s?uhr\b)?|\d{1,2}\s?(?:am|pm|"
+    r"a\.m\.|p\.m\.|uhr|o'clock)(?![\w])|\d{1,2}\s?h\d\d\b|(?<=à )\d{1,2}\s?h\b|\bnoon\b|"
+    r"\bmidnight\b)"
+    r"|(?P<version>\bv?\d+(?:\.\d+){2,4}[\w-]*|\bv\d+(?:\.\d+)*)"
+    r"|(?P<money>[$€£]\s?\d[\d,]*(?:\.\d+)?\s?[km]?\b)"
+    r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?P<unit>\s?(?:%|°c|°)|[a-zµ]{1,4}\b)?"
+    r"|(?P<code>[^\W\d]\w*(?:[._/-]\w+)*-\d\w*(?:[._/-]\w+)*|[^\W\d]\w*(?:[._/]\w+)+|"
+    r"\w*_\w+(?:[._/-]\w+)*)"
+    r"|(?P<word>[^\W\d_]+(?:-[^\W\d_]+)*(?:'s?)?|[c]\+\+|c#|['’](?:s|re|m|ve|ll)\b)"
+    r"|(?P<sign>[,;:()?!])",
+    re.IGNORECASE,
+)
+_CLAUSE_OPENERS: Final = lexicon.words(
+    "so but because since starting which who where as whereas then they we it he she i"
+)
+_AFTER_COMMAND: Final = lexicon.words(
+    "the a an your my our this that these those it them and to in on at for with by us you all how"
+)
+# Formulas, labels, list heads and inferences are no statements of their own.
+_NO_CLAIM: Final = re.compile(
+    r"[?:]$|[=\\]|\*\*|^(?:so|therefore|thus|hence|let|suppose|given|consider|ensure|choose|"
+    r"please|enjoy|start|make sure|note|for example|e\.g\.|example)\b"
+    r"|(?<![.@])\bexample\b(?!\.)|\bthis means\b",
+    re.IGNORECASE,
+)
+_PARTICLES: Final = frozenset({"on", "off", "up", "down", "out"})
+_MODES: Final = {
+    "may": "may", "can": "can", "must": "must", "should": "should", "shall": "must",
+    "forbid": "forbid", "neednot": "neednot", "cannot": "cannot", "shouldnot": "shouldnot",
+    "always": "always", "immer": "always", "toujours": "always", "siempre": "always",
+    "never": "never", "nie": "never", "niemals": "never", "jamais": "never", "nunca": "never",
+    "not": "not", "not_any_more": "not", "no": "not", "nobody": "not", "nothing": "not",
+    "kein": "not", "hardly": "not",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=16_384)
+def read(text: str, speaker: str | None = None) -> Sentence:
+    """Return a sentence read for comparison; "I" and "my" stand for ``speaker`` where known."""
+    raw = text.strip()
+    claim = not _NO_CLAIM.search(raw)
+    for pattern, replacement in _CONTRACTIONS:
+        raw = pattern.sub(replacement, raw)
+    for pattern, replacement in _PHRASES:
+        raw = pattern.sub(replacement, raw)
+    return _Reader(_words(_EVERY.sub(_period, raw)), speaker, claim).read()
+
+
+def _period(match: re.Match[str]) -> str:
+    """Return "every second Tuesday" and "once a week" as one word, ``every=…``."""
+    unit = match["unit"].lower()
+    count = {"second": 2, "other": 2, "two": 2, "third": 3, "three": 3, "four": 4, "six": 6}.get(
+        (match["count"] or "").lower()
+    )
+    number = count or int(match["count"] or 1)
+    often = (match["times"] or match["often"] or "once").lower().split()[0]
+    times = int(often) if often.isdigit() else {"twice": 2, "three": 3, "four": 4}.get(often, 1)
+    return f" every_{unit}_{number}_{times} "
+
+
+class _Word(NamedTuple):
+    text: str
+    low: str
+    group: str
+    at: int
+
+
+def _words(text: str) -> list[_Word]:
+    return [
+        _Word(match.group(), match.group().lower(), match.lastgroup or "", match.start())
+        for match in _TOKEN.finditer(text)
+    ]
+
+
+class _Reader:
+    """Reads one sentence; holds what is known so far."""
+
+    def __init__(self, words: list[_Word], speaker: str | None, claim: bool) -> None:
+        self.words = words
+        self.speaker = speaker.casefold() if speaker else None
+        self.tokens: list[Token] = []
+        self.lows: list[str] = []
+        self.mode = ""
+        self.past = self.changed = self.passive = self.additive = False
+        self.unsure = not claim or self._is_command()
+        self.deictic = bool(words) and words[0].low in lexicon.SUBJECTLESS
+        self.will = any(word.low in ("will", "'ll", "shall") for word in words)
+        self.bounds: set[str] = set()
+        self.verb = -1
+        self.plural = False
+
+    def read(self) -> Sentence:
+        at = 0
+        while at < len(self.words) and len(self.tokens) < MAX_TOKENS:
+            if self._ends_clause(at):
+                self._note_rest(at)
+                break
+            at += self._take(at)
+        self._find_verb()
+        return Sentence(
+            tuple(self.tokens), self.verb, self.mode, self.past, self.changed, self.passive,
+            self.unsure, self.additive, self.plural, self.deictic, self.will,
+            frozenset(self.bounds),
+        )  # fmt: skip
+
+    def _is_command(self) -> bool:
+        """True for "Check the log": a verb that no subject stands before."""
+        if len(self.words) < 2 or stem(self.words[0].low) not in lexicon.VERBS:
+            return False
+        return self.words[1].low in _AFTER_COMMAND
+
+    def _ends_clause(self, at: int) -> bool:
+        """True at the comma after a whole clause, where another one begins."""
+        if self.words[at].low not in (",", ";") or self._verb_place() < 0:
+            return False
+        rest = self.words[at + 1 :]
+        if self.words[at].low == ";" or not rest:
+            return True
+        return rest[0].low in _CLAUSE_OPENERS or any(
+            word.low in lexicon.BE or word.low in lexicon.HAVE for word in rest
+        )
+
+    def _note_rest(self, at: int) -> None:
+        """Take note of conditions in the clauses that are not compared."""
+        for word in self.words[at + 1 :]:
+            if word.low in ("if", "unless", "except", "?"):
+                self.unsure = True
+            if word.low in ("now", "instead"):
+                self.changed = True
+
+    def _take(self, at: int) -> int:
+        """Read the word at a place, and return how many words that took."""
+        word = self.words[at]
+        if word.group == "sign":
+            self.unsure = self.unsure or word.low == "?"
+            return 1
+        low = word.low.removesuffix("'s").removesuffix("'") if word.group == "word" else word.low
+        if low in ("", "s"):
+            return 1
+        taken = self._value(at, low)
+        if taken:
+            return taken
+        alias = lexicon.ALIASES.get(low, low)
+        if self._grammar(alias, low, at):
+            return 1
+        self._add(word, low, alias, at)
+        return 1
+
+    def _grammar(self, alias: str, low: str, at: int) -> bool:
+        """Take note of a function word; True: it is no content."""
+        if alias in ("now", "again", "instead", "lately"):
+            self.changed = True
+            return True
+        if alias == "new" and len(self.tokens) <= 2:
+            self.changed = True
+            return True
+        if alias in _MODES and not (alias == "may" and self._month_at(at)):
+            self._set_mode(_MODES[alias])
+            self.changed = self.changed or alias == "not_any_more"
+            return True
+        if alias == "formerly":
+            self.past = self.changed = True
+            return True
+        if low in lexicon.PAST_AUX:
+            self.past = True
+        if alias in lexicon.ADDITIVE:
+            self.additive = True
+        elif alias in lexicon.CONDITIONS or alias in lexicon.OPINIONS:
+            self.unsure = True
+        elif alias in lexicon.BOUNDS:
+            self.bounds.add(alias)
+        return alias in lexicon.FILLERS or alias in ("will", "to_", "would")
+
+    def _month_at(self, at: int) -> bool:
+        """True for the month of May, in "in May" and "12 May"."""
+        before = self.words[at - 1].low if at else ""
+        return (
+            self.words[at].text[0].isupper()
+            and at > 0
+            and (
+                before in lexicon.PREPS or before in ("next", "last", "this") or before[0].isdigit()
+            )
+        )
+
+    def _set_mode(self, mode: str) -> None:
+        if self.mode in ("", "always") or (self.mode == "must" and mode == "not"):
+            self.mode = {"must": "neednot"}.get(self.mode, mode) if mode == "not" else mode
+        elif mode == "not" and self.mode in ("may", "can", "should"):
+            self.mode = {"may": "forbid", "can": "cannot", "should": "shouldnot"}[self.mode]
+        elif mode == "not" and self.mode == "not":
+            self.unsure = True
+        elif mode in ("always", "may", "must", "can", "should"):
+            pass
+        else:
+            self.mode = mode
+
+    def _add(self, word: _Word, low: str, alias: str, at: int) -> None:
+        if alias in ("i", "my", "me", "mine", "myself"):
+            key = self.speaker or "i"
+            self._push(Token(word.text, key, "name" if self.speaker else "word"), low)
+            return
+        if alias in ("we", "our", "us", "ours"):
+            self.plural = True
+            if alias == "we":
+                self._push(Token(word.text, "we", "word"), low)
+            return
+        if alias in _PARTICLES and self._is_state(at):
+            self._push(Token(word.text, alias, "word"), low)
+            return
+        if alias in lexicon.PREPS or alias == "to":
+            self._push(Token(word.text, alias, "prep"), low)
+            return
+        if self.speaker and low == self.speaker:
+            self._push(Token(word.text, low, "name"), low)
+            return
+        if word.group in ("url", "mail", "ip", "code"):
+            kind = "address" if word.group != "code" or "." in low or low[-1].isdigit() else "name"
+            self._push(Token(word.text, low.rstrip(".:/"), kind), low)
+            return
+        capital = word.text[0].isupper() and (at > 0 or len(self.words) == 1)
+        key = stem(alias) if alias.isalpha() else alias
+        self._push(Token(word.text, key, "name" if capital else "word"), low)
+
+    def _is_state(self, at: int) -> bool:
+        """True for "on" and "off" after "is", where no noun follows."""
+        if not self.lows or self.lows[-1] not in lexicon.BE:
+            return False
+        after = self.words[at + 1] if at + 1 < len(self.words) else None
+        return (
+            after is None
+            or after.group == "sign"
+            or after.low in lexicon.PREPS
+            or (after.low in ("now", "again"))
+        )
+
+    def _push(self, token: Token, low: str) -> None:
+        self.tokens.append(token)
+        self.lows.append(low)
+
+    # -- values ------------------------------------------------------------------------------
+
+    def _value(self, at: int, low: str) -> int:
+        """Read a value that begins at a place; return how many words it takes, 0: none begins."""
+        word = self.words[at]
+        following = self.words[at + 1].low if at + 1 < len(self.words) else ""
+        text = word.text
+        if low.startswith("every_"):
+            _, unit, number, times = low.split("_")
+            if unit in lexicon.WEEKDAYS:
+                number_of = f"/{number}" if number != "1" else ""
+                return self._typed(
+                    f"every {text[6:].split('_')[0]}", f"{lexicon.WEEKDAYS[unit]}{number_of}", "day"
+                )
+            seconds = lexicon.PERIODS.get(unit)
+            key = f"{unit}" if seconds is None else f"{seconds * int(number) / int(times):.0f}"
+            return self._typed(_spoken(unit, number, times), key, "frequency")
+        if low in lexicon.PERIODS and low.endswith(("ly", "annual")):
+            return self._typed(text, f"{lexicon.PERIODS[low]:.0f}", "frequency")
+        if word.group in ("iso", "dotted"):
+            parts = [int(part) for part in re.split(r"[-.]", low)]
+            year, month, day = parts if word.group == "iso" else parts[::-1]
+            return self._typed(text, f"{year}-{month}-{day}", "date")
+        if word.group == "clock":
+            return self._typed(text, _minutes(low), "clock")
+        if word.group == "version":
+            return self._typed(text, low.lstrip("v"), "version")
+        if word.group == "money":
+            return self._money(text, low)
+        if word.group in ("number", "unit"):
+            return self._number(at, low, following)
+        if low in lexicon.WEEKDAYS:
+            return self._typed(text, str(lexicon.WEEKDAYS[low]), "day")
+        if low in lexicon.MONTHS and (low not in ("may", "march", "mar") or self._month_at(at)):
+            if following.isdigit() and len(following) <= 2:
+                return self._typed(
+                    f"{text} {following}", f"{lexicon.MONTHS[low]}-{following}", "date", 2
+                )
+            if following.isdigit() and len(following) == 4:
+                return self._typed(
+                    f"{text} {following}", f"{following}-{lexicon.MONTHS[low]}", "month", 2
+                )
+            return self._typed(text, str(lexicon.MONTHS[low]), "month")
+        if low in lexicon.DAY_PARTS:
+            return self._typed(text, low.removesuffix("s"), "part of the day")
+        if low in lexicon.SEASONS:
+            return self._typed(text, low, "season")
+        if low in lexicon.ORDINALS:
+            return self._typed(text, str(lexicon.ORDINALS[low]), "ordinal")
+        if low in lexicon.NUMBERS and not (low == "one" and following in ("of", "day", "")):
+            return self._number_of(lexicon.NUMBERS[low], text, at, following, 1)
+        if "-" in low and low.split("-")[0] in lexicon.NUMBERS:
+            tens, _, ones = low.partition("-")
+            amount = lexicon.NUMBERS[tens]
+            if ones in lexicon.NUMBERS and amount >= 20:
+                amount += lexicon.NUMBERS[ones]
+                return self._number_of(amount, text, at, following, 1)
+            if ones in lexicon.UNITS:
+                return self._number_of(amount, text, at, ones, 0)
+        return 0
+
+    def _typed(self, text: str, key: str, kind: str, taken: int = 1) -> int:
+        self._push(Token(text, key, kind), text.lower())
+        return taken
+
+    def _money(self, text: str, low: str) -> int:
+        unit, factor = lexicon.UNITS[low[0]]
+        digits = low[1:].strip()
+        scale = {"k": 1e3, "m": 1e6}.get(digits[-1], 1.0)
+        amount = float(digits.rstrip("km ").replace(",", "")) * scale * factor
+        return self._typed(text, f"{amount:.6g}", unit)
+
+    def _number(self, at: int, low: str, following: str) -> int:
+        word = self.words[at]
+        matched = re.match(r"[\d.,]+", low)
+        digits = matched.group() if matched else "0"
+        unit = low[len(digits) :].strip()
+        if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
+            digits = digits.replace(",", "")
+        digits = digits.rstrip(".,").replace(",", ".")
+        if digits.count(".") > 1:
+            return self._typed(word.text, low, "version")
+        amount = float(digits)
+        if unit in ("st", "nd", "rd", "th"):
+            return self._day_of_month(at, int(amount), word.text, following)
+        if unit in lexicon.SCALES and unit not in lexicon.UNITS:
+            amount *= lexicon.SCALES[unit]
+            unit = ""
+        if unit and unit in lexicon.UNITS:
+            return self._number_of(amount, word.text, at, unit, 0)
+        if unit:
+            return self._typed(word.text, low, "code")
+        if following in lexicon.MONTHS and amount <= 31 and "." not in digits:
+            return self._day_of_month(at, int(amount), word.text, following)
+        before = self.tokens[-1] if self.tokens else None
+        if before is not None and before.kind == "prep" and re.fullmatch(r"(?:19|20)\d\d", digits):
+            return self._typed(word.text, digits, "year")
+        if (
+            before is not None
+            and (before.kind == "name" or before.key in ("version", "releas", "python", "port"))
+            and following not in lexicon.UNITS
+        ):
+            return self._typed(word.text, digits, "version")
+        if "." in digits and following not in lexicon.UNITS:
+            return self._typed(word.text, f"{amount:.12g}", "number")
+        return self._number_of(amount, word.text, at, following, 1)
+
+    def _day_of_month(self, at: int, day: int, text: str, following: str) -> int:
+        place = at + 1
+        if following == "of" and place + 1 < len(self.words):
+            place, following = place + 1, self.words[place + 1].low
+        if following not in lexicon.MONTHS:
+            before = self.tokens[-1].key if self.tokens else ""
+            kind = "date" if before in ("on", "until", "by", "from", "in") else "ordinal"
+            return self._typed(text, str(day) if kind == "ordinal" else f"0-{day}", kind)
+        year = self.words[place + 1].low if place + 1 < len(self.words) else ""
+        key = f"{lexicon.MONTHS[following]}-{day}"
+        if re.fullmatch(r"\d{4}", year):
+            return self._typed(
+                f"{text} {following} {year}", f"{year}-{key}", "date", place + 2 - at
+            )
+        return self._typed(f"{text} {self.words[place].text}", key, "date", place + 1 - at)
+
+    def _number_of(self, amount: float, text: str, at: int, unit: str, used: int) -> int:
+        """Push a number with the unit, or the scale and the unit, that follows it."""
+        taken = 1
+        if used and unit in lexicon.SCALES:
+            amount *= lexicon.SCALES[unit]
+            text = f"{text} {self.words[at + 1].text}"
+            taken = 2
+            unit = self.words[at + 2].low if at + 2 < len(self.words) else ""
+        if unit in lexicon.UNITS:
+            kind, factor = lexicon.UNITS[unit]
+            if used:
+                text = f"{text} {self.words[at + taken].text}"
+                taken += 1
+            return self._typed(text, f"{amount * factor:.6g}", kind, taken)
+        return self._typed(text, f"{amount:.12g}", "number", taken)
+
+    # -- the verb ----------------------------------------------------------------------------
+
+    def _find_verb(self) -> None:
+        """Find the main verb; drop auxiliaries before it."""
+        at = self._verb_place()
+        if at < 0:
+            return
+        low = self.lows[at]
+        perfect = low in lexicon.HAVE or low in lexicon.DO
+        # "has been moved", "was moved", "is kept": the last of the chain is the verb.
+        while at + 1 < len(self.tokens) and (
+            (low in lexicon.BE or low in lexicon.HAVE or low in lexicon.DO)
+            and (self.lows[at + 1] in lexicon.BE or self._is_verb_form(at + 1, low))
+        ):
+            self.passive = self.passive or low in lexicon.BE
+            del self.tokens[at], self.lows[at]
+            low = self.lows[at]
+        self.verb = at
+        if low in lexicon.BE:
+            self.tokens[at] = Token(self.tokens[at].text, "be", "word")
+        elif low in lexicon.HAVE:
+            self.tokens[at] = Token(self.tokens[at].text, "have", "word")
+        elif not perfect and not self.passive and self._is_past(low):
+            self.past = True
+        if perfect and self.past and low not in ("had", "did"):
+            self.past = False
+
+    def _verb_place(self) -> int:
+        for at, low in enumerate(self.lows):
+            if low in lexicon.BE or low in lexicon.HAVE or low in lexicon.DO:
+                return at
+            if at and self._is_finite(at):
+                return at
+        for at in range(1, len(self.lows) - 1):
+            low = self.lows[at]
+            if (
+                low.endswith("s")
+                and not low.endswith(("ss", "'s"))
+                and low.isalpha()
+                and self.tokens[at].kind == "word"
+                and self.tokens[at - 1].kind != "prep"
+                and not self.lows[at - 1].endswith("s")
+            ):
+                return at
+        return -1
+
+    def _is_finite(self, at: int) -> bool:
+        """True for a word that is the verb of its sentence, by its form and its neighbours."""
+        token, low = self.tokens[at], self.lows[at]
+        if token.kind not in ("word",) or token.key not in lexicon.VERBS:
+            return False
+        before = self.tokens[at - 1]
+        if before.kind == "prep":
+            return False
+        if at + 1 < len(self.tokens):
+            after, after_low = self.tokens[at + 1], self.lows[at + 1]
+            if after_low in lexicon.BE or after_low in lexicon.HAVE or after_low in lexicon.DO:
+                return False
+            if (
+                after.kind == "word"
+                and after.key in lexicon.VERBS
+                and (low.endswith("s") != after_low.endswith("s"))
+                and not after_low.endswith(("ed", "ing"))
+                and at + 2 < len(self.tokens)
+            ):
+                return False
+        plural = self.lows[at - 1].endswith("s") and not self.lows[at - 1].endswith("ss")
+        if at == 1 and low.endswith("s"):
+            plural = False
+        if low.endswith("s") and not low.endswith("ss"):
+            return not plural or before.kind == "name"
+        if low in lexicon.PAST_FORMS or low.endswith("ed"):
+            return True
+        return (
+            plural
+            or before.key in ("i", "we", "you")
+            or before.kind == "name"
+            or bool(self.mode)
+            or lexicon.ALIASES.get(low, low) != low
+            or before.key == (self.speaker or "i")
+        )
+
+    def _is_verb_form(self, at: int, auxiliary: str) -> bool:
+        token, low = self.tokens[at], self.lows[at]
+        if token.kind != "word" or (auxiliary in lexicon.BE and token.key in lexicon.STATES):
+            return False
+        if auxiliary in lexicon.DO:
+            return True
+        if low.endswith(("ed", "ing")) and len(low) > 4:
+            return True
+        return (
+            low in lexicon.PAST_FORMS
+            or (low in lexicon.ALIASES and stem(lexicon.ALIASES[low]) in lexicon.VERBS)
+            or (low in ("quit", "put", "set", "run", "come", "become", "cut"))
+        )
+
+    def _is_past(self, low: str) -> bool:
+        return low in lexicon.PAST_FORMS or (low.endswith("ed") and low not in ("need", "shed"))
+
+
+def _minutes(text: str) -> str:
+    """Return a time of day as minutes since midnight."""
+    low = text.lower().replace(" ", "")
+    if low in ("noon", "midnight"):
+        return "720" if low == "noon" else "0"
+    numbers = [int(part) for part in re.findall(r"\d+", low)]
+    minutes = numbers[0] * 60 + (numbers[1] if len(numbers) > 1 else 0)
+    if "p" in low and numbers[0] < 12:
+        minutes += 720
+    if "a" in low and numbers[0] == 12:
+        minutes -= 720
+    return str(minutes)
+
+
+def _spoken(unit: str, number: str, times: str) -> str:
+    often = f"{times} times " if times != "1" else ""
+    return f"{often}every {number + ' ' if number != '1' else ''}{unit}"
+
+
+def shown(tokens: Sequence[Token]) -> str:
+    """Return tokens as a person reads them."""
+    return " ".join(token.text for token in tokens)
