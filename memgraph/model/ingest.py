@@ -31,8 +31,9 @@ class Link(Value):
 
 
 class Document(Value):
-    """One dropped file, parsed: stored as a whole or not at all.
+    """One dropped file, parsed.
 
+    A large one is stored in parts: those that are stored under the same ``plan`` belong to it.
     ``main`` is the memory (``#key``) that stands for it under its ``document_keys``. ``relate``:
     its statements are compared with stored ones; not worth it for a form that tells its relations.
     """
@@ -45,6 +46,7 @@ class Document(Value):
     main: Name | None = None
     document_keys: tuple[Name, ...] = ()
     relate: bool = True
+    plan: str = ""
     manifest: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -52,11 +54,12 @@ class DocumentOutcome(Value):
     """What became of a document.
 
     ``outcome`` is ``duplicate`` when this content was stored before: then ``manifest`` is what was
-    recorded that time and nothing was written. ``relations`` counts what the relation classifier
+    recorded that time and nothing was written. ``begun``: it was stopped between two parts, and
+    goes on when the same document is given again. ``relations`` counts what the relation classifier
     said of new memories and older ones, and which of it became edges.
     """
 
-    outcome: Literal["stored", "duplicate"]
+    outcome: Literal["stored", "duplicate", "begun"]
     memories: tuple[Outcome, ...] = ()
     edges: tuple[Outcome, ...] = ()
     links_made: int = 0

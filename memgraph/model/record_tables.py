@@ -13,13 +13,34 @@ class IngestFileRow(SQLModel, table=True):
     """One row for every content ever taken or refused, kept for ever."""
 
     __tablename__ = "ingest_files"
-    __table_args__ = (sa.CheckConstraint("json_valid(manifest)", name="manifest"),)
+    __table_args__ = (
+        sa.CheckConstraint("json_valid(manifest)", name="manifest"),
+        sa.Index(
+            "ix_ingest_files_rejected", "recorded_at", sqlite_where=sa.text("status = 'rejected'")
+        ),
+    )
 
     sha256: str = column(sa.Text, primary_key=True)
     path: str = column(sa.Text, nullable=False)
     status: IngestStatus = column(choice(IngestStatus, "status"), nullable=False)
     manifest: str = column(sa.Text, nullable=False)
     recorded_at: int = column(sa.Integer, nullable=False)
+
+
+class IngestPartRow(SQLModel, table=True):
+    """What one transaction stored of a file that takes several; removed when the last one ends.
+
+    ``plan`` names the parsed document that is being stored, ``done`` how many of its steps are.
+    """
+
+    __tablename__ = "ingest_parts"
+    __table_args__ = (sa.CheckConstraint("json_valid(outcomes)", name="outcomes"),)
+
+    sha256: str = column(sa.Text, primary_key=True)
+    part: int = column(sa.Integer, primary_key=True)
+    plan: str = column(sa.Text, nullable=False)
+    done: int = column(sa.Integer, nullable=False)
+    outcomes: str = column(sa.Text, nullable=False)
 
 
 class PendingLinkRow(SQLModel, table=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
@@ -99,22 +99,56 @@ class IngestingHandle(Handle):
         sees_all = not self.viewer.confined if everything is None else everything
         return FileReader(self._view, self.actor, sees_all)
 
-    def ingest_document(self, document: Document) -> DocumentOutcome:
-        """Store a parsed file as a whole; a content that was stored before writes nothing.
+    def ingest_document(
+        self,
+        document: Document,
+        *,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> DocumentOutcome:
+        """Store a parsed file in short transactions; a content stored before writes nothing.
 
         A confined viewer stores only what it would see, and joins only what it sees: the rest of
         the file is rejected item by item.
+
+        Args:
+            progress: told how many of how many steps are done, between transactions.
+            stop: asked between transactions; True leaves the rest for the same document later.
         """
         from memgraph.service.ingesting import store_document
 
         refused: list[MemgraphError] = []
         with self._service.opened(self.name) as opened:
             view = self._view if self.viewer.confined else None
-            outcome = store_document(opened, document, self.actor, view, refused.append)
-            if outcome.outcome == "stored":
+            try:
+                outcome = store_document(
+                    opened,
+                    document,
+                    self.actor,
+                    view,
+                    refused.append,
+                    progress=progress,
+                    stop=stop,
+                )
+            finally:
+                self._tell_rejected(refused)
+            if outcome.outcome != "duplicate":
                 self._embed_soon(opened)
-        self._tell_rejected(refused)
         return outcome
+
+    def ingest_under_way(self, sha256: str) -> str | None:
+        """The plan of a content of which a part is stored; None: no part, or all of it."""
+        from memgraph.service.ingesting import plan_under_way
+
+        with self._service.opened(self.name) as opened:
+            return plan_under_way(opened, sha256)
+
+    def ingest_given_up(self, sha256: str) -> int:
+        """Retract what is stored of a content whose rest cannot be; how many memories that were."""
+        from memgraph.service.ingesting import give_up
+
+        with self._service.opened(self.name) as opened:
+            return give_up(opened, sha256, self.actor)
 
     def on_behalf(self, sender: Mapping[str, Any]) -> Orchestrator:
         """A handle for what somebody else sent: its actor, and its bounds.

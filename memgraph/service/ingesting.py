@@ -1,9 +1,11 @@
-"""Storing one dropped file: its memories, edges and links in one transaction, once for ever."""
+"""Storing one dropped file: its memories, edges and links in short transactions, once for ever."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -11,13 +13,14 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.ingest import Document, DocumentOutcome, Link
-from memgraph.model.values import EdgeInput, Outcome
+from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.policy.lifecycle import Action, next_status
 from memgraph.service.joining import Joiner, Written
 from memgraph.service.opened import Opened, Transaction
 from memgraph.service.relating import Relations, find_relations
 from memgraph.service.writing import Prepared
 from memgraph.storage import ingest_files, memories, supports
+from memgraph.storage.encoding import json_text
 from memgraph.storage.visibility import View
 
 # ``attributes.role`` of what a record's decision says beyond its main memory.
@@ -25,6 +28,16 @@ DETAIL_ROLE = "decision_detail"
 
 BY = "by"
 """Of a manifest: who had it stored, as the journal names them."""
+
+GAVE_UP: Final = "gave_up"
+"""The reason of a manifest that waits for an operator."""
+HALF_STORED: Final = "the rest of its file could not be stored"
+# What a transaction may do, in memories: about 30 ms, so that other writers hardly wait.
+MOST: Final = 100
+_CHARS_OF_A_MEMORY: Final = 1_000
+_LINK_COST: Final = 4
+
+Step = MemoryInput | EdgeInput | Link
 
 
 def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
@@ -39,57 +52,366 @@ def store_document(
     actor: str,
     view: View | None = None,
     refused: Callable[[MemgraphError], None] = lambda _error: None,
+    *,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> DocumentOutcome:
-    """Store a parsed file. A content that was stored before writes nothing.
+    """Store a parsed file in short transactions. A content that was stored before writes nothing.
+
+    Called again with the same document after an interruption, it goes on where it was.
 
     Args:
         view: what the writer sees, and therefore may join; None: everything.
         refused: told of each item that was rejected.
+        progress: told how many of how many steps are done, after each transaction but the last.
+        stop: asked after the same; True leaves the rest for another call.
 
     Raises:
-        StorageError: nothing of it was written.
+        StorageError: the transaction in hand wrote nothing.
     """
     previous = known(opened, document.sha256)
     if previous is not None and previous[0] is IngestStatus.PROCESSED:
         return DocumentOutcome(outcome="duplicate", manifest=previous[1])
-    prepared = [opened.writer.prepare(each) for each in document.memories]
-    # The classifier is a model: it looks before the transaction, its word is written inside.
-    relations = find_relations(opened, document.memories if document.relate else (), seen=view)
-    with opened.transaction(actor) as transaction:
-        connection = transaction.connection
-        previous = ingest_files.status_of(connection, document.sha256)
+    storing = _Storing(opened, document, actor, view)
+    with opened.database.read() as connection:
+        storing.resume(connection)
+    while (outcome := storing.advance(refused)) is None:
+        progress(storing.done, len(storing.steps))
+        if stop():
+            return DocumentOutcome(outcome="begun")
+    return outcome
+
+
+def plan_under_way(opened: Opened, sha256: str) -> str | None:
+    """The plan of a content of which some is stored, but not all; None: there is no such one."""
+    with opened.database.read() as connection:
+        last = ingest_files.last_part(connection, sha256)
+    return None if last is None else last[0]
+
+
+def give_up(opened: Opened, sha256: str, actor: str) -> int:
+    """Retract what is stored of a content that will not be stored as a whole.
+
+    Returns:
+        How many memories that were.
+    """
+    with opened.database.read() as connection:
+        told = [_Told.read(each.outcomes) for each in ingest_files.parts(connection, sha256)]
+    outcomes = [each for part in told for each in part.memories]
+    ids = [each.memory_id for each in outcomes if each.outcome == "stored" and each.memory_id]
+    for start in range(0, len(ids), MOST):
+        with opened.transaction(actor) as transaction:
+            for memory_id in ids[start : start + MOST]:
+                _retract(transaction, memory_id)
+    if told:
+        with opened.transaction(actor) as transaction:
+            ingest_files.forget_parts(transaction.connection, sha256)
+    return len(ids)
+
+
+def _retract(transaction: Transaction, memory_id: str) -> None:
+    before = memories.get(transaction.connection, memory_id).status
+    if before is MemoryStatus.RETRACTED:
+        return
+    memories.set_status(
+        transaction.connection,
+        memory_id,
+        next_status(before, Action.RETRACT),
+        at=transaction.at,
+        actor=transaction.actor,
+        reason=HALF_STORED,
+    )
+    transaction.tell([Entry("retract", memory_id, {"reason": HALF_STORED})])
+
+
+@dataclass(slots=True)
+class _Told:
+    """What became of some steps of a document, in the order of the steps."""
+
+    memories: list[Outcome] = field(default_factory=list)
+    edges: list[Outcome] = field(default_factory=list)
+    links: list[Outcome] = field(default_factory=list)
+    waiting: int = 0
+    relations: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> _Told:
+        """What ``written`` gave."""
+        made, edges, links = (
+            [Outcome.model_validate(each) for each in told[name]]
+            for name in ("memories", "edges", "links")
+        )
+        return cls(made, edges, links, told["waiting"], told["relations"])
+
+    def written(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "memories": _dumped(self.memories),
+            "edges": _dumped(self.edges),
+            "links": _dumped(self.links),
+            "waiting": self.waiting,
+            "relations": self.relations,
+        }
+
+    def add(self, other: _Told) -> None:
+        """Append what became of the steps that follow."""
+        self.memories += other.memories
+        self.edges += other.edges
+        self.links += other.links
+        self.waiting += other.waiting
+        for name, count in other.relations.items():
+            self.relations[name] = self.relations.get(name, 0) + count
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Steps of one transaction, and what is ready for it; ``room``: what else it may do."""
+
+    steps: Sequence[Step]
+    room: int
+    prepared: Sequence[Prepared]
+    relations: Relations
+
+
+class _Storing:
+    """One document on its way into the database.
+
+    Its steps are its memories in order, each followed by the edges that it completes, then its
+    links to other files; links that waited for it come last. Each part is one transaction, with a
+    row that says how far it came and what became of its steps: a worker that is killed costs one
+    part, and of two workers only one stores it.
+    """
+
+    def __init__(self, opened: Opened, document: Document, actor: str, view: View | None) -> None:
+        self._opened, self._document, self._actor, self._view = opened, document, actor, view
+        self.steps, self._edge_places = _steps(document)
+        self._main = (document.main or "").removeprefix("#")
+        self._restart()
+
+    def _restart(self) -> None:
+        self.done = self._part = self._last_waiting = 0
+        self._keys: dict[str, str] = {}
+        self._told = _Told()
+
+    def resume(self, connection: sa.Connection) -> None:
+        """Read how far this plan came before; what another plan left is stored anew."""
+        self._restart()
+        for row in ingest_files.parts(connection, self._document.sha256):
+            if row.plan != self._document.plan:
+                break
+            self._told.add(_Told.read(row.outcomes))
+            self.done, self._part = row.done, row.part
+        for given, outcome in zip(self._document.memories, self._told.memories, strict=False):
+            if given.key is not None and outcome.memory_id is not None:
+                self._keys[given.key] = outcome.memory_id
+
+    def advance(self, refused: Callable[[MemgraphError], None]) -> DocumentOutcome | None:
+        """Store the next part; gives the outcome of the whole with the last one."""
+        part = self._next_part()
+        # What is told of a large file is large: it is written down before the transaction, too.
+        manifest = json_text(self._manifest()) if self._part and not part.steps else None
+        errors: list[MemgraphError] = []
+        with self._opened.transaction(self._actor) as transaction:
+            outcome = self._write(transaction, part, manifest, errors)
+        for error in errors:
+            refused(error)
+        return outcome
+
+    def _next_part(self) -> _Part:
+        """The steps of the next transaction, and all of them that needs no lock."""
+        room = MOST
+        steps: list[Step] = []
+        for step in self.steps[self.done : self.done + MOST]:
+            cost = 1
+            if isinstance(step, MemoryInput):
+                cost += len(step.content) // _CHARS_OF_A_MEMORY
+            elif isinstance(step, Link):
+                cost = _LINK_COST
+            if steps and cost > room:
+                break
+            steps.append(step)
+            room -= cost
+        given = [each for each in steps if isinstance(each, MemoryInput)]
+        return _Part(
+            steps,
+            room,
+            [self._opened.writer.prepare(each) for each in given],
+            # The classifier is a model: it looks before the transaction.
+            find_relations(
+                self._opened,
+                given if self._document.relate and len(steps) == len(self.steps) else (),
+                seen=self._view,
+            ),
+        )
+
+    def _write(
+        self,
+        transaction: Transaction,
+        part: _Part,
+        manifest: str | None,
+        errors: list[MemgraphError],
+    ) -> DocumentOutcome | None:
+        connection, sha256 = transaction.connection, self._document.sha256
+        previous = ingest_files.status_of(connection, sha256)
         if previous is not None and previous[0] is IngestStatus.PROCESSED:
             return DocumentOutcome(outcome="duplicate", manifest=previous[1])
-        written = opened.writer.store(
-            connection, prepared, document.edges, at=transaction.at, actor=actor, view=view
-        )
-        _support(transaction, prepared, written)
-        linked, waiting = _link(opened, transaction, document, written, view)
-        related = _relate(opened, transaction, relations, written)
-        outcome = DocumentOutcome(
-            outcome="stored",
-            memories=tuple(written.memories),
-            edges=tuple(written.edges),
-            links_made=_stored(linked),
-            links_rejected=tuple(each for each in linked if each.outcome == "rejected"),
-            links_waiting=waiting,
-            relations=related,
-        )
-        told = {**_counts(outcome), **_items(outcome), BY: actor}
-        manifest = {**document.manifest, **told}
-        ingest_files.record(
+        if not self._in_place(connection):
+            # Another worker stored this part.
+            self.resume(connection)
+            return None
+        told = self._store(transaction, part, errors)
+        self.done += len(part.steps)
+        ended = self.done == len(self.steps)
+        waiting = self._join_waiting(transaction, told, part.room) if ended else False
+        self._told.add(told)
+        if ended and not waiting:
+            if self._part == 0:
+                return self._end(transaction, json_text(self._manifest()))
+            if manifest is not None and not told.links:
+                return self._end(transaction, manifest)
+        self._part += 1
+        row = ingest_files.Part(self._part, self._document.plan, self.done, told.written())
+        ingest_files.add_part(connection, sha256, row)
+        return None
+
+    def _in_place(self, connection: sa.Connection) -> bool:
+        """Whether the next part is the next one to be stored; what another plan left is dropped."""
+        last = ingest_files.last_part(connection, self._document.sha256)
+        if last is not None and last[0] == self._document.plan:
+            return last[1] == self._part
+        if last is not None and self._part == 0:
+            ingest_files.forget_parts(connection, self._document.sha256)
+        return self._part == 0
+
+    def _store(self, transaction: Transaction, part: _Part, errors: list[MemgraphError]) -> _Told:
+        """Store the steps of one part."""
+        connection = transaction.connection
+        written = self._opened.writer.store(
             connection,
+            part.prepared,
+            [each for each in part.steps if isinstance(each, EdgeInput)],
+            at=transaction.at,
+            actor=transaction.actor,
+            view=self._view,
+            keys=self._keys,
+        )
+        transaction.tell(written.entries)
+        errors += written.errors
+        _support(transaction, part.prepared, written)
+        if any(isinstance(each, MemoryInput) and each.key == self._main for each in part.steps):
+            main = self._keys.get(self._main)
+            if main is not None:
+                ingest_files.add_keys(connection, main, self._document.document_keys)
+        told = _Told(written.memories, written.edges)
+        told.relations = _relate(self._opened, transaction, part.relations, written)
+        self._link(transaction, [each for each in part.steps if isinstance(each, Link)], told)
+        return told
+
+    def _link(self, transaction: Transaction, links: Sequence[Link], told: _Told) -> None:
+        """Join the file with those that it names, or let the link wait for one that comes."""
+        connection = transaction.connection
+        edges: list[EdgeInput] = []
+        for link in links:
+            local = self._keys.get(link.local.removeprefix("#"))
+            if local is None:
+                continue
+            target = _find(connection, link, self._view)
+            if target is not None:
+                edges += _edge(local, target, link)
+            else:
+                told.waiting += 1
+                _wait(connection, local, link)
+        self._join(transaction, edges, told)
+
+    def _join_waiting(self, transaction: Transaction, told: _Told, room: int) -> bool:
+        """Join some of the links that waited for this file; whether more may wait."""
+        main = self._keys.get(self._main)
+        if main is None:
+            return False
+        connection = transaction.connection
+        most = max(1, room // _LINK_COST)
+        keys = self._document.document_keys
+        rows = ingest_files.waiting_for(connection, keys, after=self._last_waiting, limit=most)
+        seen = _seen(connection, sorted({row.memory_id for row in rows}), self._view)
+        # The others wait on: whoever sees both sides may join them.
+        taken = [row for row in rows if row.memory_id in seen]
+        ingest_files.waits_no_longer(connection, [row.link_id for row in taken])
+        edges = [edge for row in taken for edge in _edge(row.memory_id, main, row)]
+        self._join(transaction, edges, told)
+        self._last_waiting = max((row.link_id for row in rows), default=self._last_waiting)
+        return len(rows) == most
+
+    def _join(self, transaction: Transaction, edges: Sequence[EdgeInput], told: _Told) -> None:
+        """Join memories that are stored; what is replaced as a whole takes its details with it."""
+        joiner = self._opened.writer.joiner
+        joined = self._opened.writer.store(
+            transaction.connection,
+            [],
+            edges,
+            at=transaction.at,
+            actor=transaction.actor,
+            view=self._view,
+        )
+        transaction.tell(joined.entries)
+        told.links += joined.edges
+        for edge, outcome in zip(edges, joined.edges, strict=True):
+            whole = edge.edge_type is EdgeType.UPDATES and not edge.partial
+            if whole and outcome.outcome == "stored" and outcome.code is None:
+                _replace_details(joiner, transaction, edge.from_id, edge.to_id, self._view)
+
+    def _end(self, transaction: Transaction, manifest: str) -> DocumentOutcome:
+        """Note that all of it is stored."""
+        document = self._document
+        ingest_files.forget_parts(transaction.connection, document.sha256)
+        ingest_files.record(
+            transaction.connection,
             document.sha256,
             path=document.path,
             status=IngestStatus.PROCESSED,
             manifest=manifest,
             at=transaction.at,
         )
-        transaction.tell(written.entries)
-        transaction.tell([Entry("ingest", None, {"sha256": document.sha256, **_counts(outcome)})])
-    for error in written.errors:
-        refused(error)
-    return outcome.model_copy(update={"manifest": manifest})
+        outcome = self._outcome()
+        counts = _counts(outcome)
+        transaction.tell([Entry("ingest", None, {"sha256": document.sha256, **counts})])
+        return outcome.model_copy(update={"manifest": json.loads(manifest)})
+
+    def _outcome(self) -> DocumentOutcome:
+        told = self._told
+        in_order = dict(zip(self._edge_places, told.edges, strict=False))
+        return DocumentOutcome(
+            outcome="stored",
+            memories=tuple(told.memories),
+            edges=tuple(in_order[place] for place in sorted(in_order)),
+            links_made=_stored(told.links),
+            links_rejected=tuple(each for each in told.links if each.outcome == "rejected"),
+            links_waiting=told.waiting,
+            relations=told.relations,
+        )
+
+    def _manifest(self) -> dict[str, Any]:
+        outcome = self._outcome()
+        # What became of each memory and edge, with its id, in the order of the file.
+        items = {"memories": _dumped(outcome.memories), "edges": _dumped(outcome.edges)}
+        counts = _counts(outcome)
+        return {**self._document.manifest, **counts, "items": items, BY: self._actor}
+
+
+def _steps(document: Document) -> tuple[list[Step], list[int]]:
+    """The steps of a document, and the places of its edges in the order in which they come."""
+    places = {f"#{each.key}": place for place, each in enumerate(document.memories)}
+    due: dict[int, list[int]] = {}
+    for place, edge in enumerate(document.edges):
+        last = max(places.get(edge.from_id, -1), places.get(edge.to_id, -1))
+        due.setdefault(last, []).append(place)
+    steps: list[Step] = []
+    order: list[int] = []
+    for place in range(-1, len(document.memories)):
+        if place >= 0:
+            steps.append(document.memories[place])
+        steps += [document.edges[each] for each in due.get(place, ())]
+        order += due.get(place, ())
+    return [*steps, *document.links], order
 
 
 def record_rejection(
@@ -105,7 +427,7 @@ def record_rejection(
             sha256,
             path=path,
             status=IngestStatus.REJECTED,
-            manifest={**manifest, BY: actor},
+            manifest=json_text({**manifest, BY: actor}),
             at=transaction.at,
         )
         transaction.tell([Entry("ingest_rejected", None, {"sha256": sha256})])
@@ -120,61 +442,6 @@ def _support(transaction: Transaction, prepared: Sequence[Prepared], written: Wr
         memories.insert_sources(transaction.connection, {source_id: item.given.source})
         if supports.add(transaction.connection, outcome.memory_id, source_id, at=transaction.at):
             transaction.tell([Entry("support", outcome.memory_id, {"source_id": source_id})])
-
-
-def _link(
-    opened: Opened,
-    transaction: Transaction,
-    document: Document,
-    written: Written,
-    view: View | None,
-) -> tuple[list[Outcome], int]:
-    """Join the file with those it names and those that waited for it.
-
-    Gives an outcome per edge, and how many links wait for a file that has not come.
-    """
-    connection = transaction.connection
-    edges: list[EdgeInput] = []
-    waiting = 0
-    main = written.ids_by_key.get((document.main or "").removeprefix("#"))
-    if main is not None:
-        ingest_files.add_keys(connection, main, document.document_keys)
-        for row in _taken(connection, document.document_keys, view):
-            edges += _edge(row.memory_id, main, row)
-    for link in document.links:
-        local = written.ids_by_key.get(link.local.removeprefix("#"))
-        if local is None:
-            continue
-        target = _find(connection, link, view)
-        if target is not None:
-            edges += _edge(local, target, link)
-        else:
-            waiting += 1
-            _wait(connection, local, link)
-    joined = opened.writer.store(
-        connection, [], edges, at=transaction.at, actor=transaction.actor, view=view
-    )
-    transaction.tell(joined.entries)
-    for edge, outcome in zip(edges, joined.edges, strict=True):
-        whole = edge.edge_type is EdgeType.UPDATES and not edge.partial
-        if whole and outcome.outcome == "stored" and outcome.code is None:
-            _replace_details(opened.writer.joiner, transaction, edge.from_id, edge.to_id, view)
-    return joined.edges, waiting
-
-
-def _taken(connection: sa.Connection, keys: Sequence[str], view: View | None) -> list[sa.Row[Any]]:
-    """The links that waited for one of these names, and that the writer may make."""
-    rows = ingest_files.take_waiting(connection, keys)
-    if view is None:
-        return rows
-    seen = memories.existing_ids(connection, sorted({row.memory_id for row in rows}), view)
-    for row in rows:
-        if row.memory_id not in seen:
-            # It waits on: whoever sees both sides may make it.
-            ingest_files.wait_for(
-                connection, {name: each for name, each in row._mapping.items() if name != "link_id"}
-            )
-    return [row for row in rows if row.memory_id in seen]
 
 
 def _replace_details(
@@ -271,11 +538,8 @@ def _stored(outcomes: Sequence[Outcome]) -> int:
     return sum(each.outcome == "stored" for each in outcomes)
 
 
-def _items(outcome: DocumentOutcome) -> dict[str, Any]:
-    """What became of each memory and edge, with its id, in the order of the file."""
-    made = [each.model_dump(mode="json", exclude_none=True) for each in outcome.memories]
-    joined = [each.model_dump(mode="json", exclude_none=True) for each in outcome.edges]
-    return {"items": {"memories": made, "edges": joined}}
+def _dumped(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    return [each.model_dump(mode="json", exclude_none=True) for each in outcomes]
 
 
 def _counts(outcome: DocumentOutcome) -> dict[str, Any]:

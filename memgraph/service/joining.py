@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from memgraph.service.quotas import captured
 from memgraph.storage import case_queries, edges, memories, trust_queries
 from memgraph.storage.visibility import View
 
+_PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 _LESS_TRUSTED: Final = "a less trusted source replaces nothing that a more trusted one said"
 
 
@@ -29,6 +30,7 @@ class Written:
     memories: list[Outcome] = field(default_factory=list)
     edges: list[Outcome] = field(default_factory=list)
     ids_by_key: dict[str, str] = field(default_factory=dict)
+    new: set[str] = field(default_factory=set)
     entries: list[Entry] = field(default_factory=list)
     errors: list[MemgraphError] = field(default_factory=list)
 
@@ -74,9 +76,44 @@ class Joiner:
         actor: str,
     ) -> list[Outcome]:
         """Store edges whose ``#key`` ends are memories of ``written``; one outcome for each."""
-        outcomes = [self._try_join(connection, link, written, at=at, actor=actor) for link in links]
+        plain = self._join_plain(connection, links, written, at=at)
+        outcomes = [
+            plain.get(place) or self._try_join(connection, link, written, at=at, actor=actor)
+            for place, link in enumerate(links)
+        ]
         written.edges.extend(outcomes)
         return outcomes
+
+    def _join_plain(
+        self, connection: sa.Connection, links: Sequence[EdgeInput], written: Written, *, at: int
+    ) -> dict[int, Outcome]:
+        """Store at once the edges that need no look at others, and give their outcomes by place.
+
+        They come from memories of this transaction, and replace and contradict nothing.
+        """
+        places: dict[tuple[str, str, EdgeType], int] = {}
+        for place, link in enumerate(links):
+            from_id = written.ids_by_key.get(link.from_id.removeprefix("#"), link.from_id)
+            to_id = written.ids_by_key.get(link.to_id.removeprefix("#"), link.to_id)
+            key = (from_id, to_id, link.edge_type)
+            turned = (to_id, from_id, link.edge_type)
+            if from_id not in written.new or from_id == to_id or link.edge_type not in _PLAIN:
+                continue
+            if key not in places and not (link.edge_type in edges.SYMMETRIC and turned in places):
+                places[key] = place
+        outer = sorted({to_id for _, to_id, _ in places if to_id not in written.new})
+        known = written.new | memories.existing_ids(connection, outer, self.view)
+        rows = {
+            place: _row(self.ids.new("edge_"), from_id, to_id, links[place], at)
+            for (from_id, to_id, _), place in places.items()
+            if to_id in known
+        }
+        if rows:
+            edges.insert(connection, *rows.values())
+        written.entries += [_related(row) for row in rows.values()]
+        return {
+            place: Outcome(outcome="stored", edge_id=row["edge_id"]) for place, row in rows.items()
+        }
 
     def join(
         self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
@@ -109,31 +146,20 @@ class Joiner:
                 return self._open_case(connection, link, written, at=at, actor=actor)
             if not link.partial:
                 self._supersede(connection, from_id, to_id, written, at=at, actor=actor)
-        told: dict[str, Any] = {"to": to_id, "type": link.edge_type.value, "reason": link.reason}
         if known is not None:
             edges.make_whole(connection, known.edge_id, at=at)
+            told: dict[str, Any] = {
+                "to": to_id,
+                "type": link.edge_type.value,
+                "reason": link.reason,
+            }
             told |= {"edge_id": known.edge_id, "was_partial": True}
             written.entries.append(Entry("relate", from_id, told))
             return Outcome(outcome="stored", edge_id=known.edge_id)
-        edge_id = self.ids.new("edge_")
-        edges.insert(
-            connection,
-            {
-                "edge_id": edge_id,
-                "from_memory_id": from_id,
-                "to_memory_id": to_id,
-                "edge_type": link.edge_type,
-                "weight": link.weight,
-                "reason": link.reason,
-                "partial": link.partial,
-                "created_at": at,
-                "resolved_at": None,
-                "resolution": None,
-            },
-        )
-        told |= {"edge_id": edge_id, "weight": link.weight, "partial": link.partial}
-        written.entries.append(Entry("relate", from_id, told))
-        return Outcome(outcome="stored", edge_id=edge_id)
+        row = _row(self.ids.new("edge_"), from_id, to_id, link, at)
+        edges.insert(connection, row)
+        written.entries.append(_related(row))
+        return Outcome(outcome="stored", edge_id=row["edge_id"])
 
     def may_replace(self, connection: sa.Connection, new_id: str, old_id: str) -> bool:
         """Whether one memory is trusted far enough to replace another."""
@@ -208,6 +234,27 @@ class Joiner:
         reason = f"replaced by {new_id}"
         memories.set_status(connection, old_id, change.status, at=at, actor=actor, reason=reason)
         written.entries.append(Entry("supersede", old_id, {"by": new_id}))
+
+
+def _row(edge_id: str, from_id: str, to_id: str, link: EdgeInput, at: int) -> dict[str, Any]:
+    return {
+        "edge_id": edge_id,
+        "from_memory_id": from_id,
+        "to_memory_id": to_id,
+        "edge_type": link.edge_type,
+        "weight": link.weight,
+        "reason": link.reason,
+        "partial": link.partial,
+        "created_at": at,
+        "resolved_at": None,
+        "resolution": None,
+    }
+
+
+def _related(row: Mapping[str, Any]) -> Entry:
+    told = {name: row[name] for name in ("reason", "edge_id", "weight", "partial")}
+    names = {"to": row["to_memory_id"], "type": row["edge_type"].value}
+    return Entry("relate", row["from_memory_id"], names | told)
 
 
 def state_of(connection: sa.Connection, memory_id: str) -> MemoryState:

@@ -133,6 +133,7 @@ class Writer:
         embedding: EmbeddingProvider | None = None,
         live: bool = False,
         compare: bool = False,
+        keys: dict[str, str] | None = None,
     ) -> Written:
         """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
 
@@ -144,8 +145,9 @@ class Writer:
             compare: compare the items with what is stored, and tell in the outcomes what was
                 found. One that repeats a fact is not stored. Items are not compared with one
                 another.
+            keys: ids of what was stored before under a ``#key`` of the same file; these are added.
         """
-        written = Written()
+        written = Written(ids_by_key={} if keys is None else keys)
         matches = self._matches(connection, items, at, view) if compare else {}
         rows = self._store_memories(
             connection, items, written, matches, at=at, actor=actor, view=view, live=live
@@ -240,6 +242,7 @@ class Writer:
                 sequence = _sequence(given, talked_before, sequences)
                 row = self._row(item, pk, memory_id, sequence, at)
                 stored.append((row, item))
+                written.new.add(memory_id)
                 names.append((pk, item.names))
                 derived.extend((memory_id, written.resolve(one)) for one in given.derived_from)
                 written.entries.append(_remembered(row))

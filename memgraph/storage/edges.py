@@ -59,8 +59,8 @@ _REPLACED_BY: Final = """
         WHERE e.edge_type = 'Updates' AND e.partial = 0)"""
 
 
-def insert(connection: sa.Connection, row: Mapping[str, Any]) -> None:
-    connection.execute(sa.insert(tables.edges), row)
+def insert(connection: sa.Connection, *rows: Mapping[str, Any]) -> None:
+    connection.execute(sa.insert(tables.edges), rows)
 
 
 def find(connection: sa.Connection, from_id: str, to_id: str, edge_type: EdgeType) -> Edge | None:

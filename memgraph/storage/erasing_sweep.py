@@ -37,6 +37,7 @@ _SWEPT: Final = (
     ("job_runs", ("rowid",), ("counts", "rejected", "reason")),
     ("idempotency_keys", ("rowid",), ("answer",)),
     ("ingest_files", ("rowid",), ("manifest",)),
+    ("ingest_parts", ("rowid",), ("outcomes",)),
     ("ingest_pending_links", ("link_id",), ("reason",)),
     ("memory_metadata", ("rowid",), ("value",)),
     ("source_trust", ("rowid",), ("reason",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -66,16 +66,65 @@ def record(
     *,
     path: str,
     status: IngestStatus,
-    manifest: Mapping[str, Any],
+    manifest: str,
     at: int,
 ) -> None:
-    """Note what became of a content; a refused one may be taken later, never the reverse."""
+    """Note what became of a content; a refused one may be taken later, never the reverse.
+
+    Args:
+        manifest: as JSON; it may be large, and is better written before the transaction.
+    """
     statement = sa.insert(tables.files).prefix_with("OR REPLACE")
-    told = json_text(dict(manifest))
     connection.execute(
         statement,
-        {"sha256": sha256, "path": path, "status": status, "manifest": told, "recorded_at": at},
+        {"sha256": sha256, "path": path, "status": status, "manifest": manifest, "recorded_at": at},
     )
+
+
+class Part(NamedTuple):
+    """What one transaction stored of a content; ``done``: steps of its ``plan`` so far."""
+
+    part: int
+    plan: str
+    done: int
+    outcomes: dict[str, Any]
+
+
+def last_part(connection: sa.Connection, sha256: str) -> tuple[str, int] | None:
+    """The plan and the number of the last part that is stored of a content; None: none is."""
+    columns = tables.file_parts.c
+    statement = sa.select(columns.plan, columns.part).where(columns.sha256 == sha256)
+    row = connection.execute(statement.order_by(columns.part.desc()).limit(1)).first()
+    return (row.plan, row.part) if row else None
+
+
+def parts(connection: sa.Connection, sha256: str) -> list[Part]:
+    """The parts of a content that are stored while others are not, in order."""
+    columns = tables.file_parts.c
+    statement = sa.select(columns.part, columns.plan, columns.done, columns.outcomes)
+    rows = connection.execute(statement.where(columns.sha256 == sha256).order_by(columns.part))
+    return [Part(row.part, row.plan, row.done, json.loads(row.outcomes)) for row in rows]
+
+
+def add_part(connection: sa.Connection, sha256: str, part: Part) -> None:
+    """Note that a part of a content is stored."""
+    row = {**part._asdict(), "sha256": sha256, "outcomes": json_text(part.outcomes)}
+    connection.execute(sa.insert(tables.file_parts), row)
+
+
+def forget_parts(connection: sa.Connection, sha256: str) -> None:
+    """Remove the parts of a content: all of it is stored, or it is given up."""
+    connection.execute(sa.delete(tables.file_parts).where(tables.file_parts.c.sha256 == sha256))
+
+
+def is_any_refused_for(connection: sa.Connection, reason: str) -> bool:
+    """Whether a content is refused for a reason, and was not taken since."""
+    columns = tables.files.c
+    statement = sa.select(sa.literal(1)).where(
+        columns.status == sa.literal_column("'rejected'"),
+        sa.func.json_extract(columns.manifest, "$.reason") == reason,
+    )
+    return connection.execute(statement.limit(1)).first() is not None
 
 
 def add_keys(connection: sa.Connection, memory_id: str, keys: Sequence[str]) -> None:
@@ -100,21 +149,22 @@ def wait_for(connection: sa.Connection, row: Mapping[str, Any]) -> None:
     connection.execute(sa.insert(tables.pending_links).prefix_with("OR IGNORE"), row)
 
 
-def take_waiting(connection: sa.Connection, keys: Sequence[str]) -> list[sa.Row[Any]]:
-    """The links that waited for one of these names; they wait no longer."""
-    chosen = tables.pending_links.c.target.in_(keys)
-    rows = list(
-        connection.execute(
-            sa.select(tables.pending_links).where(chosen).order_by(tables.pending_links.c.link_id)
-        )
+def waiting_for(
+    connection: sa.Connection, keys: Sequence[str], *, after: int, limit: int
+) -> list[sa.Row[Any]]:
+    """Links that wait for one of these names, in the order of their ids."""
+    columns = tables.pending_links.c
+    statement = sa.select(tables.pending_links).where(
+        columns.target.in_(keys), columns.link_id > after
     )
-    if rows:
-        connection.execute(
-            sa.delete(tables.pending_links).where(
-                tables.pending_links.c.link_id.in_([row.link_id for row in rows])
-            )
-        )
-    return rows
+    return list(connection.execute(statement.order_by(columns.link_id).limit(limit)))
+
+
+def waits_no_longer(connection: sa.Connection, link_ids: Sequence[int]) -> None:
+    """Remove links that waited."""
+    if link_ids:
+        columns = tables.pending_links.c
+        connection.execute(sa.delete(tables.pending_links).where(columns.link_id.in_(link_ids)))
 
 
 def parts_left(connection: sa.Connection, whole_id: str, role: str) -> list[str]:

@@ -54,6 +54,7 @@ _NAMES = {
     "event_failures": "event_failures",
     "events": "events",
     "files": "ingest_files",
+    "file_parts": "ingest_parts",
     "idempotency_keys": "idempotency_keys",
     "job_runs": "job_runs",
     "leases": "leases",

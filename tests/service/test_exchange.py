@@ -100,6 +100,7 @@ UNDER_WAY = {
     "event_cursors",
     "event_failures",
     "idempotency_keys",
+    "ingest_parts",
     "leases",
 }
 
