@@ -5,6 +5,7 @@
     ingest/.claimed/<id>/lock         held (flock) as long as the worker lives
     ingest/.claimed/<id>/claim.json   where the file lay, where it will go, how often it was tried
     ingest/.claimed/<id>/file         the dropped file itself
+    ingest/.claimed/<id>/plan.json    of a large file: what it was parsed to, while it is stored
 
 A worker that dies loses its lock and leaves the claim: the next run adopts it. All renames stay
 within the drop zone's file system, so a file is always in exactly one place.
@@ -19,7 +20,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -32,6 +33,7 @@ MANIFEST_ENDING = ".manifest.json"
 _FILE = "file"
 _LOCK = "lock"
 _STATE = "claim.json"
+_PLAN = "plan.json"
 _NEW = ".new-"
 MAX_NAME_BYTES = 255
 _MAX_PATH_BYTES = 3_500
@@ -64,6 +66,10 @@ class Claim:
     @property
     def file(self) -> Path:
         return self.directory / _FILE
+
+    @property
+    def plan_file(self) -> Path:
+        return self.directory / _PLAN
 
     @property
     def stored_file(self) -> Path:
@@ -119,9 +125,14 @@ class Claim:
         self.attempts += 1
         self.save()
 
+    def has_progressed(self) -> None:
+        """Forget the attempts: the file gets on, and only what stands still is given up."""
+        self.attempts = 0
+        self.save()
+
     def give_back(self) -> None:
         """Let go of it without counting the attempt: it was not the file that failed."""
-        self.attempts -= 1
+        self.attempts = max(self.attempts - 1, 0)
         with suppress(OSError):
             self.save()
         self.release()
@@ -166,13 +177,23 @@ def claim(zone: Path, path: str, *, at: int) -> Claim | None:
     return made
 
 
-def adopt(zone: Path) -> Iterator[Claim]:
-    """The claims whose worker is gone, oldest first; each is this worker's from then on."""
+def claim_names(zone: Path) -> list[str]:
+    """The claims that there are, whoever works on them: the least tried first, then the oldest."""
     try:
-        names = sorted(os.listdir(zone / CLAIMS))  # noqa: PTH208 - names alone are needed
+        names = os.listdir(zone / CLAIMS)  # noqa: PTH208 - names alone are needed
     except FileNotFoundError:
-        return
-    for name in names:
+        return []
+    tried = {name: (_read_state(zone / CLAIMS / name) or {}).get("attempts", 0) for name in names}
+    return sorted(names, key=lambda name: (tried[name], name))
+
+
+def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[Claim]:
+    """The claims whose worker is gone; each is this worker's from then on.
+
+    Args:
+        names: of those that may be adopted, in order; None: all.
+    """
+    for name in claim_names(zone) if names is None else names:
         found = _adopt_one(zone, name)
         if found is not None:
             yield found
@@ -188,6 +209,11 @@ def open_parent(zone: Path, path: str) -> Iterator[tuple[int, str]]:
     *folders, name = path.split("/")
     with _descend(os.fspath(zone), folders) as descriptor:
         yield descriptor, name
+
+
+def is_claimed(zone: Path, claim_id: str) -> bool:
+    """Whether a claim still has its file, whoever works on it."""
+    return _exists(zone / CLAIMS / claim_id / _FILE)
 
 
 def claimed_paths(zone: Path) -> set[str]:
@@ -211,17 +237,21 @@ def zone_lock(zone: Path) -> Iterator[None]:
 
 
 def write_durably(path: Path, value: Any, *, scratch: Path | None = None) -> None:
-    """JSON that is on disk as a whole or not at all, after a power cut too.
+    """JSON that is on disk as a whole or not at all, after a power cut too; see ``write_text``."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True) + "\n", scratch=scratch)
+
+
+def write_text(path: Path, text: str, *, scratch: Path | None = None) -> None:
+    """Write a text such that it is on disk as a whole or not at all, after a power cut too.
 
     It is written in the folder ``scratch`` (of the same file system; by default the file's own),
     where a writer that is killed leaves its half.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = (scratch or path.parent) / f".{secrets.token_hex(8)}.tmp"
-    text = json.dumps(value, indent=2, sort_keys=True) + "\n"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

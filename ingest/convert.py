@@ -38,9 +38,10 @@ def to_document(
     *,
     sha256: str,
     path: str,
+    plan: str,
     manifest: Mapping[str, Any],
 ) -> Document:
-    """What the service stores in one transaction.
+    """What the service stores.
 
     ``path`` is where the file was dropped, relative to the drop zone, fit to be shown. An edge
     whose memory did not pass is left out.
@@ -66,6 +67,7 @@ def to_document(
         main=f"#{parsed.main_key}" if parsed.main_key in keys else None,
         document_keys=_short_enough(parsed.document_keys),
         relate=parsed.format != "decision_record",
+        plan=plan,
         manifest=dict(manifest),
     )
 

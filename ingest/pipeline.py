@@ -1,17 +1,20 @@
 """The ingest pipeline: discover, claim, parse, extract, validate, store, manifest, move.
 
-Each file is stored in one transaction of the service, once for each content for ever. A worker
-may be killed at any point: the next run adopts its claim and ends what was begun.
+Each content is stored once for ever, a large one in many short transactions. A worker may be
+killed at any point: a later run adopts its claim and goes on where it was. New files come first,
+small ones before large ones, then what was interrupted.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ingest.claims import Claim, adopt, claim, open_parent
+from ingest.candidates import ParsedDocument
+from ingest.claims import Claim, adopt, claim, claim_names, is_claimed, open_parent, write_text
 from ingest.convert import shortened, to_document, to_memories
 from ingest.discover import DropEntry, discover, display_path
 from ingest.extract import extract
@@ -39,8 +42,13 @@ from memgraph.paths import OrchestratorPaths
 if TYPE_CHECKING:
     from memgraph.service.extraction import Proposals
 
-# A file that kills its reader this often is set aside instead of stopping every run.
-MAX_ATTEMPTS = 20
+# A file that kills its reader this often, and gets no further, waits for an operator.
+MAX_ATTEMPTS = 10
+# Larger files are taken when the others are done.
+LARGE_BYTES = 1_000_000
+# Up to so many memories, edges and links, and characters, one transaction does, without a plan.
+_SMALL = 20
+_SMALL_CHARS = 20_000
 _MEGABYTE = 1_000_000
 _T = TypeVar("_T")
 _COUNTS = (
@@ -65,7 +73,17 @@ class DocumentStore(Protocol):
 
     def ingested(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None: ...
 
-    def ingest_document(self, document: Document) -> DocumentOutcome: ...
+    def ingest_document(
+        self,
+        document: Document,
+        *,
+        progress: Callable[[int, int], None],
+        stop: Callable[[], bool],
+    ) -> DocumentOutcome: ...
+
+    def ingest_under_way(self, sha256: str) -> str | None: ...
+
+    def ingest_given_up(self, sha256: str) -> int: ...
 
     def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None: ...
 
@@ -82,12 +100,17 @@ class DocumentStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Told before a file (``result`` None) and after it. ``total`` is what is known so far."""
+    """Told before a file (``result`` None), while it is stored, and after it.
+
+    ``total`` is what is known so far; ``steps_done`` and ``steps`` count what is stored of it.
+    """
 
     done: int
     total: int
     path: str
     result: FileResult | None = None
+    steps_done: int = 0
+    steps: int = 0
 
 
 class IngestPipeline:
@@ -98,7 +121,7 @@ class IngestPipeline:
         now_ms: the clock of manifests, milliseconds since 1970.
         progress: called in this thread, around every file.
         settle_seconds: how long a file must have been at rest where the system has no leases.
-        stop: asked before each file; what is left is for the next run.
+        stop: asked before each file and each part of one; what is left is for the next run.
     """
 
     def __init__(
@@ -117,10 +140,12 @@ class IngestPipeline:
         self._stop = stop
         self._extractor = Extractor(store.propose)
         self._emptied: set[str] = set()
+        self._results: list[FileResult] = []
+        self._known = 0
         self.zone = store.paths.ingest
 
     def run(self) -> IngestReport:
-        """Work off claims that were left behind, then what lies in the drop zone now.
+        """Work off what lies in the drop zone now, then claims that were left behind.
 
         Raises:
             MemoryDisabled: ``memory.ingest.enabled`` is false.
@@ -129,25 +154,33 @@ class IngestPipeline:
         settings = self._store.settings.memory.ingest
         if not settings.enabled:
             raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
-        max_bytes = settings.max_file_size_mb * _MEGABYTE
-        results: list[FileResult] = []
         remove_stale(self.zone)
         self._emptied = set()
         self._extractor = Extractor(self._store.propose)
-        entries = list(discover(self.zone))
-        for left in self._until_stopped(adopt(self.zone)):
-            self._tell(results, len(entries), display_path(left.path))
-            results.append(self._finish_claim(left, max_bytes))
-            self._tell(results, len(entries), results[-1].path, results[-1])
-        known = len(results)
+        self._results = []
+        entries = sorted(discover(self.zone), key=self._is_large)
+        # What this run itself leaves is for the next one.
+        interrupted = claim_names(self.zone)
+        self._known = len(entries)
         for entry in self._until_stopped(entries):
-            self._tell(results, known + len(entries), entry.shown)
-            result = self._take(entry, max_bytes)
+            self._tell(entry.shown)
+            result = self._take(entry)
             if result is not None:
-                results.append(result)
-                self._tell(results, known + len(entries), entry.shown, result)
+                self._results.append(result)
+                self._tell(entry.shown, result)
+        if not self._stop():
+            for left in self._until_stopped(adopt(self.zone, interrupted)):
+                self._tell(display_path(left.path))
+                self._results.append(self._finish_claim(left))
+                self._tell(self._results[-1].path, self._results[-1])
         remove_emptied(self.zone, self._emptied)
-        return IngestReport(tuple(results))
+        return IngestReport(tuple(self._results))
+
+    def _is_large(self, entry: DropEntry) -> bool:
+        try:
+            return (self.zone / entry.path).lstat().st_size > LARGE_BYTES
+        except OSError:
+            return False
 
     def _until_stopped(self, given: Iterable[_T]) -> Iterator[_T]:
         for each in given:
@@ -156,12 +189,13 @@ class IngestPipeline:
                 return
 
     def _tell(
-        self, results: Sequence[FileResult], total: int, path: str, result: FileResult | None = None
+        self, path: str, result: FileResult | None = None, at: tuple[int, int] = (0, 0)
     ) -> None:
         if self._progress is not None:
-            self._progress(Progress(len(results), max(total, len(results)), path, result))
+            done = len(self._results)
+            self._progress(Progress(done, max(self._known, done), path, result, *at))
 
-    def _take(self, entry: DropEntry, max_bytes: int) -> FileResult | None:
+    def _take(self, entry: DropEntry) -> FileResult | None:
         """One entry of the drop zone; None if another worker has taken it."""
         if entry.verdict == "skip":
             return FileResult(entry.shown, "skipped", entry.reason)
@@ -180,18 +214,26 @@ class IngestPipeline:
         except IngestRejected as error:
             # A folder on the way became a link: nothing in it is touched.
             return FileResult(entry.shown, "skipped", str(error.details["reason"]), error.message)
-        return None if taken is None else self._finish_claim(taken, max_bytes)
+        return None if taken is None else self._finish_claim(taken)
 
-    def _finish_claim(self, taken: Claim, max_bytes: int) -> FileResult:
+    def _finish_claim(self, taken: Claim) -> FileResult:
         shown = display_path(taken.path)
         self._emptied.add(taken.path.rpartition("/")[0])
+
+        def progress(done: int, total: int) -> None:
+            if taken.attempts:
+                taken.has_progressed()
+            self._tell(shown, at=(done, total))
+
+        work = _Work(self._store, self._extractor, taken, shown, self._now_ms, progress, self._stop)
         try:
-            result = _Work(self._store, self._extractor, taken, shown, self._now_ms).finish(
-                max_bytes, self._settle_seconds
-            )
+            result = work.finish(self._settle_seconds)
         except StillBeingWritten:
             taken.give_back()
             return FileResult(shown, "skipped", Reason.STILL_BEING_WRITTEN)
+        except _Left as left:
+            taken.give_back()
+            return FileResult(shown, "skipped", left.reason)
         except DatabaseBusy as error:
             taken.give_back()
             return FileResult(shown, "failed", error.code, error.message)
@@ -214,6 +256,13 @@ class IngestPipeline:
         return result
 
 
+class _Left(Exception):
+    """A claimed file is left for a later run."""
+
+    def __init__(self, reason: Reason) -> None:
+        self.reason = reason
+
+
 @dataclass(slots=True)
 class _Work:
     """One claimed file on its way to ``processed/`` or ``rejected/``."""
@@ -223,25 +272,28 @@ class _Work:
     claim: Claim
     shown: str
     now_ms: Callable[[], int]
+    progress: Callable[[int, int], None]
+    stop: Callable[[], bool]
 
-    def finish(self, max_bytes: int, settle_seconds: float) -> FileResult:
+    def finish(self, settle_seconds: float) -> FileResult:
         content: FileContent | None = None
+        attempts = self.claim.attempts
         try:
-            if self.claim.attempts >= MAX_ATTEMPTS:
-                raise refuse(
-                    Reason.GAVE_UP,
-                    f"reading it was begun {self.claim.attempts} times and never ended",
-                    attempts=self.claim.attempts,
-                )
             self.claim.begin()
             with open_directory(str(self.claim.directory)) as folder:
                 content = read_safely(
                     self.claim.file.name,
                     folder,
-                    max_bytes=max_bytes,
+                    max_bytes=self.store.settings.memory.ingest.max_file_size_mb * _MEGABYTE,
                     settle_seconds=settle_seconds,
                 )
             self._within_bounds(content.sha256)
+            if attempts >= MAX_ATTEMPTS:
+                raise refuse(
+                    Reason.GAVE_UP,
+                    f"it was begun {attempts} times and got no further",
+                    attempts=attempts,
+                )
             return self._ingest(content)
         except IngestRejected as error:
             return self._reject(error, content)
@@ -256,7 +308,31 @@ class _Work:
         before = self.store.ingested(content.sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return self._repeated(content, before[1])
+        under_way = self.store.ingest_under_way(content.sha256)
+        if under_way is not None:
+            other = under_way.partition(":")[0]
+            if other != self.claim.claim_id and is_claimed(self.claim.zone, other):
+                raise _Left(Reason.BEING_STORED)
+        document = self._planned() or self._plan(content)
+        outcome = self.store.ingest_document(document, progress=self.progress, stop=self.stop)
+        if outcome.outcome == "begun":
+            raise _Left(Reason.INTERRUPTED)
+        if outcome.outcome == "duplicate":
+            return self._repeated(content, outcome.manifest)
+        resumed = self.claim.adopted and self.claim.plan_file.exists()
+        return self._processed(content, outcome.manifest, resumed=resumed)
+
+    def _planned(self) -> Document | None:
+        """What the file was parsed to before its worker died, if it was kept."""
+        try:
+            return Document.model_validate_json(self.claim.plan_file.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _plan(self, content: FileContent) -> Document:
+        """Parse the file. What takes more than one transaction is kept until it is stored."""
         read = parse_document(content.data, self.shown, self.store.without_own_output)
+        self._check_count(read)
         parsed = self.extractor.extend(extract(read, self.store.classify_types), read)
         self.claim.reserve("processed")
         memories, broken = to_memories(
@@ -278,12 +354,27 @@ class _Work:
             **told(findings),
         }
         document = to_document(
-            parsed, memories, sha256=content.sha256, path=self.shown, manifest=known
+            parsed,
+            memories,
+            sha256=content.sha256,
+            path=self.shown,
+            plan=f"{self.claim.claim_id}:{secrets.token_hex(4)}",
+            manifest=known,
         )
-        outcome = self.store.ingest_document(document)
-        if outcome.outcome == "duplicate":
-            return self._repeated(content, outcome.manifest)
-        return self._processed(content, outcome.manifest)
+        steps = len(memories) + len(document.edges) + len(document.links)
+        if steps > _SMALL or sum(len(each.content) for each in memories) > _SMALL_CHARS:
+            write_text(self.claim.plan_file, document.model_dump_json())
+        return document
+
+    def _check_count(self, read: ParsedDocument) -> None:
+        most = self.store.settings.memory.ingest.max_memories_per_file
+        if len(read.candidates) > most:
+            raise refuse(
+                Reason.TOO_MANY_ITEMS,
+                f"the file holds {len(read.candidates)} memories,"
+                f" more than memory.ingest.max_memories_per_file = {most}: split it",
+                limit=most,
+            )
 
     def _processed(
         self, content: FileContent, recorded: Mapping[str, Any], *, resumed: bool = False
@@ -325,6 +416,7 @@ class _Work:
         sha256 = content.sha256 if content else sent_as(self.claim.zone, self.claim.path)
         if sha256 is not None:
             self._within_bounds(sha256)
+            self.store.ingest_given_up(sha256)
             self.store.ingest_rejected(sha256, path=shortened(self.shown), manifest=known)
         closed = self._close("rejected", content, known, reason=reason, message=error.message)
         if sha256 is not None:

@@ -11,8 +11,9 @@ from memgraph.errors import IngestRejected
 class Reason(StrEnum):
     """Why a whole file is refused (``IngestRejected.details['reason']``) or left for a later run.
 
-    The skipped ones are not failures: the file stays where it is. ``partial``, at the end, is of
-    a file that was taken.
+    ``gave_up`` waits for an operator: drop the file again to have it tried again. The skipped ones
+    are not failures: the file stays where it is. ``partial``, at the end, is of a file that was
+    taken.
     """
 
     LINK = "link"
@@ -45,6 +46,8 @@ class Reason(StrEnum):
     STILL_BEING_WRITTEN = "still_being_written"
     HIDDEN_OR_TEMPORARY = "hidden_or_temporary"
     VANISHED = "vanished"
+    INTERRUPTED = "interrupted"
+    BEING_STORED = "being_stored"
 
     PARTIAL = "partial"
 

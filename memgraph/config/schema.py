@@ -197,6 +197,12 @@ class IngestSettings(Group):
         le=1_024,
         description="A larger file is rejected, units of 1,000,000 bytes.",
     )
+    max_memories_per_file: int = Field(
+        default=100_000,
+        ge=1,
+        le=100_000,
+        description="A file with more statements, turns or items is rejected.",
+    )
     allowed_roots: Folders = Field(
         default=(),
         description="Absolute folders, besides the drop zone, whose files may be a source.",

@@ -129,7 +129,7 @@ def test_a_bad_file_ends_in_rejected_with_its_reason(
         orc = service.orchestrator("orc-1", create=True)
         (orc.paths.ingest / name).write_bytes(content)
         (orc.paths.ingest / "z.md").write_text(record(1, "Tea"))
-        bad, good = run(orc).results
+        bad, good = sorted(run(orc).results, key=lambda each: each.path == "z.md")
         assert (bad.outcome, bad.reason) == ("rejected", reason)
         assert (orc.paths.rejected / name).read_bytes() == content
         assert manifest(orc, bad)["reason"] == reason
@@ -268,11 +268,11 @@ class Breaking:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._orc, name)
 
-    def ingest_document(self, document: Document) -> DocumentOutcome:
+    def ingest_document(self, document: Document, **options: Any) -> DocumentOutcome:
         error, self._error = self._error, None
         if error is not None and not self._after:
             raise error
-        outcome = self._orc.ingest_document(document)
+        outcome = self._orc.ingest_document(document, **options)
         if error is not None:
             raise error
         return outcome
