@@ -32,8 +32,8 @@ BY = "by"
 GAVE_UP: Final = "gave_up"
 """The reason of a manifest that waits for an operator."""
 HALF_STORED: Final = "the rest of its file could not be stored"
-# What a transaction may do, in memories: about 30 ms, so that other writers hardly wait.
-MOST: Final = 100
+# What a transaction may do, in memories: about 20 ms, so that other writers hardly wait.
+MOST: Final = 64
 _CHARS_OF_A_MEMORY: Final = 1_000
 _LINK_COST: Final = 4
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sqlite3
 import sys
 import time
 import traceback
@@ -66,5 +67,31 @@ def main(root: str, files: int, kills: int) -> None:
         kill(pid)
 
 
+def kill_in_parts(root: str, kills: int) -> None:
+    """Kill the workers of one file whenever some more parts of it are stored."""
+    chance = random.Random()
+    workers = [start(root) for _ in range(2)]
+    database = sqlite3.connect(Path(root, "orc-1", "memory", "memory.db"))
+    parts = 0
+    ends = time.monotonic() + DEADLINE_SECONDS
+    for _ in range(kills):
+        wanted = parts + chance.randint(1, 3)
+        while parts < wanted:
+            if time.monotonic() > ends or any(os.waitpid(pid, os.WNOHANG)[0] for pid in workers):
+                sys.exit("a worker ended by itself, or none gets on")
+            time.sleep(0.001)
+            (parts,) = database.execute(
+                "SELECT coalesce(max(part), 0) FROM ingest_parts"
+            ).fetchone()
+        time.sleep(chance.random() * 0.02)
+        kill(workers.pop(0))
+        workers.append(start(root))
+    for pid in workers:
+        kill(pid)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    if sys.argv[2] == "parts":
+        kill_in_parts(sys.argv[1], int(sys.argv[3]))
+    else:
+        main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
