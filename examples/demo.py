@@ -66,7 +66,7 @@ def demo() -> int:
     say("One of them contradicts the notes of the desk.")
     run("contradictions", NAME, "--limit", "1")
     say("What nobody asks for fades. A confirmed memory does not.")
-    run("fading", NAME, "--limit", "3")
+    run("expiring", NAME, "--limit", "3")
     say("How healthy is all of it?")
     run("audit", NAME, "--examples", "1")
     say(

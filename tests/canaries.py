@@ -97,8 +97,10 @@ def built(service: MemoryService, name: str, prefix: str = "a") -> World:
             world.sessions.append(f"talk-{words[0]}")
         if number % 3 == 2:
             fields["derived_from"] = [world.canaries[-1].memory_id]
+        if kind == "fact":
+            fields["decay_rate"] = 0.1
         if number % 6 == 3 and kind == "fact":
-            fields |= {"confidence": 0.4, "decay_rate": 0.1}
+            fields["confidence"] = 0.4
         memory_id = orc.remember(f"{words[0]} keeps the launch plan and tells nobody.", **fields)
         facts = ScopeFacts(scope, scope_id, sensitivity, agent_id)
         marked = {*words, *([scope_id] if scope_id else []), *([agent_id] if agent_id else [])}

@@ -12,7 +12,8 @@ from unittest.mock import patch
 
 from memgraph import MemoryService, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.model.enums import EntityType
+from memgraph.model.enums import CapturedBy, EntityType
+from memgraph.model.values import Source
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import memory_service
 from memgraph.service.opened import Opened
@@ -22,6 +23,8 @@ from memgraph.storage.entities import EntityName
 
 NAME = "orc-1"
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}))
+INFERRED = Source(captured_by=CapturedBy.EXTRACTOR)
+"""Where a fact comes from that a machine inferred: such facts decay."""
 _NAMES = re.compile(r"\b[A-Z][a-z]+\b")
 
 

@@ -1,4 +1,4 @@
-"""Looking, remotely: get, list_memories, recall, the graph, the bulletin, fading."""
+"""Looking, remotely: get, list_memories, recall, the graph, the bulletin, expiring."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.bulletin import Issued
 from memgraph.model.entities import EntityInfo, EntityProfile
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
-from memgraph.model.fading import FadingReport
+from memgraph.model.expiring import ExpiringReport
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.reflection import Relevant
@@ -186,12 +186,12 @@ class AskingWords(Place):
         return self._get("/bulletin", _ISSUED, as_of=moment(as_of))
 
     @word
-    def fading(self, *, days: float = 30.0, limit: int = 50) -> Call[FadingReport]:
-        """What would be retired within ``days`` if nobody asks for it, the first to go first.
+    def expiring(self, *, days: float = 30.0, limit: int = 50) -> Call[ExpiringReport]:
+        """What would be retired within ``days`` if nobody uses it, the first to go first.
 
         ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
         """
-        return self._get("/fading", value_of(FadingReport), days=days, limit=limit)
+        return self._get("/expiring", value_of(ExpiringReport), days=days, limit=limit)
 
     @word
     def latest_reflection(self) -> Call[Memory | None]:

@@ -104,7 +104,9 @@ class ScheduleSettings(Group):
     consolidation: Cron = Field(
         default="0 3 * * *", description="When all sessions that ended are consolidated."
     )
-    decay: Cron = Field(default="0 4 * * *", description="When faded facts are retired.")
+    decay: Cron = Field(
+        default="0 4 * * *", description="When inferred facts that nobody used are retired."
+    )
     reflection: Cron = Field(default="0 3 * * 0", description="When the week is reflected on.")
     lease_s: float = Field(
         default=60.0,
@@ -122,11 +124,12 @@ class DecaySettings(Group):
         default=0.1,
         ge=0.0,
         le=1_000.0,
-        description="Per day, for a fact that names none; 0 protects.",
+        description="Per day, for a fact that a machine inferred. What a person, a file or a record"
+        " said has 0.",
     )
     exponent: float = Field(
         default=1.0, gt=0.0, le=3.0, description="Power of the days in the decay."
     )
     threshold: Factor = Field(
-        default=0.05, description="A fact whose effective confidence is lower is retired."
+        default=0.05, description="A decaying fact whose effective confidence is lower is retired."
     )

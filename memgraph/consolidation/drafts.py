@@ -102,6 +102,7 @@ def draft(
         "agent_id": place.agent_id,
         "session_id": session_id,
         "event_time": time,
+        "decay_rate": 0.0 if _is_quotation(candidate, voice) else None,
         "attributes": candidate.attributes,
         "source": source_of(rows, session_id),
         "derived_from": tuple(row.memory_id for row in rows),
@@ -154,6 +155,11 @@ def _quoted(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> list[Turn
     quote = " ".join(candidate.quote.split())
     rows = [turns[each] for each in candidate.evidence]
     return [row for row in rows if quote and quote in " ".join(row.content.split())]
+
+
+def _is_quotation(candidate: FactCandidate, voice: Voice) -> bool:
+    """Return whether a person said it, and no model put it in words of its own."""
+    return voice is not Voice.AGENT and "model" not in candidate.attributes
 
 
 def _voice(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> Voice:

@@ -61,16 +61,13 @@ class Standing(Protocol):
     def source_type(self) -> str: ...
 
     @property
-    def decay_rate(self) -> float: ...
-
-    @property
     def confidence(self) -> float: ...
 
 
 def is_protected(row: Standing) -> bool:
-    """Confirmed, or told by a person: no model decides against it."""
+    """Return whether a person stated or confirmed it: no model decides against it."""
     told = row.captured_by == CapturedBy.USER and row.source_type == SourceType.MANUAL
-    return told or row.decay_rate == 0.0 or row.confidence >= 1.0
+    return told or row.confidence >= 1.0
 
 
 def _known(row: FactRow) -> KnownFact:

@@ -2,8 +2,8 @@
 
 The model sees memories under numbers of ours, so nothing that a text says can name another one. A
 sentence is dropped without a valid citation, when too few of its words stand in what it cites or a
-number or name of it does not, and when it tells its reader what to do. A reflection never fades, so
-this is what keeps a hostile sentence out.
+number or name of it does not, and when it tells its reader what to do. A reflection never expires,
+so this is what keeps a hostile sentence out.
 """
 
 from __future__ import annotations

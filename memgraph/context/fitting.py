@@ -128,7 +128,7 @@ def written(
         rendered = render_line(line, format)
         return rendered, count(rendered)
     said = (line.memory_id, line.kind, line.text, line.at, line.citation)
-    # Confidence fades from one moment to the next; a line shows two digits of it.
+    # Confidence decays from one moment to the next; a line shows two digits of it.
     return _remembered(said, round(line.confidence, 2), format, count)
 
 

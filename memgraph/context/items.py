@@ -109,8 +109,6 @@ def memory_input_of(
         "scope_id": scope_id,
         "item_id": item.context_item_id,
         "event_time": at,
-        # What is global stays until a person clears it.
-        "decay_rate": 0.0 if tier is Tier.GLOBAL else None,
         "tags": item.tags,
         "attributes": attributes | ({RECORD: record} if record else {}),
         "source": Source(

@@ -67,7 +67,7 @@ def history(
     """Every status and every value that a memory had. Raises NotFound.
 
     Args:
-        exponent: with which confidence fades in this store.
+        exponent: of the decay of confidence in this store.
     """
     with database.read() as connection:
         view = View(viewer)

@@ -153,7 +153,7 @@ class Trace(Value):
         replaced: what it Updates, and what that did in turn.
         replaced_by: what Updates it, and what updates that.
         stale_grounds: ids among ``grounds`` that were replaced or taken back; one that was
-            evicted, that faded, or whose task was closed refutes nothing and is not among them.
+            evicted, that decayed, or whose task was closed refutes nothing and is not among them.
         stale_dependents: ids of active ``dependents`` with such a ground, or the memory itself, on
             the way to them: what now stands on a replaced ground. What took the place of the
             ground is not among them.

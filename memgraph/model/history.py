@@ -99,7 +99,7 @@ class History(Value):
 
     Attributes:
         at: when it was read: what has no end held until then.
-        decay_exponent: with which confidence fades here; see ``policy.decay``.
+        decay_exponent: of the decay of confidence here; see ``policy.decay``.
     """
 
     memory: Memory

@@ -338,7 +338,7 @@ class StatusRow(SQLModel, table=True):
             "until",
             sqlite_where=sa.text("status <> 'active'"),
         ),
-        # The newest endings that were no housekeeping, however much began or faded since.
+        # The newest endings that were no housekeeping, however much began or decayed since.
         sa.Index(
             "ix_memory_status_ended",
             "since",

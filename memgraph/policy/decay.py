@@ -1,6 +1,6 @@
-"""Fading of confidence: computed from a stored base and timestamps, never written back.
+"""Decay of confidence: computed from a stored base and timestamps, never written back.
 
-Writing the faded value back every night would compound: with a rate of 0.1 a fact that nobody
+Writing the decayed value back every night would compound: with a rate of 0.1 a fact that nobody
 reads would fall under 0.05 after 8 nights instead of 30 days.
 """
 
@@ -10,12 +10,61 @@ import math
 from collections.abc import Sequence
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
-from memgraph.model.enums import MemoryKind, MemoryStatus
-from memgraph.model.values import Memory
+from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, MemoryType, SourceType
+from memgraph.model.values import Memory, Source
 
 DEFAULT_RATE = 0.1
 DEFAULT_EXPONENT = 1.0
 DEFAULT_THRESHOLD = 0.05
+
+LASTING_TYPES = frozenset(
+    {MemoryType.IDENTITY, MemoryType.PREFERENCE, MemoryType.DECISION, MemoryType.GOAL}
+)
+"""Types that do not decay, whoever they come from."""
+LASTING_IMPORTANCE = 80
+"""From this importance (of 100) on a memory does not decay."""
+
+
+def rate_of(
+    *,
+    kind: MemoryKind,
+    memory_type: MemoryType,
+    importance: int,
+    source: Source,
+    inferred_rate: float,
+    quoted: bool = False,
+) -> float:
+    """Return the decay rate of a memory that is stored without one, per day.
+
+    Time ranks, it does not delete: only what a machine inferred decays.
+
+    =============================================================  =================
+    memory                                                         rate
+    =============================================================  =================
+    an episode, a reflection                                       0
+    an Identity, Preference, Decision or Goal                      0
+    importance 80 or more                                          0
+    captured by a user or by the host (``user``, ``system``)       0
+    extracted from a file or a decision record (``ingest_file``)   0
+    the words of a person, quoted from a conversation              0
+    any other fact: what a model concluded, what an agent's tool   ``inferred_rate``
+    remembered, what a step put out or a diagnosis found
+    =============================================================  =================
+
+    Args:
+        inferred_rate: the setting ``memory.decay.rate``.
+        quoted: the content is what a person said, as it was said.
+    """
+    if (
+        kind is not MemoryKind.FACT
+        or memory_type in LASTING_TYPES
+        or importance >= LASTING_IMPORTANCE
+    ):
+        return 0.0
+    recorded = source.captured_by is not CapturedBy.EXTRACTOR
+    if quoted or recorded or source.source_type is SourceType.INGEST_FILE:
+        return 0.0
+    return inferred_rate
 
 
 def days_idle(now_ms: int, created_at_ms: int, last_accessed_at_ms: int | None) -> float:
@@ -35,7 +84,7 @@ def effective_confidence(
 ) -> float:
     """confidence x exp(-decay_rate x days^exponent).
 
-    The shape is that of a forgetting curve after Ebbinghaus; an exponent below 1 fades fast at
+    The shape is that of a forgetting curve after Ebbinghaus; an exponent below 1 decays fast at
     first and slowly later.
 
     Args:
@@ -60,24 +109,24 @@ def should_retire(
     threshold: float = DEFAULT_THRESHOLD,
     exponent: float = DEFAULT_EXPONENT,
 ) -> bool:
-    """Whether the nightly job retracts a memory with the reason ``decayed``.
+    """Return whether the nightly job retracts a memory with the reason ``decayed``.
 
-    Only active facts fade away; episodes are the record of what was said, reflections are kept.
-    A protected one (decay_rate 0) stays, however low its confidence.
+    Only active facts are retired; episodes are the record of what was said, reflections are kept.
+    A fact with a rate of 0 stays, however low its confidence; see ``rate_of``.
     """
     if kind is not MemoryKind.FACT or status is not MemoryStatus.ACTIVE or decay_rate <= 0.0:
         return False
     return effective_confidence(confidence, decay_rate, days, exponent) < threshold
 
 
-def fades_at(
+def expires_at(
     confidence: float,
     decay_rate: float,
     since_ms: int,
     threshold: float = DEFAULT_THRESHOLD,
     exponent: float = DEFAULT_EXPONENT,
 ) -> int | None:
-    """The first millisecond at which the effective confidence is under the threshold.
+    """Return the first millisecond at which the effective confidence is under the threshold.
 
     Solved from the formula: days = (ln(confidence / threshold) / decay_rate)^(1 / exponent).
 
@@ -127,7 +176,7 @@ def course(
     moments_ms: Sequence[int],
     exponent: float = DEFAULT_EXPONENT,
 ) -> tuple[float, ...]:
-    """The effective confidence at each moment, if nobody asks for the memory until then."""
+    """Return the effective confidence at each moment, if nobody uses the memory until then."""
     return tuple(
         effective_confidence(confidence, decay_rate, days_idle(each, since_ms, None), exponent)
         for each in moments_ms

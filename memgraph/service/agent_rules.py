@@ -41,7 +41,6 @@ class Place(NamedTuple):
 class _Standing(NamedTuple):
     captured_by: str
     source_type: str
-    decay_rate: float
     confidence: float
 
 
@@ -169,4 +168,4 @@ def _fact(connection: sa.Connection, memory_id: str, view: View) -> Memory:
 
 def _standing(connection: sa.Connection, memory: Memory) -> _Standing:
     [source] = graph_queries.sources_of(connection, [memory])
-    return _Standing(source.captured_by, source.source_type, memory.decay_rate, memory.confidence)
+    return _Standing(source.captured_by, source.source_type, memory.confidence)

@@ -21,7 +21,6 @@ from memgraph.config import Settings
 from memgraph.errors import DatabaseCorrupt, ExtraMissing, JournalBroken, MemgraphError
 from memgraph.ids import IdSource
 from memgraph.log import EventLog, open_log
-from memgraph.model.enums import MemoryKind
 from memgraph.paths import OrchestratorPaths
 from memgraph.policy.trust import Trust
 from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
@@ -189,11 +188,7 @@ class Opened:
             orchestrator_id=self.database.orchestrator_id,
             ids=self.ids,
             find_names=self.find_names,
-            decay_rates={
-                MemoryKind.EPISODE: 0.0,
-                MemoryKind.FACT: self.settings.memory.decay.rate,
-                MemoryKind.REFLECTION: 0.0,
-            },
+            inferred_decay_rate=self.settings.memory.decay.rate,
             trust=Trust.of(self.settings.memory.trust),
         )
 

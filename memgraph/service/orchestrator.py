@@ -9,7 +9,7 @@ from memgraph.service.handle_consolidating import ConsolidatingHandle
 from memgraph.service.handle_context import ContextHandle
 from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_erasing import ErasingHandle
-from memgraph.service.handle_fading import FadingHandle
+from memgraph.service.handle_expiring import ExpiringHandle
 from memgraph.service.handle_history import HistoryHandle
 from memgraph.service.handle_influence import InfluenceHandle
 from memgraph.service.handle_ingesting import IngestingHandle
@@ -27,7 +27,7 @@ class Orchestrator(
     SourcesHandle,
     ContextHandle,
     SessionsHandle,
-    FadingHandle,
+    ExpiringHandle,
     InjectingHandle,
     ReadingHandle,
     ReceiptsHandle,

@@ -196,8 +196,7 @@ def _weakened(connection: sa.Connection, said: Mapping[str, tuple[str, ...]]) ->
         for each in memories.get_many(connection, ids[start : start + BATCH]):
             rows, before = said[each.memory_id], each.confidence
             gains = supports.gained(connection, each.memory_id, rows)
-            # What does not decay was confirmed, and gained nothing.
-            after = weakened(before, gains) if each.decay_rate > 0.0 else before
+            after = weakened(before, gains)
             found[each.memory_id] = Loss(rows, before, round(after, 6))
     return {one: found[one] for one in ids}
 

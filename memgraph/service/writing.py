@@ -20,6 +20,7 @@ from memgraph.ids import IdSource
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome
 from memgraph.policy.budget import token_cost
+from memgraph.policy.decay import rate_of
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.summary import summarise
 from memgraph.policy.trust import Trust
@@ -100,7 +101,7 @@ class Writer:
     orchestrator_id: str
     ids: IdSource
     find_names: NameFinder
-    decay_rates: dict[MemoryKind, float]
+    inferred_decay_rate: float
     trust: Trust
 
     @property
@@ -349,7 +350,6 @@ class Writer:
     ) -> dict[str, Any]:
         given = item.given
         attributes = conversing.attributes_of(given)
-        rate = given.decay_rate if given.decay_rate is not None else self.decay_rates[given.kind]
         return {
             "pk": pk,
             "memory_id": memory_id,
@@ -376,7 +376,7 @@ class Writer:
             "valid_until": given.valid_until,
             "access_count": 0,
             "last_accessed_at": None,
-            "decay_rate": rate,
+            "decay_rate": self._decay_rate(given),
             "tags": json_text(given.tags) if given.tags else "[]",
             "attributes": json_text(attributes) if attributes else "{}",
             "content_hash": item.content_hash,
@@ -384,6 +384,17 @@ class Writer:
             "source_id": item.source_id,
             "search_terms": item.search_terms,
         }
+
+    def _decay_rate(self, given: MemoryInput) -> float:
+        if given.decay_rate is not None:
+            return given.decay_rate
+        return rate_of(
+            kind=given.kind,
+            memory_type=given.type,
+            importance=given.importance,
+            source=given.source,
+            inferred_rate=self.inferred_decay_rate,
+        )
 
     def link_entities(
         self,

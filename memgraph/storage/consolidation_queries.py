@@ -58,7 +58,6 @@ class FactRow(NamedTuple):
     content: str
     type: str
     confidence: float
-    decay_rate: float
     time: int
     captured_by: str
     source_type: str
@@ -88,7 +87,7 @@ _TURNS = (
     " WHERE m.session_id = ? AND m.kind = 'episode'"
 )
 _FACT = (
-    "SELECT m.memory_id, m.content, m.type, m.confidence, m.decay_rate,"
+    "SELECT m.memory_id, m.content, m.type, m.confidence,"
     " coalesce(m.event_time, m.created_at), s.captured_by, s.source_type,"
     " m.agent_id IS ? AND m.sensitivity = ?"
 )

@@ -1,4 +1,4 @@
-"""What may fade, and the retiring of many memories in a few statements."""
+"""Which facts decay, which have expired, and the retiring of many in a few statements."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from memgraph.storage.visibility import View
 
 REASON = "decayed"
 
-# SQLite's arithmetic and Python's may differ in the last digits; who asks decides once more.
+# SQLite's arithmetic and Python's may differ in the last digits; the caller decides once more.
 _MARGIN = 1.0 + 1e-9
 _RETRACTED = MemoryStatus.RETRACTED.value
-# Episodes are a record, reflections are kept, and a rate of 0 protects.
-_MAY_FADE = "m.kind = 'fact' AND m.status = 'active' AND m.decay_rate > 0"
+# All that keeps a memory from ever being retired by time; ``policy.decay.rate_of`` has the rates.
+_DECAYS = " AND ".join(("m.kind = 'fact'", "m.status = 'active'", "m.decay_rate > 0"))
 # The formula of ``memgraph.policy.decay``: a hundred thousand rows need not leave the database.
 _IDLE_DAYS = f"max(:now - coalesce(m.last_accessed_at, m.created_at), 0) / {MS_PER_DAY}.0"
-_FADED = f"m.confidence * exp(-m.decay_rate * pow({_IDLE_DAYS}, :exponent)) < :threshold"
+_EXPIRED = f"m.confidence * exp(-m.decay_rate * pow({_IDLE_DAYS}, :exponent)) < :threshold"
 _COLUMNS = (
     "m.pk, m.memory_id, m.confidence, m.decay_rate, m.created_at, m.last_accessed_at,"
     " m.scope, m.scope_id, m.sensitivity"
 )
-# Only asked of those whose own confidence is too low for any access to keep them.
+# Only looked up for facts whose own confidence is too low for any use to keep them.
 _WAS_RESTORED = (
-    "m.confidence < :threshold AND EXISTS (SELECT 1 FROM memory_status h"
+    "m.confidence < :base_threshold AND EXISTS (SELECT 1 FROM memory_status h"
     f" WHERE h.memory_id = m.memory_id AND h.status = '{_RETRACTED}')"
 )
-_COUNT = f"SELECT count(*), max(m.pk) FROM memories m WHERE {_MAY_FADE}"
+_COUNT = f"SELECT count(*), max(m.pk) FROM memories m WHERE {_DECAYS}"
 _AFTER = (
-    f"SELECT m.pk FROM memories m WHERE m.pk > :after AND {_MAY_FADE} AND {_FADED}"
+    f"SELECT m.pk FROM memories m WHERE m.pk > :after AND {_DECAYS} AND {_EXPIRED}"
     " ORDER BY m.pk LIMIT :limit"
 )
 _NOW = (
     f"SELECT {_COLUMNS}, {_WAS_RESTORED} FROM memories m"
-    f" WHERE m.pk IN (SELECT value FROM json_each(:these)) AND {_MAY_FADE} ORDER BY m.pk"
+    f" WHERE m.pk IN (SELECT value FROM json_each(:these)) AND {_DECAYS} ORDER BY m.pk"
 )
 
 
@@ -57,11 +57,10 @@ _RETIRED_SINCE = (
 _RETIRED = f"SELECT {_COLUMNS}, 0, h.since FROM memories m{_BY_DECAY} AND m.memory_id = ?"
 
 
-class Fading(NamedTuple):
-    """What the rule of decay looks at, and what the vector index has to know.
+class DecayRow(NamedTuple):
+    """What the rule of decay reads of a fact, and what the vector index has to know.
 
-    ``restored``: its own confidence is under the threshold, and it was retracted once and came
-    back. Looked up by ``may_fade`` alone.
+    ``restored``: its own confidence is under the threshold, and it was retracted once and restored.
     """
 
     pk: int
@@ -77,72 +76,71 @@ class Fading(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """When a memory has faded: the moment of asking, and the settings."""
+    """When a memory has expired: the moment, and the settings."""
 
     now_ms: int
     threshold: float
     exponent: float
 
 
-def may_fade_count(connection: sa.Connection) -> tuple[int, int]:
-    """How many active facts are not protected, and the highest key among them (0: none)."""
+def decaying_count(connection: sa.Connection) -> tuple[int, int]:
+    """Return how many facts decay, and the highest key among them (0: none)."""
     [(number, last)] = driver(connection).execute(_COUNT)
     return int(number), int(last or 0)
 
 
-def faded_after(connection: sa.Connection, rule: Rule, after: int, limit: int) -> list[int]:
-    """Keys of the next memories that have faded, or are so close that only the rule can tell."""
-    values = {
-        "now": rule.now_ms,
-        "exponent": rule.exponent,
-        "threshold": rule.threshold * _MARGIN,
-        "after": after,
-        "limit": limit,
-    }
+def expired_after(connection: sa.Connection, rule: Rule, after: int, limit: int) -> list[int]:
+    """Return keys of the next facts that have expired, or are too close for SQLite to decide."""
+    values = _values(rule) | {"after": after, "limit": limit}
     return [pk for (pk,) in driver(connection).execute(_AFTER, values)]
 
 
-def may_fade(connection: sa.Connection, pks: Sequence[int], threshold: float) -> list[Fading]:
-    """Those of ``pks`` that are active facts and not protected, as they are now."""
-    values = {"these": json.dumps(list(pks)), "threshold": threshold}
-    return [Fading(*row) for row in driver(connection).execute(_NOW, values)]
+def decaying_now(connection: sa.Connection, pks: Sequence[int], threshold: float) -> list[DecayRow]:
+    """Return the facts among ``pks`` that still decay, as they are now."""
+    values = {"these": json.dumps(list(pks)), "base_threshold": threshold}
+    return [DecayRow(*row) for row in driver(connection).execute(_NOW, values)]
 
 
 def retired_since(connection: sa.Connection, recalled: Mapping[str, int]) -> list[str]:
-    """Those of the memories that decay retired at the time given for each, or later."""
+    """Return the memories that decay retired at the time given for each, or later."""
     if not recalled:
         return []
     found = driver(connection).execute(_RETIRED_SINCE, (json.dumps(dict(recalled)),))
     return [memory_id for (memory_id,) in found]
 
 
-def retired(connection: sa.Connection, memory_id: str) -> tuple[Fading, int] | None:
-    """What decides on a memory that decay retired, and when that was; None: it did not."""
+def retired(connection: sa.Connection, memory_id: str) -> tuple[DecayRow, int] | None:
+    """Return a memory that decay retired, and when that was; None: decay did not retire it."""
     row = driver(connection).execute(_RETIRED, (memory_id,)).fetchone()
-    return None if row is None else (Fading(*row[:-1]), int(row[-1]))
+    return None if row is None else (DecayRow(*row[:-1]), int(row[-1]))
 
 
-def visible_faded(connection: sa.Connection, rule: Rule, view: View) -> Iterator[Fading]:
-    """What the reader may see of what has faded, or nearly so, by key."""
+def visible_expired(connection: sa.Connection, rule: Rule, view: View) -> Iterator[DecayRow]:
+    """Yield the expired facts that the reader may see, and nearly expired ones, by key."""
     statement = (
-        f"SELECT {_COLUMNS}, 0 FROM memories m"
-        f" WHERE {_MAY_FADE} AND {_FADED} AND {view.where('m')} ORDER BY m.pk"
+        f"SELECT {_COLUMNS}, {_WAS_RESTORED} FROM memories m"
+        f" WHERE {_DECAYS} AND {_EXPIRED} AND {view.where('m')} ORDER BY m.pk"
     )
-    values = view.params | {
+    values = view.params | _values(rule)
+    yield from (DecayRow(*row) for row in driver(connection).execute(statement, values))
+
+
+def _values(rule: Rule) -> dict[str, float]:
+    return {
         "now": rule.now_ms,
         "exponent": rule.exponent,
         "threshold": rule.threshold * _MARGIN,
+        "base_threshold": rule.threshold,
     }
-    yield from (Fading(*row) for row in driver(connection).execute(statement, values))
 
 
 def retire(
     connection: sa.Connection,
-    faded: Sequence[Placed],
+    expired: Sequence[Placed],
     *,
     at: int,
     actor: str,
     reason: str = REASON,
 ) -> None:
     """Retract memories at once: see ``memgraph.storage.statuses``."""
-    set_statuses(connection, faded, MemoryStatus.RETRACTED, at=at, actor=actor, reason=reason)
+    set_statuses(connection, expired, MemoryStatus.RETRACTED, at=at, actor=actor, reason=reason)

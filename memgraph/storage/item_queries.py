@@ -27,10 +27,12 @@ _OF_ID = (
     " SELECT pk FROM memories WHERE memory_id = :item_id AND item_id IS NULL"
 )
 _KEPT_TYPES = ", ".join(f"'{each.value}'" for each in sorted(KEPT_TYPES))
-# As ``policy.eviction`` has it. What a person confirmed does not decay; added up, the types are
-# told apart even where the settings let nothing decay.
+# As ``policy.eviction`` has it.
+_CONFIRMED = (
+    "EXISTS (SELECT 1 FROM audit_log a WHERE a.subject = m.memory_id AND a.action = 'confirm')"
+)
 _EVICTION_ORDER = (
-    f"(m.type IN ({_KEPT_TYPES})) + (m.kind = 'fact' AND m.decay_rate = 0),"
+    f"m.type IN ({_KEPT_TYPES}) OR {_CONFIRMED},"
     f" coalesce({VALUES['importance']}, 0), {VALUES['timestamp']}, {ID}, m.pk"
 )
 

@@ -210,7 +210,7 @@ def set_status(
 
     ``valid_until`` becomes the end of an active memory unless it had one, and is open again when
     the memory returns; an end that was given with the memory stays. A memory that returns to being
-    active counts as accessed: someone asked for it, and it begins to fade anew.
+    active counts as accessed: someone asked for it, and its decay begins anew.
     """
     open_period = sa.and_(
         tables.statuses.c.memory_id == memory_id, tables.statuses.c.until.is_(None)

@@ -31,7 +31,7 @@ from memgraph.model.context import ContextBlock, ContextPackage, ContextRequest
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo, EntityProfile
 from memgraph.model.enums import JobName, MemoryType
-from memgraph.model.fading import FadingReport
+from memgraph.model.expiring import ExpiringReport
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.jobs import JobRun
 from memgraph.model.recall import Bundle, RecallRequest
@@ -220,8 +220,8 @@ def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
     listed = way.receipts(limit=5)
     assert type(listed) is ReceiptList
     assert receipt in listed.receipts
-    fading = way.fading(days=400)
-    assert type(fading) is FadingReport
+    fading = way.expiring(days=400)
+    assert type(fading) is ExpiringReport
     assert [each.memory.memory_id for each in fading.items] == [memory_id]
     assert way.visible_counts()["type"] == {"Preference": 1}
     assert way.stats()["memories"]["kind"] == {"fact": 1}

@@ -373,7 +373,7 @@ READS: dict[str, Walk] = {
     "contradictions": contradictions,
     "entities": entities,
     "everywhere": everywhere,
-    "fading": lambda orc, world: iter([orc.fading(days=36_000, limit=1000)]),
+    "expiring": lambda orc, world: iter([orc.expiring(days=36_000, limit=1000)]),
     "get": gets,
     "get_context": contexts,
     "get_entity_info": entity_infos,

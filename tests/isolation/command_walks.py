@@ -246,7 +246,7 @@ COMMAND_WALKS: dict[str, Lines] = {
     "receipt show": lambda view: iter(
         ["receipt", "show", ONE, view.made[each]] for each in ("receipt", "far_receipt")
     ),
-    "fading": lambda view: iter([["fading", ONE, "--days", "36000", "--limit", "500"]]),
+    "expiring": lambda view: iter([["expiring", ONE, "--days", "36000", "--limit", "500"]]),
     "reflection": lambda view: iter([["reflection", ONE]]),
     "list": _list,
     "show": lambda view: _each("show", view.own[0], *view.hidden),

@@ -327,9 +327,9 @@ def relevant(view: View) -> Iterator[Ask]:
         yield _post("/relevant", {"prompt": word, "limit": 200})
 
 
-@walks("GET", HERE + "/fading")
-def fading(view: View) -> Iterator[Ask]:
-    yield _get("/fading", days=36_000, limit=1000)
+@walks("GET", HERE + "/expiring")
+def expiring(view: View) -> Iterator[Ask]:
+    yield _get("/expiring", days=36_000, limit=1000)
 
 
 @walks("GET", HERE + "/reflection")

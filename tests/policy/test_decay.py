@@ -3,20 +3,56 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
-from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, MemoryType, SourceType
+from memgraph.model.values import Source
 from memgraph.policy.decay import (
     course,
     days_idle,
     effective_confidence,
-    fades_at,
+    expires_at,
+    rate_of,
     should_retire,
 )
+
+RATE = 0.1
+INFERRED = Source(captured_by=CapturedBy.EXTRACTOR)
+
+
+def rate(**fields: Any) -> float:
+    """The rate of a fact that a machine inferred, but for what is given."""
+    given = {
+        "kind": MemoryKind.FACT,
+        "memory_type": MemoryType.FACT,
+        "importance": 50,
+        "source": INFERRED,
+        "inferred_rate": RATE,
+    }
+    return rate_of(**(given | fields))
+
+
+def test_only_what_a_machine_inferred_decays() -> None:
+    for source_type in SourceType:
+        for captured_by in CapturedBy:
+            source = Source(source_type=source_type, captured_by=captured_by)
+            inferred = captured_by is CapturedBy.EXTRACTOR
+            decays = inferred and source_type is not SourceType.INGEST_FILE
+            assert rate(source=source) == (RATE if decays else 0.0)
+    assert rate(quoted=True) == 0.0
+    assert {kind for kind in MemoryKind if rate(kind=kind)} == {MemoryKind.FACT}
+    lasting = {each for each in MemoryType if not rate(memory_type=each)}
+    assert {each.value for each in lasting} == {"Identity", "Preference", "Decision", "Goal"}
+
+
+def test_what_is_important_does_not_decay() -> None:
+    assert [rate(importance=each) for each in (79, 80, 100)] == [RATE, 0.0, 0.0]
+
 
 confidences = st.floats(0, 1)
 rates = st.floats(0, 10)
@@ -57,7 +93,7 @@ def test_rate_zero_protects(c: float, d: float, e: float) -> None:
 
 
 @given(confidences, rates, st.floats(-1000, 0))
-def test_a_time_in_the_future_fades_nothing(c: float, rate: float, d: float) -> None:
+def test_a_time_in_the_future_changes_nothing(c: float, rate: float, d: float) -> None:
     assert effective_confidence(c, rate, d) == c
 
 
@@ -104,12 +140,12 @@ def test_retiring_is_falling_under_the_threshold(c: float, rate: float, d: float
 NOW = 1_767_225_600_000
 
 
-def test_the_day_it_fades_by_hand() -> None:
+def test_the_day_it_expires_by_hand() -> None:
     # exp(-0.1 d) = 0.05 at d = 10 ln 20 = 29.957...
-    end = fades_at(1.0, 0.1, NOW)
+    end = expires_at(1.0, 0.1, NOW)
     assert end is not None
     assert (end - NOW) / MS_PER_DAY == pytest.approx(10 * math.log(20), abs=1e-7)
-    slow = fades_at(1.0, 0.1, NOW, exponent=0.8)
+    slow = expires_at(1.0, 0.1, NOW, exponent=0.8)
     assert slow is not None
     assert (slow - NOW) / MS_PER_DAY == pytest.approx((10 * math.log(20)) ** 1.25, abs=1e-7)
 
@@ -136,7 +172,7 @@ def test_it_retires_from_that_millisecond_on_and_not_before(
             exponent=e,
         )
 
-    end = fades_at(c, rate, since, threshold, e)
+    end = expires_at(c, rate, since, threshold, e)
     if end is None:
         assert not retired(MAX_MS - 1_000)
     else:
@@ -145,10 +181,10 @@ def test_it_retires_from_that_millisecond_on_and_not_before(
         assert end == since or not retired(end - 1)
 
 
-def test_what_is_protected_or_has_no_threshold_never_fades() -> None:
-    assert fades_at(0.0, 0.0, NOW) is None
-    assert fades_at(0.1, 5.0, NOW, threshold=0.0) is None
-    assert fades_at(1.0, 1e-300, NOW, exponent=0.1) is None
+def test_what_does_not_decay_or_has_no_threshold_never_expires() -> None:
+    assert expires_at(0.0, 0.0, NOW) is None
+    assert expires_at(0.1, 5.0, NOW, threshold=0.0) is None
+    assert expires_at(1.0, 1e-300, NOW, exponent=0.1) is None
 
 
 def test_a_course_falls_from_the_base() -> None:

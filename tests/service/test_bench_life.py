@@ -19,7 +19,7 @@ def test_every_session_is_consolidated() -> None:
     assert 0 < found["ms_p50"] <= found["ms_p99"]
     assert {"storing", "sessions", "storing facts", "nights"} <= set(stages)
     retired = {name: night["retired"] for name, night in found["decay"].items()}
-    assert retired == {"nothing faded": 0, "one in a hundred": 2, "all others": 198}
+    assert retired == {"nothing expired": 0, "one in a hundred": 2, "all others": 198}
 
 
 def test_the_same_seed_gives_the_same_talks() -> None:

@@ -447,10 +447,8 @@ def test_a_write_that_fails_leaves_everything_as_it_was(web: DatabaseBackend) ->
     assert web.list_all() == [item("a")]
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.0])
-def test_what_is_confirmed_and_what_is_worked_for_goes_last(tmp_path: Path, rate: float) -> None:
-    config = {"memory.decay.rate": rate}
-    with MemoryService(tmp_path, environ={}, background=False, config=config) as service:
+def test_what_is_confirmed_and_what_is_worked_for_goes_last(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
         service.orchestrator(NAME, create=True)
         web = seen_by(service)
         for kind in ("goal", "note", "other", "todo"):
@@ -459,12 +457,10 @@ def test_what_is_confirmed_and_what_is_worked_for_goes_last(tmp_path: Path, rate
         [note] = [each for each in stored(orc) if each.item_id == "note"]
         orc.confirm(note.memory_id)
 
-        # Where nothing decays, nobody can tell what was confirmed.
-        first = "note" if rate == 0.0 else "other"
-        assert web.add_bounded(item("last", kind="goal"), 4) == (first,)
+        assert web.add_bounded(item("last", kind="goal"), 4) == ("other",)
 
 
-def test_what_is_global_does_not_fade(service: MemoryService, clock: FixedClock) -> None:
+def test_no_item_of_a_host_expires(service: MemoryService, clock: FixedClock) -> None:
     service.orchestrator(NAME, create=True)
     orc = service.orchestrator(NAME, viewer=EVERYTHING)
     everywhere = DatabaseBackend(orc, Tier.GLOBAL)
@@ -474,8 +470,8 @@ def test_what_is_global_does_not_fade(service: MemoryService, clock: FixedClock)
 
     clock.advance(days=400)
 
-    assert orc.run("decay").counts["retired"] == 1
-    assert (everywhere.list_all(), web.list_all()) == ([item()], [])
+    assert orc.run("decay").counts["retired"] == 0
+    assert (everywhere.list_all(), web.list_all()) == ([item()], [item()])
 
 
 def test_winning_a_contradiction_does_not_change_an_item(

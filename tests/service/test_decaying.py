@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from working import working
+from working import INFERRED, working
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock
@@ -37,10 +37,10 @@ def journalled(orc: Orchestrator) -> int:
         return int(connection.exec_driver_sql("SELECT max(seq) FROM audit_log").scalar_one())
 
 
-def test_what_faded_is_retracted_with_its_reason_and_end(
+def test_what_expired_is_retracted_with_its_reason_and_end(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    one = orc.remember("The printer is on the second floor.")
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
     clock.advance(days=29.9)
     assert night(orc).counts["retired"] == 0
     assert status(orc, one) is ACTIVE
@@ -56,7 +56,7 @@ def test_what_faded_is_retracted_with_its_reason_and_end(
 
 
 def test_a_second_night_changes_nothing(orc: Orchestrator, clock: FixedClock) -> None:
-    orc.remember("The printer is on the second floor.")
+    orc.remember("The printer is on the second floor.", source=INFERRED)
     kept = orc.remember("The cellar key hangs by the door.", decay_rate=0.001)
     clock.advance(days=40)
     night(orc)
@@ -65,12 +65,12 @@ def test_a_second_night_changes_nothing(orc: Orchestrator, clock: FixedClock) ->
     assert (journalled(orc), orc.get(kept)) == (seq, memory)
 
 
-def test_what_never_fades(orc: Orchestrator, clock: FixedClock) -> None:
+def test_what_never_expires(orc: Orchestrator, clock: FixedClock) -> None:
     kept = [
         orc.remember("A thought about the week.", kind="reflection"),
         orc.save_episode("Good morning.", session_id="s", source_role="user"),
         orc.remember("Anna is the owner.", decay_rate=0.0, confidence=0.01),
-        orc.remember("The vat id is 12345."),
+        orc.remember("The vat id is 12345.", source=INFERRED),
     ]
     orc.confirm(kept[-1])
     clock.advance(days=4_000)
@@ -79,7 +79,7 @@ def test_what_never_fades(orc: Orchestrator, clock: FixedClock) -> None:
 
 
 def test_superseded_memories_stay_what_they_are(orc: Orchestrator, clock: FixedClock) -> None:
-    old = orc.remember("The office is in Berlin.")
+    old = orc.remember("The office is in Berlin.", source=INFERRED)
     new = orc.correct(old, "The office is in Paris.", reason="moved", decay_rate=0.0)
     clock.advance(days=100)
     assert night(orc).counts["retired"] == 0
@@ -90,7 +90,7 @@ def test_superseded_memories_stay_what_they_are(orc: Orchestrator, clock: FixedC
 def test_an_access_that_is_not_written_down_yet_counts(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    one = orc.remember("The printer is on the second floor.")
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
     clock.advance(days=29)
     assert orc.recall("which floor has the printer").ids == (one,)
     clock.advance(days=2)
@@ -103,7 +103,7 @@ def test_an_access_that_is_not_written_down_yet_counts(
 def test_who_was_faster_than_the_job_is_heard(
     orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    one = orc.remember("The printer is on the second floor.")
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
     clock.advance(days=40)
     changes: dict[str, Callable[[], object]] = {
         "confirm": lambda: orc.confirm(one),
@@ -123,7 +123,7 @@ def test_who_was_faster_than_the_job_is_heard(
 
 
 def test_a_restored_memory_begins_anew(orc: Orchestrator, clock: FixedClock) -> None:
-    one = orc.remember("The printer is on the second floor.")
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
     clock.advance(days=40)
     night(orc)
     orc.restore(one, reason="still true")
@@ -137,7 +137,7 @@ def test_a_restored_memory_begins_anew(orc: Orchestrator, clock: FixedClock) -> 
 def test_a_restored_memory_of_hardly_any_confidence_is_left_to_who_restored_it(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    one = orc.remember("Perhaps the printer is broken.", confidence=0.04)
+    one = orc.remember("Perhaps the printer is broken.", confidence=0.04, source=INFERRED)
     assert night(orc).counts["retired"] == 1
     orc.restore(one, reason="it may be")
     clock.advance(days=3)
@@ -149,7 +149,10 @@ def test_a_restored_memory_of_hardly_any_confidence_is_left_to_who_restored_it(
 def test_what_a_reopened_contradiction_brings_back_begins_anew(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    one, other = orc.remember("The office is in Rome."), orc.remember("The office is in Oslo.")
+    one, other = (
+        orc.remember("The office is in Rome.", source=INFERRED),
+        orc.remember("The office is in Oslo.", source=INFERRED),
+    )
     edge = orc.relate(one, "Contradicts", other)
     orc.resolve(edge, winner=one, reason="asked")
     clock.advance(days=60)
@@ -162,10 +165,10 @@ def test_what_a_reopened_contradiction_brings_back_begins_anew(
 def test_a_clock_that_went_back_and_times_to_come_retire_nothing(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    one = orc.remember("The printer is on the second floor.")
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
     clock.advance(days=-400)
     assert night(orc).counts["retired"] == 0
-    two = orc.remember("The scanner is on the third floor.")
+    two = orc.remember("The scanner is on the third floor.", source=INFERRED)
     clock.advance(days=430)
     assert night(orc).counts["retired"] == 2
     clock.advance(days=-100)
@@ -178,7 +181,7 @@ def test_a_clock_that_went_back_and_times_to_come_retire_nothing(
 def test_the_time_of_the_run_decides_and_the_clock_is_written(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    one = orc.remember("The printer is on the second floor.")
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
     assert night(orc, days=31).counts["retired"] == 1
     assert orc.trace(one).status_history[-1].since == clock.now_ms()
 
@@ -188,7 +191,7 @@ def test_the_exponent_of_the_settings_is_used(tmp_path: Path) -> None:
     config = {"memory.decay.exponent": 0.8, "memory.decay.threshold": 0.2}
     with working(tmp_path, config=config, clock=clock) as service:
         orc = service.orchestrator("orc-1", create=True)
-        orc.remember("The printer is on the second floor.")
+        orc.remember("The printer is on the second floor.", source=INFERRED)
         # exp(-0.1 x d^0.8) is 0.2 at d = (10 ln 5)^(1/0.8), which is 32.2 days.
         clock.advance(days=32.1)
         assert night(orc).counts["retired"] == 0
@@ -200,7 +203,7 @@ def test_a_run_that_was_stopped_is_ended_by_the_next(
     orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decaying, "BATCH", 3)
-    orc.remember_many([{"content": f"Note {number}."} for number in range(10)])
+    orc.remember_many([{"content": f"Note {number}.", "source": INFERRED} for number in range(10)])
     clock.advance(days=40)
     answers = iter([False, False])
     told: list[tuple[str, int, int]] = []
@@ -214,7 +217,7 @@ def test_a_run_that_was_stopped_is_ended_by_the_next(
 
 def test_the_bulletin_no_longer_tells_of_it(service: MemoryService, clock: FixedClock) -> None:
     orc = service.orchestrator("orc-1", create=True)
-    one = orc.remember("The printer is on the second floor.")
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
     assert one in orc.bulletin().bulletin.memory_ids
     clock.advance(days=40)
     night(orc)
@@ -225,7 +228,7 @@ def test_the_vector_index_no_longer_finds_it(tmp_path: Path) -> None:
     clock = FixedClock()
     with working(tmp_path, clock=clock) as service:
         orc = service.orchestrator("orc-1", create=True)
-        orc.remember("The printer is on the second floor.")
+        orc.remember("The printer is on the second floor.", source=INFERRED)
         orc.embed_pending()
         assert "vector" in orc.recall("printer floor").items[0].legs
         clock.advance(days=70)
@@ -246,8 +249,8 @@ def test_what_another_process_recalled_comes_back_when_it_says_so(
     host, worker = two_services(tmp_path, clock)
     with host, worker:
         orc = host.orchestrator("orc-1", create=True)
-        one = orc.remember("The printer is on the second floor.")
-        other = orc.remember("The cellar key hangs by the door.")
+        one = orc.remember("The printer is on the second floor.", source=INFERRED)
+        other = orc.remember("The cellar key hangs by the door.", source=INFERRED)
         clock.advance(days=29)
         assert orc.recall("which floor has the printer").ids == (one,)
         clock.advance(days=2)
@@ -262,14 +265,16 @@ def test_what_another_process_recalled_comes_back_when_it_says_so(
         assert orc.verify().ok
 
 
-def test_what_faded_again_since_its_recall_stays_retired(tmp_path: Path, clock: FixedClock) -> None:
+def test_what_expired_again_since_its_recall_stays_retired(
+    tmp_path: Path, clock: FixedClock
+) -> None:
     host, worker = two_services(tmp_path, clock)
     with host, worker:
         orc = host.orchestrator("orc-1", create=True)
-        faded = orc.remember("The printer is on the second floor.")
-        taken_back = orc.remember("The cellar key hangs by the door.")
+        expired = orc.remember("The printer is on the second floor.", source=INFERRED)
+        taken_back = orc.remember("The cellar key hangs by the door.", source=INFERRED)
         clock.advance(days=1)
-        assert orc.recall("printer").ids == (faded,)
+        assert orc.recall("printer").ids == (expired,)
         clock.advance(days=20)
         assert orc.recall("cellar key").ids == (taken_back,)
         worker.orchestrator("orc-1").retract(taken_back, reason="wrong")
@@ -277,7 +282,7 @@ def test_what_faded_again_since_its_recall_stays_retired(tmp_path: Path, clock: 
         assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 1
         with host.opened("orc-1") as opened:
             opened.receipts.flush()
-        assert [status(orc, each) for each in (faded, taken_back)] == [RETRACTED] * 2
+        assert [status(orc, each) for each in (expired, taken_back)] == [RETRACTED] * 2
 
 
 def test_what_cannot_be_brought_back_at_once_is_later(
@@ -286,7 +291,7 @@ def test_what_cannot_be_brought_back_at_once_is_later(
     host, worker = two_services(tmp_path, clock)
     with host, worker:
         orc = host.orchestrator("orc-1", create=True)
-        one = orc.remember("The printer is on the second floor.")
+        one = orc.remember("The printer is on the second floor.", source=INFERRED)
         clock.advance(days=29)
         orc.recall("printer")
         clock.advance(days=2)
@@ -308,7 +313,7 @@ def test_what_cannot_be_brought_back_at_once_is_later(
 def test_a_run_by_hand_at_another_time_knows_of_recalls(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    one = orc.remember("The printer is on the second floor.")
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
     clock.advance(days=29)
     assert orc.recall("printer").ids == (one,)
     assert orc.run("decay", now=clock.now_ms() + 2 * MS_PER_DAY).counts["retired"] == 0

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from working import INFERRED
 
 from memgraph import MemoryService
 from memgraph.clock import FixedClock
@@ -51,7 +52,7 @@ def root(tmp_path: Path) -> Path:
         tmp_path, clock=FixedClock(), environ={}, background=False, config=config
     ) as service:
         orc = service.orchestrator("orc-1", create=True)
-        notes = [{"content": f"Note {number}."} for number in range(FACTS)]
+        notes = [{"content": f"Note {number}.", "source": INFERRED} for number in range(FACTS)]
         kept = [{"content": f"Rule {number}.", "decay_rate": 0} for number in range(PROTECTED)]
         orc.remember_many(notes + kept)
     return tmp_path

@@ -185,8 +185,8 @@ def test_a_retracted_reflection_is_gone_from_the_next_block(orc: Orchestrator) -
     assert orc.get_context(ASKED).memory_ids == ()
 
 
-def test_confidence_is_told_as_it_has_faded(orc: Orchestrator, clock: FixedClock) -> None:
-    harbour(orc)
+def test_confidence_is_shown_as_it_has_decayed(orc: Orchestrator, clock: FixedClock) -> None:
+    harbour(orc, decay_rate=0.1)
     clock.advance(days=10)
     assert [each["confidence"] for each in records(orc.get_context(ASKED))] == [0.37]
 

@@ -135,7 +135,7 @@ def test_promoting_twice_is_promoting_once(service: MemoryService, orc: Orchestr
     assert len(orc.list_memories()) == 3
 
 
-def test_what_became_everybodys_does_not_fade(orc: Orchestrator) -> None:
+def test_what_became_everybodys_does_not_expire(orc: Orchestrator) -> None:
     lesson = project_memory(orc, decay_rate=0.2)
     promoted = orc.promote(lesson, "global")
     assert promoted is not None
@@ -464,13 +464,13 @@ def test_what_was_decayed_or_evicted_refutes_nothing(tmp_path: Path, clock: Fixe
         tmp_path, clock=clock, environ={}, background=False, config=config
     ) as service:
         orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
-        faded = project_memory(orc, "a fact that fades", importance=0)
-        kept = orc.promote(faded, "global")
+        expired = project_memory(orc, "a fact that expires", importance=0, decay_rate=0.1)
+        kept = orc.promote(expired, "global")
         assert kept is not None
         orc.confirm(kept)
         clock.advance(days=200)
         orc.run("decay")
-        assert orc.trace(faded).status_history[-1].reason == "decayed"
+        assert orc.trace(expired).status_history[-1].reason == "decayed"
         assert orc.trace(kept).stale_grounds == ()
         pushed = project_memory(orc, "a fact that is pushed out", importance=0)
         wide = orc.promote(pushed, "global")

@@ -102,7 +102,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "receipt replay": ["receipt", "replay", "orc-1", receipt, "--query", "bread"],
         "receipt bulletins": ["receipt", "bulletins", "orc-1"],
         "receipt bulletin": ["receipt", "bulletin", "orc-1", bulletin],
-        "fading": ["fading", "orc-1"],
+        "expiring": ["expiring", "orc-1"],
         "reflection": ["reflection", "orc-1"],
         "list": ["list", "orc-1"],
         "show": ["show", "orc-1", one],

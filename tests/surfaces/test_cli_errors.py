@@ -22,7 +22,7 @@ BAD_NAMES = ["..", "a/b", "a\nb", "", "x" * 65, "con", "-", "é", "a..b", "\x1b[
 NEEDING_A_DATABASE = [
     ("list",),
     ("stats",),
-    ("fading",),
+    ("expiring",),
     ("reflection",),
     ("show", "fact_1"),
     ("recall", "question"),

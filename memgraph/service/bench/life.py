@@ -29,7 +29,7 @@ def run(
     seed: int = 1,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
 ) -> dict[str, Any]:
-    """Store sessions of 20 turns and consolidate all of them; then let facts fade.
+    """Store sessions of 20 turns and consolidate all of them; then let facts decay.
 
     Args:
         facts: how many are looked at by the nights of ``memgraph.service.bench.nights``; 0: none.

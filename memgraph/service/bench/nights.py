@@ -1,4 +1,4 @@
-"""How long the nightly decay takes over many facts: on an ordinary night, and when much fades."""
+"""How long the nightly decay takes over many facts: on an ordinary night, and when much expires."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.model.values import MemoryInput
-from memgraph.policy.decay import fades_at
+from memgraph.model.enums import CapturedBy
+from memgraph.model.values import MemoryInput, Source
+from memgraph.policy.decay import expires_at
 from memgraph.service.bench.corpus import corpus
 from memgraph.service.life.decaying import decay
 from memgraph.service.memory_service import MemoryService
 
-# One fact in so many is held for less sure: it fades on a night on which nothing else does.
+# One fact in so many is held for less sure: it expires on a night on which nothing else does.
 ONE_IN = 100
 SURE, LESS_SURE = 0.9, 0.3
+INFERRED = Source(captured_by=CapturedBy.EXTRACTOR)
 _NAME = "bench"
 
 
@@ -26,8 +28,8 @@ def run(
     """Store facts with their vectors, then let three nights come.
 
     Returns:
-        ``seconds`` and ``retired`` of a night when nothing has faded, one when a fact in a hundred
-        has, and one when all others have.
+        ``seconds`` and ``retired`` of a night when nothing has expired, one when a fact in a
+        hundred has, and one when all others have.
     """
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
@@ -38,10 +40,10 @@ def run(
         stored_at = service.clock.now_ms()
         rate = service.settings(_NAME).memory.decay.rate
         first, last = (
-            fades_at(confidence, rate, stored_at) or stored_at for confidence in (LESS_SURE, SURE)
+            expires_at(confidence, rate, stored_at) or stored_at for confidence in (LESS_SURE, SURE)
         )
         nights = {
-            "nothing faded": stored_at,
+            "nothing expired": stored_at,
             "one in a hundred": first + MS_PER_DAY,
             "all others": last + MS_PER_DAY,
         }
@@ -60,4 +62,6 @@ def _facts(count: int, seed: int) -> Iterator[MemoryInput]:
     talk = corpus(seed)
     for number in range(count):
         confidence = LESS_SURE if number % ONE_IN == 0 else SURE
-        yield MemoryInput(content=f"{number}: {talk.text(number)}", confidence=confidence)
+        yield MemoryInput(
+            content=f"{number}: {talk.text(number)}", confidence=confidence, source=INFERRED
+        )

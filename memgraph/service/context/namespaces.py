@@ -87,8 +87,6 @@ class NamespaceHandle(Handle):
             "sensitivity": sensitivity,
             "importance": importance,
             "agent_id": self.viewer.agent_id,
-            # It is there until it is deleted: what fades is what was told.
-            "decay_rate": 0.0,
             "source": _SOURCE,
         }
         kept = validated(MemoryInput, {**self._fields, "content": "-"})

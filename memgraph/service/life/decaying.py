@@ -1,7 +1,7 @@
-"""The nightly job of decay: what nobody asked for in a long time is retired, never rewritten.
+"""The nightly job of decay: what a machine inferred and nobody used is retired, never rewritten.
 
-Confidence fades by computation alone, so a second run, a run that was broken off and one that was
-left out for a month come to the same: what is under the threshold at the time of the run.
+Confidence decays by computation alone, so a second run, a run that was interrupted and one that
+was left out for a month have the same result: what is under the threshold at the time of the run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memgraph.service import changes
 from memgraph.service.life.echoes import forget_old_lines
 from memgraph.service.opened import Opened
 from memgraph.storage import decay_queries
-from memgraph.storage.decay_queries import REASON, Fading, Rule
+from memgraph.storage.decay_queries import REASON, DecayRow, Rule
 
 PART = "decay"
 BACK = "recalled before it was retired"
@@ -35,26 +35,26 @@ def decay(
     """Retire every active fact whose effective confidence is under the threshold.
 
     Args:
-        now_ms: the time that decides what has faded. What is written bears the clock's time.
+        now_ms: the time that decides what has expired. What is written bears the clock's time.
         stop: asked between two transactions; what was retired until then stays so.
 
     Returns:
-        Counts: ``looked_at``, ``retired``, and ``kept``: memories that had faded when they were
-        read and were used, protected or taken back before they could be retired.
+        Counts: ``looked_at``, ``retired``, and ``kept``: memories that had expired when they were
+        read and were used, confirmed or retracted before they could be retired.
 
     Raises:
         StorageError: what was retired until then stays so, and the next run goes on.
     """
-    # What was recalled a moment ago has been accessed, though nobody has written it down yet.
+    # What was handed out a moment ago was used, though its receipt is not written yet.
     opened.receipts.flush()
     chosen = opened.settings.memory.decay
     rule = Rule(now_ms, chosen.threshold, chosen.exponent)
     with opened.database.read() as connection:
-        number, last = decay_queries.may_fade_count(connection)
+        number, last = decay_queries.decaying_count(connection)
     counts, after = {"looked_at": number, "retired": 0, "kept": 0}, 0
     while not stop():
         with opened.database.read() as connection:
-            batch = decay_queries.faded_after(connection, rule, after, BATCH)
+            batch = decay_queries.expired_after(connection, rule, after, BATCH)
         if not batch:
             progress(PART, number, number)
             forget_old_lines(opened, now_ms=now_ms)
@@ -85,8 +85,8 @@ def bring_back(opened: Opened, recalled: Mapping[str, int]) -> int:
                 continue
             one, since = found
             rule = Rule(since, chosen.threshold, chosen.exponent)
-            # It may have been recalled long before, and have faded again since.
-            if has_faded(one._replace(last_accessed_at=at), rule):
+            # It may have been recalled long before, and have expired again since.
+            if has_expired(one._replace(last_accessed_at=at), rule):
                 continue
             transaction.tell(
                 changes.restore(
@@ -97,9 +97,10 @@ def bring_back(opened: Opened, recalled: Mapping[str, int]) -> int:
     return restored
 
 
-def has_faded(one: Fading, rule: Rule) -> bool:
-    """The rule, on a row that is an active fact."""
-    return should_retire(
+def has_expired(one: DecayRow, rule: Rule) -> bool:
+    """Return whether the job retires this row, which is an active fact."""
+    # One of hardly any confidence that was restored stays: whoever restored it wanted it.
+    return not one.restored and should_retire(
         kind=MemoryKind.FACT,
         status=MemoryStatus.ACTIVE,
         confidence=one.confidence,
@@ -114,15 +115,14 @@ def _retire(opened: Opened, pks: Sequence[int], rule: Rule, actor: str) -> int:
     """One transaction; decided anew in it, on what the memories are by now. Gives how many."""
     opened.receipts.flush()
     with opened.transaction(actor) as transaction:
-        # One of hardly any confidence that was restored stays: whoever restored it wanted it.
-        faded = [
+        expired = [
             each
-            for each in decay_queries.may_fade(transaction.connection, pks, rule.threshold)
-            if has_faded(each, rule) and not each.restored
+            for each in decay_queries.decaying_now(transaction.connection, pks, rule.threshold)
+            if has_expired(each, rule)
         ]
-        if faded:
-            decay_queries.retire(transaction.connection, faded, at=transaction.at, actor=actor)
+        if expired:
+            decay_queries.retire(transaction.connection, expired, at=transaction.at, actor=actor)
             transaction.tell(
-                [Entry("retract", each.memory_id, {"reason": REASON}) for each in faded]
+                [Entry("retract", each.memory_id, {"reason": REASON}) for each in expired]
             )
-    return len(faded)
+    return len(expired)

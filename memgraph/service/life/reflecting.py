@@ -248,7 +248,6 @@ def _given(run: _Run, place: Place, week: Week, made: Digest, *, by_model: bool)
         sensitivity=rules.highest(seen),
         scope=place.scope,
         scope_id=place.scope_id,
-        decay_rate=0.0,
         tags=(rules.WEEKLY,),
         attributes={"period": period, "by": "model" if by_model else "digest"},
         source=SOURCE,

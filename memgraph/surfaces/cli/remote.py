@@ -64,7 +64,7 @@ REMOTE: Final = frozenset(
         "receipt replay",
         "receipt bulletins",
         "receipt bulletin",
-        "fading",
+        "expiring",
         "reflection",
         "list",
         "show",

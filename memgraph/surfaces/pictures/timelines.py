@@ -30,9 +30,9 @@ class Held:
     """A stored confidence that held from ``since`` to ``until``, milliseconds.
 
     Attributes:
-        confidence: 0..1, before it fades.
+        confidence: 0..1, before decay.
         decay_rate: per day, as it was then.
-        idle_since: from when it fades: its last access then, or its creation.
+        idle_since: from when it decays: its last access then, or its creation.
     """
 
     since: int
@@ -145,14 +145,14 @@ def _file(fill: Fill, form: str, title: str, listings: Sequence[Listing]) -> byt
 def _curves(axes: Axes, held: Sequence[Held], exponent: float) -> None:
     steps = [(at, each.confidence) for each in held for at in (each.since, each.until)]
     count = max(min(CURVE_POINTS, MOST_POINTS // max(len(held), 1)), 1)
-    fading = [
+    effective = [
         (ms, each.at(ms, exponent))
         for each in held
         for ms in _between(each.since, each.until, count)
     ]
     for points, color, style, text in (
         (steps, MUTED, "--", "stored"),
-        (fading, "#1f5fa8", "-", "effective"),
+        (effective, "#1f5fa8", "-", "effective"),
     ):
         times = [_date(ms) for ms, _ in points]
         values = [value for _, value in points]

@@ -189,13 +189,14 @@ def test_a_page_of_one_agent_supersedes_nothing_of_all(
     assert orc.get(old).status == "active"
 
 
-def test_what_does_not_fade_keeps_its_confidence(orc: Orchestrator) -> None:
-    fixed = orc.remember(TEA, confidence=0.6, decay_rate=0.0)
-    fading = orc.remember(BUILD, confidence=0.6)
+def test_what_was_confirmed_keeps_its_confidence(orc: Orchestrator) -> None:
+    fixed = orc.remember(TEA, confidence=0.6)
+    orc.confirm(fixed)
+    other = orc.remember(BUILD, confidence=0.6)
     say(orc, "s-1", TEA, BUILD)
     run(orc, "s-1")
-    assert orc.get(fixed).confidence == 0.6
-    assert orc.get(fading).confidence > 0.6
+    assert orc.get(fixed).confidence == 1.0
+    assert orc.get(other).confidence > 0.6
     assert len(orc.trace(fixed).supports) == 1
 
 

@@ -99,6 +99,6 @@ def test_what_fits_a_message_and_what_fades(client: httpx.Client, world: World) 
     assert len(fits["bundle"]["items"]) >= 1
     assert fits["reflection"] is None
     assert client.get(f"{BASE}/reflection").json() == {"memory": None}
-    fading = client.get(f"{BASE}/fading", params={"days": 36_000, "limit": 1}).json()
+    fading = client.get(f"{BASE}/expiring", params={"days": 36_000, "limit": 1}).json()
     assert len(fading["items"]) <= 1
-    assert client.get(f"{BASE}/fading", params={"days": "nan"}).status_code == 422
+    assert client.get(f"{BASE}/expiring", params={"days": "nan"}).status_code == 422

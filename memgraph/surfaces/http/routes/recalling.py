@@ -1,4 +1,4 @@
-"""Asking the memory: recall, what fits a message, the bulletin, what fades."""
+"""Asking the memory: recall, what fits a message, the bulletin, what expires."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from pydantic import Field, TypeAdapter
 
 from memgraph.model.bulletin import Issued
-from memgraph.model.fading import FadingReport
+from memgraph.model.expiring import ExpiringReport
 from memgraph.model.recall import MAX_QUERY_CHARS, MAX_TOP_N, Bundle, RecallRequest
 from memgraph.model.reflection import Relevant
 from memgraph.model.remote import LatestReflection
@@ -69,13 +69,13 @@ def reflection(orc: Reader) -> Response:
     return answered(LatestReflection.model_construct(memory=orc.latest_reflection()))
 
 
-@router.get("/fading", operation_id="list_fading", response_model=FadingReport)
-def fading(
+@router.get("/expiring", operation_id="list_expiring", response_model=ExpiringReport)
+def expiring(
     orc: Reader,
     days: Annotated[
         float, Query(ge=0, le=36_600, allow_inf_nan=False, description="From now.")
     ] = 30.0,
     limit: Annotated[int, Query(ge=0, le=1_000)] = 50,
 ) -> Response:
-    """What would be retired if nobody asks for it, the first to go first."""
-    return answered(orc.fading(days=days, limit=limit))
+    """What would be retired if nobody uses it, the first to go first."""
+    return answered(orc.expiring(days=days, limit=limit))

@@ -1,17 +1,17 @@
-"""What is about to fade, as it is handed out."""
+"""The report of what will be retired by time."""
 
 from __future__ import annotations
 
 from memgraph.model.values import Memory, Millis, Value
 
 
-class FadingMemory(Value):
-    """A memory that will be retired unless someone asks for it.
+class ExpiringMemory(Value):
+    """A memory that will be retired unless someone uses it.
 
     Attributes:
         confidence_now, confidence_then: effective, 0..1, at the moment of the report and at its
             end.
-        fades_at: from when on it is under the threshold; it lies in the past when the nightly job
+        expires_at: from when on it is under the threshold; it lies in the past when the nightly job
             has not run since.
         course: the effective confidence at equal steps from now to the end of the report, both
             included.
@@ -20,12 +20,12 @@ class FadingMemory(Value):
     memory: Memory
     confidence_now: float
     confidence_then: float
-    fades_at: Millis
+    expires_at: Millis
     course: tuple[float, ...]
 
 
-class FadingReport(Value):
-    """What would fade until a moment if nobody asks for it, the first to go first.
+class ExpiringReport(Value):
+    """What will be retired until a moment if nobody uses it, the first to go first.
 
     Attributes:
         at, until: the time of the report and its end.
@@ -37,4 +37,4 @@ class FadingReport(Value):
     until: Millis
     threshold: float
     total: int
-    items: tuple[FadingMemory, ...]
+    items: tuple[ExpiringMemory, ...]

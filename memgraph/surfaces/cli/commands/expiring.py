@@ -1,4 +1,4 @@
-"""Commands about what fades and what stays: fading, reflection."""
+"""The commands expiring and reflection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memgraph.model.fading import FadingMemory, FadingReport
+from memgraph.model.expiring import ExpiringMemory, ExpiringReport
 from memgraph.surfaces.cli.building import OrchestratorName, make_command
 from memgraph.surfaces.cli.commands.shaping import as_json, day, short, summary_of
 from memgraph.surfaces.cli.invocation import Report, invocation
@@ -16,19 +16,21 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 _GONE = "·"
 
 
-def fading(
+def expiring(
     context: typer.Context,
     orchestrator: OrchestratorName,
     days: Annotated[float, typer.Option(help="How far to look ahead.")] = 30.0,
     limit: Annotated[int, typer.Option(help="0 to 1000 are listed; all are counted.")] = 50,
 ) -> Report:
-    """Show what will fade unless someone asks for it, the first to go first.
+    """Show what will expire unless someone uses it, the first to go first.
+
+    Only what a machine inferred expires: never what a person, a file or a record said.
 
     The curve is the effective confidence from now to the last day; a dot: it is retired by then.
     To keep a memory, recall it, or `memgraph confirm` it for good.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.fading(days=days, limit=limit)
+        found = handle.expiring(days=days, limit=limit)
     return Report(as_json(found), lambda screen: _show(screen, found))
 
 
@@ -49,16 +51,16 @@ def reflection(context: typer.Context, orchestrator: OrchestratorName) -> Report
     return Report({"reflection": None if found is None else as_json(found)}, show)
 
 
-def _show(screen: Screen, found: FadingReport) -> None:
+def _show(screen: Screen, found: ExpiringReport) -> None:
     if not found.total:
-        screen.line(f"nothing fades before {day(found.until)}")
+        screen.line(f"nothing expires before {day(found.until)}")
         return
-    many = "memory fades" if found.total == 1 else "memories fade"
-    screen.heading(f"{found.total} {many} before {day(found.until)} unless asked for")
+    many = "memory expires" if found.total == 1 else "memories expire"
+    screen.heading(f"{found.total} {many} before {day(found.until)} unless used")
     rows = [
         (
             each.memory.memory_id,
-            day(each.fades_at),
+            day(each.expires_at),
             f"{each.confidence_now:.2f} → {each.confidence_then:.2f}",
             curve(each, found.threshold),
             short(summary_of(each.memory)),
@@ -66,12 +68,12 @@ def _show(screen: Screen, found: FadingReport) -> None:
         for each in found.items
     ]
     if rows:
-        screen.table(("id", "fades on", "confidence", "until then", "summary"), rows)
+        screen.table(("id", "expires on", "confidence", "until then", "summary"), rows)
     if len(rows) < found.total:
         screen.line(f"{found.total - len(rows)} more: --limit {min(found.total, 1000)}")
 
 
-def curve(one: FadingMemory, threshold: float) -> str:
+def curve(one: ExpiringMemory, threshold: float) -> str:
     """The course of a confidence as a line of blocks, full height being 1."""
     return "".join(_block(each, threshold) for each in one.course)
 
@@ -83,6 +85,6 @@ def _block(confidence: float, threshold: float) -> str:
 
 
 COMMANDS = {
-    "fading": make_command(fading, "fading"),
+    "expiring": make_command(expiring, "expiring"),
     "reflection": make_command(reflection, "reflection"),
 }

@@ -1,4 +1,4 @@
-"""What would fade in the next days: the rule of the nightly job, asked about a day to come."""
+"""What the nightly job would retire within some days: its own rule, applied to a later day."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from heapq import nsmallest
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput
-from memgraph.model.fading import FadingMemory, FadingReport
+from memgraph.model.expiring import ExpiringMemory, ExpiringReport
 from memgraph.model.values import Memory
 from memgraph.policy import decay
 from memgraph.policy.scope import Viewer
-from memgraph.service.life.decaying import has_faded
+from memgraph.service.life.decaying import has_expired
 from memgraph.service.opened import Opened
 from memgraph.storage import decay_queries, graph_queries
-from memgraph.storage.decay_queries import Fading, Rule
+from memgraph.storage.decay_queries import DecayRow, Rule
 from memgraph.storage.visibility import View
 
 MAX_DAYS, MAX_ITEMS = 36_600.0, 1_000
@@ -21,8 +21,8 @@ MAX_DAYS, MAX_ITEMS = 36_600.0, 1_000
 STEPS = 24
 
 
-def fading(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> FadingReport:
-    """What the viewer may see of what would be retired within ``days``.
+def expiring(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> ExpiringReport:
+    """Return what would be retired within ``days``, as far as the viewer may see it.
 
     Raises:
         InvalidInput: ``days`` or ``limit`` is out of range.
@@ -31,20 +31,22 @@ def fading(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> Fading
         raise InvalidInput(f"days lies between 0 and {MAX_DAYS:g}", field="days")
     if not 0 <= limit <= MAX_ITEMS:
         raise InvalidInput(f"limit lies between 0 and {MAX_ITEMS}", field="limit")
-    # What was recalled a moment ago has been accessed, though nobody has written it down yet.
+    # What was handed out a moment ago was used, though its receipt is not written yet.
     opened.receipts.flush()
     settings = opened.settings.memory.decay
     now = opened.clock.now_ms()
     rule = Rule(min(now + round(days * MS_PER_DAY), MAX_MS), settings.threshold, settings.exponent)
     with opened.database.read() as connection:
-        rows = decay_queries.visible_faded(connection, rule, View(viewer))
-        ends = [(_fades_at(each, rule), each.pk, each) for each in rows if has_faded(each, rule)]
+        rows = decay_queries.visible_expired(connection, rule, View(viewer))
+        ends = [
+            (_expires_at(each, rule), each.pk, each) for each in rows if has_expired(each, rule)
+        ]
         first = nsmallest(limit, ends, key=lambda each: each[:2])
         shown = graph_queries.visible_memories(
             connection, [row.memory_id for _, _, row in first], View(viewer)
         )
     moments = [now + (rule.now_ms - now) * step // (STEPS - 1) for step in range(STEPS)]
-    return FadingReport(
+    return ExpiringReport(
         at=now,
         until=rule.now_ms,
         threshold=rule.threshold,
@@ -53,23 +55,25 @@ def fading(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> Fading
     )
 
 
-def _fades_at(one: Fading, rule: Rule) -> int:
+def _expires_at(one: DecayRow, rule: Rule) -> int:
     since = _since(one)
-    found = decay.fades_at(one.confidence, one.decay_rate, since, rule.threshold, rule.exponent)
-    # It has faded by the end of the report, so there is such a moment.
+    found = decay.expires_at(one.confidence, one.decay_rate, since, rule.threshold, rule.exponent)
+    # It has expired by the end of the report, so there is such a moment.
     return rule.now_ms if found is None else found
 
 
-def _item(memory: Memory, one: Fading, end: int, moments: list[int], rule: Rule) -> FadingMemory:
+def _item(
+    memory: Memory, one: DecayRow, end: int, moments: list[int], rule: Rule
+) -> ExpiringMemory:
     course = decay.course(one.confidence, one.decay_rate, _since(one), moments, rule.exponent)
-    return FadingMemory(
+    return ExpiringMemory(
         memory=memory,
         confidence_now=course[0],
         confidence_then=course[-1],
-        fades_at=end,
+        expires_at=end,
         course=course,
     )
 
 
-def _since(one: Fading) -> int:
+def _since(one: DecayRow) -> int:
     return one.created_at if one.last_accessed_at is None else one.last_accessed_at

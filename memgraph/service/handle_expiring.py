@@ -1,4 +1,4 @@
-"""What is fading, what the week was about, and what belongs before an answer, through a handle."""
+"""What will expire, the week's reflection, and what belongs before an answer, through a handle."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from memgraph.model.enums import MemoryKind
 from memgraph.service.handle_reading import ReadingHandle
 
 if TYPE_CHECKING:
-    from memgraph.model.fading import FadingReport
+    from memgraph.model.expiring import ExpiringReport
     from memgraph.model.reflection import Relevant
     from memgraph.model.values import Memory
 
 
-class FadingHandle(ReadingHandle):
-    """The part of ``Orchestrator`` that tells what fades and what stays."""
+class ExpiringHandle(ReadingHandle):
+    """The part of ``Orchestrator`` about what expires, reflections, and what fits a message."""
 
-    def fading(self, *, days: float = 30.0, limit: int = 50) -> FadingReport:
-        """What would be retired within ``days`` if nobody asks for it, the first to go first.
+    def expiring(self, *, days: float = 30.0, limit: int = 50) -> ExpiringReport:
+        """What will be retired within ``days`` if nobody uses it, the first to go first.
 
-        To keep one, recall it, or ``confirm`` it for good. ``days`` is 0..36,600, ``limit``
-        0..1,000; ``total`` counts all of them.
+        Only what a machine inferred is ever listed. To keep one, recall it, or ``confirm`` it for
+        good. ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
 
         Raises:
             InvalidInput: one of them is out of range.
         """
-        from memgraph.service.life.fading import fading
+        from memgraph.service.life.expiring import expiring
 
         with self._service.opened(self.name) as opened:
-            return fading(opened, self.viewer, days=days, limit=limit)
+            return expiring(opened, self.viewer, days=days, limit=limit)
 
     def latest_reflection(self) -> Memory | None:
         """The week's reflection that was saved last and that this handle may see.
