@@ -65,7 +65,7 @@ def demo() -> int:
     run("list", NAME, "--kind", "fact", "--session-id", "desk-2026-06-08")
     say("One of them contradicts the notes of the desk.")
     run("contradictions", NAME, "--limit", "1")
-    say("What nobody asks for fades. A confirmed memory does not.")
+    say("What a person, a file or a record said stays. Only what a machine inferred expires.")
     run("expiring", NAME, "--limit", "3")
     say("How healthy is all of it?")
     run("audit", NAME, "--examples", "1")

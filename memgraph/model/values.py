@@ -126,7 +126,8 @@ class MemoryInput(Value):
     ``key`` names it inside one batch, so that edges and derivations of the same batch can refer
     to it as ``#key``. ``item_id`` is the name that whoever stores it has for it: with one, only a
     memory of the same text and ``item_id`` in the same place is the same. ``importance`` is
-    0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: the setting for its kind).
+    0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see
+    ``policy.decay.rate_of``).
     """
 
     key: Name | None = None

@@ -205,7 +205,9 @@ def test_a_conversation_is_stored_listed_and_ended(way: Any) -> None:
 
 
 def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
-    memory_id = way.remember("Nora Quill drinks green tea.", type=MemoryType.PREFERENCE)
+    memory_id = way.remember(
+        "Nora Quill drinks green tea.", type=MemoryType.PREFERENCE, decay_rate=0.1
+    )
     bulletin = way.bulletin()
     assert type(bulletin) is Issued
     assert bulletin.warning is None
@@ -220,9 +222,9 @@ def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
     listed = way.receipts(limit=5)
     assert type(listed) is ReceiptList
     assert receipt in listed.receipts
-    fading = way.expiring(days=400)
-    assert type(fading) is ExpiringReport
-    assert [each.memory.memory_id for each in fading.items] == [memory_id]
+    expiring = way.expiring(days=400)
+    assert type(expiring) is ExpiringReport
+    assert [each.memory.memory_id for each in expiring.items] == [memory_id]
     assert way.visible_counts()["type"] == {"Preference": 1}
     assert way.stats()["memories"]["kind"] == {"fact": 1}
 

@@ -89,7 +89,7 @@ def test_conversations_become_facts_with_their_turns_and_a_contradiction(
     facts = shown.split("--session-id desk-2026-06-08")[1].split("$ memgraph")[0]
     assert "The user prefers short answers." in facts
     assert "The belt grinder broke yesterday (2026-06-07)." in facts
-    assert "memories expire before" in shown
+    assert "nothing expires before" in shown
     with MemoryService(place / ".demo", environ={}, background=False) as service:
         library = service.orchestrator("tool-library")
         newest = library.contradictions().items[0]

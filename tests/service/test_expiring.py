@@ -1,4 +1,4 @@
-"""What would fade in the next days, and that the nightly job does what was foretold."""
+"""What will expire in the next days, and that the nightly job does what was foretold."""
 
 from __future__ import annotations
 

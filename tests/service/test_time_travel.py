@@ -119,7 +119,7 @@ class Living:
             orc.trust("conversation", TALKS[first % 2], TIERS[second % 3], reason="known")
         elif what == "merge":
             orc.merge_entities("Ada", "Bea", reason="one person")
-        elif what == "fade":
+        elif what == "decay":
             orc.run(JobName.DECAY)
         elif what == "put":
             put = ItemPut(("menu",), "soup", {"of": second}, ttl=(first + 1) * MS_PER_DAY // 4)
@@ -169,7 +169,7 @@ class Living:
 WORDS = (
     *("remember", "remember", "correct", "confirm", "retract", "restore"),
     *("contradict", "contradict", "update", "resolve", "resolve", "dismiss", "reopen"),
-    *("erase", "poison", "trust", "merge", "fade", "put", "recall"),
+    *("erase", "poison", "trust", "merge", "decay", "put", "recall"),
 )
 EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30))
 

@@ -94,11 +94,11 @@ def test_the_bulletin_has_a_tag_that_changes_with_it(client: httpx.Client, world
     assert (changed.status_code, changed.headers["etag"] != tag) == (200, True)
 
 
-def test_what_fits_a_message_and_what_fades(client: httpx.Client, world: World) -> None:
+def test_what_fits_a_message_and_what_expires(client: httpx.Client, world: World) -> None:
     fits = client.post(f"{BASE}/relevant", json={"prompt": "the ferry", "limit": 1}).json()
     assert len(fits["bundle"]["items"]) >= 1
     assert fits["reflection"] is None
     assert client.get(f"{BASE}/reflection").json() == {"memory": None}
-    fading = client.get(f"{BASE}/expiring", params={"days": 36_000, "limit": 1}).json()
-    assert len(fading["items"]) <= 1
+    expiring = client.get(f"{BASE}/expiring", params={"days": 36_000, "limit": 1}).json()
+    assert len(expiring["items"]) <= 1
     assert client.get(f"{BASE}/expiring", params={"days": "nan"}).status_code == 422

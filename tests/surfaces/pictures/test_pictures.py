@@ -207,7 +207,7 @@ def test_letters_that_the_own_font_lacks_are_taken_from_one_that_is_installed(
     assert used == [["DejaVu Sans", "DejaVu Serif"]]
 
 
-def test_confidence_fades_from_its_last_access_and_is_drawn_with_the_statuses() -> None:
+def test_confidence_decays_from_its_last_access_and_is_drawn_with_the_statuses() -> None:
     held = [
         Held(since=0, until=10 * DAY, confidence=0.9, decay_rate=0.1, idle_since=0),
         Held(since=10 * DAY, until=20 * DAY, confidence=0.5, decay_rate=0.0, idle_since=0),
