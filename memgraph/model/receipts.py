@@ -69,7 +69,8 @@ class Receipt:
         asked: the request as JSON values, for whom it was, and as ``degraded`` the codes of what
             the answer had to do without: what a person may want to know later.
         items: in the order in which they were handed out.
-        counts: whether it is an access to the memories; who asks how it was then makes none.
+        counts: whether the memories were asked for; who asks how it was then does not ask for
+            them. A bulletin does not count, and is a use all the same.
         purpose: what it was for: ``recall``, ``bulletin``, ``get_context``, ``build_context``,
             ``on_step`` and others.
         actor: who asked.

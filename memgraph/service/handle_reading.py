@@ -233,6 +233,8 @@ class ReadingHandle(Handle):
         limits = opened.settings.memory.bulletin
         asked: dict[str, Any] = {
             "purpose": BULLETIN,
+            # Those of earlier releases were no use of what stood in them.
+            "used": True,
             "limits": limits.model_dump(include=set(LIMITS)),
         }
         if issued.warning is not None:

@@ -31,7 +31,7 @@ from memgraph.storage import (
 )
 from memgraph.storage.database import Database
 from memgraph.storage.encoding import json_text
-from memgraph.storage.receipts import BULLETIN, HandedOut, ShownBulletin
+from memgraph.storage.receipts import BULLETIN, HandedOut, ShownBulletin, uses
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -190,9 +190,10 @@ class ReceiptBook:
             handed, self._handed = self._handed[:most], self._handed[most:]
         if not taken and not handed and not self._retired:
             return 0
-        recalled = _times([receipt for receipt, _ in taken])
         try:
             written = self._found_out(taken)
+            used = uses(each.receipt for each in written)
+            used_at = {memory_id: use.last_at for memory_id, use in used.items()}
             # They were in memory alone until now: a power failure may take some either way.
             with self._database.write(durable=False) as connection:
                 through = erasing.erased_through(connection)
@@ -208,7 +209,7 @@ class ReceiptBook:
                     (each.at, each.receipt_id) for each, _ in taken if each.purpose != BULLETIN
                 ]
                 echo_pending.add(connection, recalls, [] if stale else handed)
-                retired = decay_queries.retired_since(connection, recalled)
+                retired = decay_queries.retired_since(connection, used_at)
         except BaseException:
             with self._lock:
                 self._kept[:0] = taken
@@ -216,7 +217,7 @@ class ReceiptBook:
             raise
         if not self.waiting:
             self.erased_through = through
-        self._tell_of({memory_id: recalled[memory_id] for memory_id in retired})
+        self._tell_of({memory_id: used_at[memory_id] for memory_id in retired})
         return len(taken)
 
     def _found_out(self, taken: Sequence[tuple[Receipt, Behind]]) -> list[HandedOut]:
@@ -284,13 +285,3 @@ def _without_text(given: HandedOut, erased_through: int) -> HandedOut:
 def hashed(handed: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
     """The lines of texts that were handed out at these times, by their hashes."""
     return [(line, at, at) for at, text in handed for line in sorted(line_hashes(text))]
-
-
-def _times(taken: Sequence[Receipt]) -> dict[str, int]:
-    """When each memory was recalled last, as one that is there now."""
-    found: dict[str, int] = {}
-    for each in taken:
-        # Who asks how it was then does not ask for what is.
-        for item in each.items if each.counts else ():
-            found[item.memory_id] = max(each.at, found.get(item.memory_id, each.at))
-    return found

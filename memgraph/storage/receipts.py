@@ -108,7 +108,7 @@ class Stored(NamedTuple):
 def write(
     connection: sa.Connection, given: Sequence[HandedOut], *, with_queries: bool = True
 ) -> None:
-    """Store receipts and count the accesses. One that is stored already is passed over.
+    """Store receipts and note the uses. One that is stored already is passed over.
 
     A memory that was erased since leaves the receipt without it.
 
@@ -123,13 +123,29 @@ def write(
         if _write_head(driver, receipt, each.hidden, with_queries=with_queries):
             new.append(receipt)
     driver.executemany(_ITEM, [row for each in new for row in _items(each)])
-    accesses: dict[str, list[int]] = {}
-    for receipt in new:
-        for item in receipt.items if receipt.counts else ():
-            accesses.setdefault(item.memory_id, []).append(receipt.at)
-    driver.executemany(
-        _COUNT, [(len(times), max(times), memory_id) for memory_id, times in accesses.items()]
-    )
+    driver.executemany(_COUNT, [(*use, memory_id) for memory_id, use in uses(new).items()])
+
+
+class Use(NamedTuple):
+    """How often a memory was asked for, and when it was last handed out, in milliseconds."""
+
+    asked: int
+    last_at: int
+
+
+def uses(receipts: Iterable[Receipt]) -> dict[str, Use]:
+    """Return how the memories were used that some receipts handed out.
+
+    A bulletin is a use of what stands in it, and goes with every message: nobody asked for it.
+    """
+    found: dict[str, Use] = {}
+    for receipt in receipts:
+        if not receipt.counts and receipt.purpose != BULLETIN:
+            continue
+        for item in receipt.items:
+            asked, last_at = found.get(item.memory_id, Use(0, receipt.at))
+            found[item.memory_id] = Use(asked + receipt.counts, max(last_at, receipt.at))
+    return found
 
 
 def read(connection: sa.Connection, receipt_id: str) -> Stored | None:

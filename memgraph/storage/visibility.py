@@ -103,17 +103,20 @@ class View:
         return self.value("confidence", alias)
 
     def last_accessed(self, alias: str) -> str:
-        """When a memory was last asked for, in milliseconds, as far as receipts tell it.
+        """Return when a memory was last used, in milliseconds, as far as receipts tell it.
 
-        Of an access after the view's time the last one before it is looked for in the newest
+        Of a use after the view's time the last one before it is looked for in the newest
         receipts before that, and in what counts as one: that it was restored, or said again.
-        Without any, the memory had been asked for by nobody.
+        Without any, nobody had used the memory.
         """
         now = f"{alias}.last_accessed_at"
         if self.as_of is None:
             return now
-        asked = "{0}.created_at < :view_as_of AND {0}.request ->> '$.as_of' IS NULL"
-        # Bulletins and looks at the past are no accesses, nor are repetitions of such.
+        # Looks at the past are no use, nor are bulletins of before they were counted.
+        asked = (
+            "{0}.created_at < :view_as_of AND {0}.request ->> '$.as_of' IS NULL"
+            " AND ({0}.purpose IS NOT 'bulletin' OR {0}.request ->> '$.used')"
+        )
         mine = f"memory_id = {alias}.memory_id"
         return (
             f"CASE WHEN {now} < :view_as_of THEN {now} ELSE (SELECT max(x.at) FROM (SELECT max("
@@ -122,7 +125,7 @@ class View:
             " (SELECT r.recall_id, r.created_at FROM recall_items i"
             " CROSS JOIN recalls r ON r.recall_id = i.recall_id"
             f" WHERE i.{mine} AND i.recall_id < :view_receipt"
-            f" AND r.purpose IS NOT 'bulletin' AND {asked.format('r')}"
+            f" AND {asked.format('r')}"
             f" ORDER BY i.recall_id DESC LIMIT {_MOST_RECEIPTS}) r"
             f" UNION ALL SELECT h.since FROM memory_status h WHERE h.{mine}"
             f" AND h.status = 'active' AND h.since > {alias}.created_at AND h.since < :view_as_of"
