@@ -23,7 +23,9 @@ from memgraph.audit.seal import SEALED_FIELDS, memory_seal
 from memgraph.audit.telling import VALUES, confidence_after, differing, reasons
 from memgraph.audit.vectors import check_vectors
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
+from memgraph.model.enums import MemoryKind, MemoryType, SourceType
 from memgraph.model.values import Source
+from memgraph.policy.decay import DEFAULT_RATE, rate_of
 from memgraph.policy.dedup import content_hash
 from memgraph.policy.erasure import ERASED
 from memgraph.storage import integrity, provisioning, sqlite, text_index
@@ -109,13 +111,16 @@ def check_memories(connection: sa.Connection, report: VerifyReport) -> None:
     width = len(SEALED_FIELDS)
     number, last = 0, None
     moved = _moved(connection)
+    [(rates_changed,)] = integrity.rows(connection, integrity.RATES_CHANGED)
     for row in integrity.rows(connection, integrity.MEMORIES):
         memory_id, content = row[0], row[3]
         if memory_id == last:
             report.add(Code.MEMORY_EDITED, "the memory was journalled twice", memory_id)
             continue
         number, last = number + 1, memory_id
-        stored_hash, terms, seq, at, details, erased, *values = row[width:]
+        stored_hash, terms, seq, at, details, erased, source_type, captured_by, *values = row[
+            width:
+        ]
         if not isinstance(content, str):
             report.add(Code.MEMORY_CONTENT_DAMAGED, "the content is not a text", memory_id)
             continue
@@ -129,7 +134,10 @@ def check_memories(connection: sa.Connection, report: VerifyReport) -> None:
             elif seq is not None and not _as_journalled(row[:width], stored_hash, at, details):
                 message = "the memory is not as it was journalled when it was stored"
                 report.add(Code.MEMORY_EDITED, message, memory_id, seq=seq)
-        for name in _values_edited(values, details, moved.get(memory_id)):
+        changed = moved.get(memory_id, {})
+        if (seq or 0) < rates_changed and _may_last(row, source_type, captured_by, values):
+            changed = {"decay_rate": 0.0} | changed
+        for name in _values_edited(values, details, changed):
             message = f"the memory's {name} is not as it was journalled last"
             report.add(Code.MEMORY_EDITED, message, memory_id, field=name)
         expected = None if content.isascii() else text_index.search_terms(content)
@@ -283,12 +291,33 @@ def _moved(connection: sa.Connection) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _values_edited(
-    values: Sequence[Any], remembered: Any, moved: dict[str, Any] | None
-) -> list[str]:
+def _may_last(
+    row: Sequence[Any], source_type: Any, captured_by: Any, values: Sequence[Any]
+) -> bool:
+    """Return whether a migration may have set the decay rate of a memory to the 0 that it has.
+
+    Whether a fact from a conversation is a quotation its turns show; that is not looked up.
+    """
+    sealed = dict(zip(SEALED_FIELDS, row, strict=False))
+    stored = dict(zip(VALUES, values, strict=True))
+    try:
+        rate = rate_of(
+            kind=MemoryKind(sealed["kind"]),
+            memory_type=MemoryType(sealed["type"]),
+            importance=stored["importance"],
+            source=Source(source_type=source_type, captured_by=captured_by),
+            inferred_rate=DEFAULT_RATE,
+            quoted=source_type == SourceType.CHANNEL_TRANSCRIPT,
+        )
+    except ValueError:
+        return False
+    return rate == 0.0 and not stored["decay_rate"]
+
+
+def _values_edited(values: Sequence[Any], remembered: Any, moved: dict[str, Any]) -> list[str]:
     """The names of the values that differ from what the journal told of them, where it tells."""
     told = {name: each for name, each in _object(remembered).items() if name in VALUES}
-    return differing(dict(zip(VALUES, values, strict=True)), told | (moved or {}))
+    return differing(dict(zip(VALUES, values, strict=True)), told | moved)
 
 
 def _periods_edited(connection: sa.Connection) -> Iterator[tuple[str, int]]:

@@ -69,10 +69,9 @@ def strengthen(
     memories.insert_derivations(connection, [(memory_id, one) for one in further], added_at=at)
     [memory] = memories.get_many(connection, [memory_id])
     after = support_of(*supports.origins(connection, memory_id))
-    confidence = memory.confidence
-    if memory.decay_rate > 0.0:
-        confidence = round(max(strengthened(confidence, before, after), confidence), 6)
-    # Said again is as good as asked for: what people keep talking about does not fade.
+    gained = strengthened(memory.confidence, before, after)
+    confidence = round(max(gained, memory.confidence), 6)
+    # Said again is as good as asked for: what people keep talking about does not expire.
     used = max(at, memory.last_accessed_at or 0)
     memories.update(
         connection, memory_id, confidence=confidence, last_accessed_at=used, updated_at=at

@@ -36,6 +36,7 @@ from memgraph.storage import (
     embeddings,
     integrity,
     metadata,
+    migrating,
     past_values,
     provisioning,
     sqlite,
@@ -49,6 +50,7 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DIMENSIONS = 65_536
 BATCH = 500
 IMPORTED_KEY = "imported"
+RATES_BY_ORIGIN = "0007"
 
 _BY_NAME = {record.name: (place, record) for place, record in enumerate(RECORDS)}
 
@@ -157,6 +159,8 @@ class Loader:
             ) from error
         if header["schema"] < past_values.KEPT_SINCE:
             past_values.fill_in(self.connection)
+        if header["schema"] < RATES_BY_ORIGIN:
+            migrating.step(RATES_BY_ORIGIN).change_rates(self.connection)
         self._finish_vectors(header)
         self._audit()
         origin = str(header["orchestrator"])

@@ -144,11 +144,14 @@ MEMORIES = """
            m.agent_id, m.session_id, m.sequence, m.turn_id, m.source_role, m.event_time,
            m.created_at, m.source_id, m.content_hash, m.search_terms, a.seq, a.at, a.details,
            EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = m.memory_id AND x.action = 'erase'),
-           m.importance, m.confidence, m.decay_rate
-    FROM memories m
+           s.source_type, s.captured_by, m.importance, m.confidence, m.decay_rate
+    FROM memories m LEFT JOIN memory_sources s ON s.source_id = m.source_id
     LEFT JOIN audit_log a ON a.subject = m.memory_id AND a.action = 'remember'
     ORDER BY m.pk, a.seq
 """
+
+# The rates of all that was stored before it follow the rule of ``policy.decay``.
+RATES_CHANGED = "SELECT coalesce(max(seq), 0) FROM audit_log WHERE action = 'rates'"
 
 LOST_MEMORIES = """
     SELECT a.subject, a.seq FROM audit_log a WHERE a.action = 'remember'

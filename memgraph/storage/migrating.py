@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pysqlite3.dbapi2 as driver
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy.pool import StaticPool
 
 
@@ -17,6 +19,14 @@ def migrations_folder() -> Path:
     package = Path(__file__).resolve().parent.parent
     shipped = package / "_migrations"
     return shipped if shipped.is_dir() else package.parent / "migrations"
+
+
+def step(revision: str) -> ModuleType:
+    """Return the module of one step: what it does to rows, an import of older rows needs too."""
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    found = ScriptDirectory.from_config(config).get_revision(revision)
+    return found.module
 
 
 def upgrade(driver_connection: Any, revision: str) -> None:

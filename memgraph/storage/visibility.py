@@ -92,6 +92,9 @@ class View:
         first = f"SELECT r.{column} {kept} AND r.until > :view_as_of"
         first = f"({first} ORDER BY r.until, r.revision_id LIMIT 1)"
         unchanged = f"{alias}.updated_at <= :view_as_of"
+        if column == "decay_rate":
+            # A migration changed rates and left ``updated_at`` as it was.
+            return f"coalesce({first}, {now})"
         if column == "valid_until":
             # None is a value: whether there is a revision has to be asked.
             changed = f"EXISTS (SELECT 1 {kept} AND r.until > :view_as_of)"

@@ -319,3 +319,34 @@ def test_a_run_by_hand_at_another_time_knows_of_recalls(
     assert orc.run("decay", now=clock.now_ms() + 2 * MS_PER_DAY).counts["retired"] == 0
     assert status(orc, one) is ACTIVE
     assert len(orc.trace(one).status_history) == 1
+
+
+def test_what_stands_in_a_bulletin_is_used(orc: Orchestrator, clock: FixedClock) -> None:
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
+    for _ in range(12):
+        clock.advance(days=10)
+        assert one in orc.bulletin().bulletin.memory_ids
+        assert night(orc).counts["retired"] == 0
+    assert orc.get(one).access_count == 0
+    clock.advance(days=30)
+    assert night(orc).counts["retired"] == 1
+
+
+def test_a_bulletin_depends_on_no_use_and_is_not_written_at_each_reading(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
+    first = orc.bulletin().bulletin
+    clock.advance(days=1)
+    orc.recall("printer")
+    with orc._service.opened(orc.name) as opened:
+        opened.receipts.flush()
+        before = opened.database.commits
+        assert {orc.bulletin().bulletin.text for _ in range(15)} == {first.text}
+        assert opened.database.commits <= before + 1
+    used = clock.now_ms()
+    assert orc.get(one).last_accessed_at == used
+    clock.advance(days=10)
+    night(orc)
+    then = orc.recall("printer", as_of=used + 1).items[0]
+    assert then.memory.last_accessed_at == used

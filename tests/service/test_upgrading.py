@@ -6,15 +6,18 @@ import io
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from working import NAME, working
 
 from memgraph.audit import anchor
 from memgraph.audit.journal import Head
+from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.model.enums import MemoryKind
 from memgraph.model.tables import metadata
 from memgraph.paths import OrchestratorPaths
-from memgraph.service import maintenance
+from memgraph.service import maintenance, writing
 from memgraph.service.exchange_records import RECORDS
 from memgraph.storage import embeddings, integrity, migrating, provisioning, sqlite, vectors
 from memgraph.storage.text_index import search_terms
@@ -124,3 +127,73 @@ def test_every_upgrade_has_the_indexes_that_statements_name(tmp_path: Path) -> N
     wanted = {index.name for table in metadata.tables.values() for index in table.indexes}
     assert wanted
     assert wanted <= found
+
+
+INFERRED = {"captured_by": "extractor"}
+
+
+def before_rates(root: Path) -> dict[str, str]:
+    """A store as schema 0006 has it, where every fact decays; gives ids by what they are."""
+    with (
+        patch.object(writing, "rate_of", lambda kind, **_: 0.1 if kind is MemoryKind.FACT else 0.0),
+        working(root) as service,
+    ):
+        orc = service.orchestrator(NAME, create=True)
+        said = {
+            "typed": {},
+            "hosted": {"source": {"captured_by": "system"}},
+            "from a file": {"source": INFERRED | {"source_type": "ingest_file"}},
+            "preferred": {"source": INFERRED, "type": "Preference"},
+            "important": {"source": INFERRED, "importance": 80},
+            "superseded": {},
+            "inferred": {"source": INFERRED},
+        }
+        ids = {name: orc.remember(f"The lamp is {name}.", **one) for name, one in said.items()}  # type: ignore[arg-type]  # by keyword
+        orc.correct(ids["superseded"], "The lamp is replaced.", reason="newer")
+        for role in ("Ann", "bot", "model"):
+            turn = orc.save_episode("The lamp is old.", session_id=role, source_role=role)
+            attributes = {"quote": "The lamp is old."} | ({"model": "m"} if role == "model" else {})
+            ids[role] = orc.remember(
+                f"{role}: “The lamp is old.”",
+                source=INFERRED | {"source_type": "channel_transcript"},
+                attributes=attributes,
+                derived_from=[turn],
+            )
+        service.clock.advance(days=3)  # type: ignore[attr-defined]  # a fixed one
+        orc.recall("lamp")
+        path = service.paths(NAME).database
+    with integrity.alone(path) as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0006'")
+        connection.commit()
+    return ids
+
+
+def test_existing_rates_follow_the_origin_and_what_was_stays(tmp_path: Path) -> None:
+    ids = before_rates(tmp_path / "old")
+    later = FixedClock()
+    later.advance(days=4)
+    with working(tmp_path / "old", clock=later) as service:
+        maintenance.upgrade(service.paths(NAME), service.clock)
+        orc = service.orchestrator(NAME)
+        rates = {name: orc.get(one).decay_rate for name, one in ids.items()}
+        assert {name for name, rate in rates.items() if rate} == {"inferred", "bot", "model"}
+        assert {rate for rate in rates.values() if rate} == {0.1}
+        assert orc.verify().ok
+        values = orc.history(ids["typed"]).values
+        assert [each.decay_rate for each in values] == [0.1, 0.0]
+        assert orc.get(ids["typed"]).updated_at == orc.get(ids["inferred"]).updated_at
+        then = orc.recall("lamp", as_of=later.now_ms() - MS_PER_DAY)
+        facts = [each.memory for each in then.items if each.memory.kind == "fact"]
+        assert {each.decay_rate for each in facts} == {0.1}
+        assert orc.replay(orc.receipts().receipts[-1].receipt_id, query="lamp").same_digest
+        with service.opened(NAME) as opened, opened.database.read() as connection:
+            told = connection.exec_driver_sql(
+                "SELECT actor, subject, details FROM audit_log WHERE action = 'rates'"
+            ).fetchall()
+        assert told == [("migration", None, '{"memories":8}')]
+        lines = b"".join(orc.export_lines())
+    with working(tmp_path / "copy", clock=later) as service:
+        service.import_lines(NAME, io.BytesIO(lines))
+        copy = service.orchestrator(NAME)
+        assert {name: copy.get(one).decay_rate for name, one in ids.items()} == rates
+        assert copy.verify().ok
