@@ -50,7 +50,7 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DIMENSIONS = 65_536
 BATCH = 500
 IMPORTED_KEY = "imported"
-RATES_BY_ORIGIN = "0007"
+RATES_BY_ORIGIN = "0008"
 
 _BY_NAME = {record.name: (place, record) for place, record in enumerate(RECORDS)}
 

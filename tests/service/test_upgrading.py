@@ -133,7 +133,7 @@ INFERRED = {"captured_by": "extractor"}
 
 
 def before_rates(root: Path) -> dict[str, str]:
-    """A store as schema 0006 has it, where every fact decays; gives ids by what they are."""
+    """A store as schema 0007 has it, where every fact decays; gives ids by what they are."""
     with (
         patch.object(writing, "rate_of", lambda kind, **_: 0.1 if kind is MemoryKind.FACT else 0.0),
         working(root) as service,
@@ -163,7 +163,7 @@ def before_rates(root: Path) -> dict[str, str]:
         orc.recall("lamp")
         path = service.paths(NAME).database
     with integrity.alone(path) as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0006'")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0007'")
         connection.commit()
     return ids
 
