@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Literal
+
+DateOrder = Literal["day first", "month first"]
 
 _MAX_CHARS = 120
 _MONTHS = {
@@ -55,14 +59,32 @@ _SECONDS = (10**9, 10**10)
 _MILLIS = (10**12, 10**13)
 
 
-def read_date(text: str, *, alone: bool = True) -> int | None:
+def date_order(texts: Iterable[str]) -> DateOrder | None:
+    """Return how dates such as 05/06/2023 are meant in texts that belong together.
+
+    A number over twelve shows the place of the day. None: no date shows it, or they disagree.
+    """
+    orders: set[DateOrder] = set()
+    for text in texts:
+        for match in _SLASHED.finditer(text):
+            first, second = int(match[1]), int(match[2])
+            if first != second and max(first, second) <= 31 and min(first, second) <= 12:
+                if first > 12:
+                    orders.add("day first")
+                elif second > 12:
+                    orders.add("month first")
+    return orders.pop() if len(orders) == 1 else None
+
+
+def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) -> int | None:
     """Milliseconds of the date (and time of day, else midnight; without a zone, UTC) in ``text``.
 
     With ``alone`` the text must be a date and nothing else but words such as "on" or a weekday;
-    otherwise the first date in it counts. None: no date, or one that may be read in two ways.
+    otherwise the first date in it counts. None: no date, or one that may be read in two ways and
+    no ``order`` tells which.
     """
     text = text.strip()[:_MAX_CHARS]
-    found = _find_date(text)
+    found = _find_date(text, order)
     if found is None:
         return None
     day, span = found
@@ -107,7 +129,9 @@ def _is_filler(word: str) -> bool:
     return word.casefold() in _FILLERS or (word.isdecimal() and len(word) <= 3)
 
 
-def _find_date(text: str) -> tuple[datetime, tuple[int, int]] | None:
+def _find_date(
+    text: str, order: DateOrder | None = None
+) -> tuple[datetime, tuple[int, int]] | None:
     for pattern in (_ISO, _YEAR_FIRST):
         if match := pattern.search(text):
             year, month, day = (int(part) for part in match.groups())
@@ -122,9 +146,9 @@ def _find_date(text: str) -> tuple[datetime, tuple[int, int]] | None:
         return _day(_year(match[3]), int(match[2]), int(match[1]), match)
     if match := _SLASHED.search(text):
         first, second = int(match[1]), int(match[2])
-        if first > 12 or first == second:
+        if first > 12 or first == second or (order == "day first" and second <= 12):
             return _day(_year(match[3]), second, first, match)
-        if second > 12:
+        if second > 12 or order == "month first":
             return _day(_year(match[3]), first, second, match)
     return None
 

@@ -1,50 +1,45 @@
-"""Untyped sentences become typed candidates, or are dropped and counted."""
+"""Sentences become typed candidates by their form, or are dropped and counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ingest.candidates import (
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
     Candidate,
+    DocumentLink,
     Finding,
     ParsedDocument,
 )
 from ingest.reasons import Part
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
+from memgraph.service.sentences import addresses_model, is_rule, stands_alone, type_of
 
-Classify = Callable[[Sequence[str]], Sequence[tuple[MemoryType | None, float]]]
-"""Texts to a type (None: not worth remembering) and the confidence in it, 0..1, in order."""
+# A form that names its type is surer than a sentence that is merely a statement.
+_SURE = 0.85
 
 
-def extract(document: ParsedDocument, classify: Classify) -> ParsedDocument:
-    """Give every candidate a type and bounds, through one call of ``classify`` for all of them.
+def extract(document: ParsedDocument) -> ParsedDocument:
+    """Give every candidate a type and bounds.
 
-    A sentence that is not worth remembering is dropped with its edges. A text cannot make itself
-    an Identity: that becomes a Fact. Both are told in the findings.
-
-    Raises:
-        ValueError: ``classify`` answers for another number of texts than it was asked.
+    A sentence that is no statement of its own is dropped with its edges. A standing rule is kept
+    as a quotation of the document. A text cannot make itself an Identity: that becomes a Fact.
+    Both are told in the findings.
     """
-    untyped = [each for each in document.candidates if each.type is None]
-    answers = classify([each.content for each in untyped]) if untyped else ()
-    if len(answers) != len(untyped):
-        raise ValueError(f"asked for {len(untyped)} types, was given {len(answers)}")
-    said = {each.key: answer for each, answer in zip(untyped, answers, strict=True)}
     kept: list[Candidate] = []
     lowered = dropped = 0
     for candidate in document.candidates:
-        kind, certainty = said.get(candidate.key, (candidate.type, candidate.confidence))
-        if kind is None:
+        typed = candidate if candidate.type is not None else _typed(candidate, document.title)
+        if typed is None:
             dropped += 1
             continue
-        if kind is MemoryType.IDENTITY:
+        if typed.type is MemoryType.IDENTITY:
             lowered += 1
-            kind = MemoryType.FACT
-        kept.append(_bounded(candidate, kind, certainty))
+            typed = replace(typed, type=MemoryType.FACT)
+        kept.append(_bounded(typed))
     findings = list(document.findings)
     if dropped:
         findings.append(Finding(Part.NOT_TYPED, count=dropped))
@@ -53,15 +48,29 @@ def extract(document: ParsedDocument, classify: Classify) -> ParsedDocument:
     return _without_dropped(replace(document, findings=tuple(findings)), kept)
 
 
-def _bounded(candidate: Candidate, kind: MemoryType, certainty: float) -> Candidate:
+def _typed(candidate: Candidate, title: str | None) -> Candidate | None:
+    text = candidate.content
+    if addresses_model(text):
+        return None
+    if is_rule(text):
+        quoted = f"{title}: “{text}”" if title else f"“{text}”"
+        return replace(candidate, type=MemoryType.FACT, content=quoted)
+    section = str(candidate.attributes.get("section", ""))
+    kind = type_of(text, decides="decision" in section.casefold())
+    if kind is not MemoryType.TODO and not stands_alone(text):
+        return None
+    sure = candidate.confidence if kind is MemoryType.FACT else max(candidate.confidence, _SURE)
+    return replace(candidate, type=kind, confidence=sure)
+
+
+def _bounded(candidate: Candidate) -> Candidate:
     importance = candidate.importance
     if importance is None:
-        importance = DEFAULT_IMPORTANCE[kind]
+        importance = DEFAULT_IMPORTANCE[candidate.type or MemoryType.FACT]
     return replace(
         candidate,
-        type=kind,
         importance=min(max(importance, 0), MAX_IMPORTANCE),
-        confidence=min(max(certainty, 0.0), MAX_CONFIDENCE),
+        confidence=min(max(candidate.confidence, 0.0), MAX_CONFIDENCE),
     )
 
 
@@ -78,7 +87,16 @@ def _without_dropped(document: ParsedDocument, kept: Sequence[Candidate]) -> Par
         document,
         candidates=tuple(kept),
         edges=tuple(e for e in document.edges if e.from_key in keys and e.to_key in keys),
-        links=tuple(link for link in document.links if link.local_key in keys),
+        links=_rehung(document, keys, main),
         findings=findings,
         main_key=main,
+    )
+
+
+def _rehung(document: ParsedDocument, keys: set[str], main: str | None) -> tuple[DocumentLink, ...]:
+    """The links of what was kept; those of a dropped main memory go to the new one."""
+    return tuple(
+        link if link.local_key in keys else replace(link, local_key=main)
+        for link in document.links
+        if main is not None and (link.local_key in keys or link.local_key == document.main_key)
     )

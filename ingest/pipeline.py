@@ -35,7 +35,7 @@ from ingest.senders import done_with, sender_of, sent_as
 from memgraph.clock import SystemClock
 from memgraph.config import Settings
 from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryDisabled
-from memgraph.model.enums import IngestStatus, MemoryType
+from memgraph.model.enums import IngestStatus
 from memgraph.model.ingest import Document, DocumentOutcome
 from memgraph.paths import OrchestratorPaths
 
@@ -86,8 +86,6 @@ class DocumentStore(Protocol):
     def ingest_given_up(self, sha256: str) -> int: ...
 
     def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None: ...
-
-    def classify_types(self, texts: Sequence[str]) -> Sequence[tuple[MemoryType | None, float]]: ...
 
     def propose(self, text: str) -> Proposals | None: ...
 
@@ -333,7 +331,7 @@ class _Work:
         """Parse the file. What takes more than one transaction is kept until it is stored."""
         read = parse_document(content.data, self.shown, self.store.without_own_output)
         self._check_count(read)
-        parsed = self.extractor.extend(extract(read, self.store.classify_types), read)
+        parsed = self.extractor.extend(extract(read), read)
         self.claim.reserve("processed")
         memories, broken = to_memories(
             parsed,

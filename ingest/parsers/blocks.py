@@ -235,6 +235,8 @@ def _row(tokens: Sequence[Token], index: int, head: list[str]) -> Generator[Bloc
     if is_head:
         head.extend(cells)
         return index
+    if len(cells) == 2 and all(cells) and not any(head):
+        cells = [": ".join(cells)]
     named = [
         f"{head[place]}: {cell}" if place < len(head) and head[place] else cell
         for place, cell in enumerate(cells)
@@ -266,8 +268,7 @@ def _inline(token: Token) -> tuple[str, list[Link]]:
             parts.append("\n" if child.type == "softbreak" else _BREAK)
         elif child.type == "html_inline":
             parts.append(_inline_html(child.content))
-        else:
-            # Text, code, and an image's own words.
+        elif child.type != "image":
             parts.append(child.content)
     text = "".join(parts)
     return "\n".join(_one_spaced(line, _BREAK) for line in text.split("\n")).strip(), links

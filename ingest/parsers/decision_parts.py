@@ -1,128 +1,113 @@
-"""The anatomy of a decision record: what each heading holds, its title, date and status lines."""
+"""The parts of a decision record: the role of each heading, its title, date and status lines."""
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ingest.dates import read_date
+from ingest.dates import DateOrder, read_date
 from ingest.parsers.blocks import Block, Link, Section
 from ingest.parsers.front_matter import FrontMatter
-from ingest.parsers.naming import record_number
+from ingest.parsers.naming import date_in_name, record_number
 
 Role = Literal[
-    "decision", "status", "context", "consequences", "date", "relation", "preamble", "other"
+    "decision",
+    "status",
+    "context",
+    "drivers",
+    "options",
+    "consequences",
+    "actions",
+    "date",
+    "relation",
+    "left_out",
+    "preamble",
+    "other",
 ]
 
-_NAMES: Mapping[Role, tuple[str, ...]] = {
-    "decision": (
+_NAMES: tuple[tuple[Role, str], ...] = (
+    (
         "decision",
-        "decisions",
-        "the decision",
-        "our decision",
-        "decision outcome",
-        "decision made",
-        "decision taken",
-        "entscheidung",
-        "décision",
-        "decisión",
+        r"(?:the |our |final )?decisions?(?: outcome| made| taken| result| details?)?"
+        r"|what (?:we|was|is|has been) decided|decided|entscheidung|décision|decisión",
     ),
-    "status": ("status", "state", "estado", "statut"),
-    "context": (
+    ("status", r"status|state|estado|statut"),
+    (
         "context",
-        "context and problem statement",
-        "context and background",
-        "background",
-        "problem",
-        "problem statement",
-        "issue",
-        "motivation",
-        "kontext",
-        "ausgangslage",
-        "contexte",
-        "contexto",
+        r"contexts?(?: and .*)?|.*background|(?:the )?problems?(?: statement| description)?"
+        r"|(?:the )?issues?|motivation|rationale|reasons?|reasoning|justification|why"
+        r"|kontext|ausgangslage|contexte|contexto|what(?:'s| is) the problem",
     ),
-    "consequences": (
+    (
+        "drivers",
+        r"(?:decision |key )?drivers|forces|(?:decision |evaluation )?criteria|assumptions"
+        r"|constraints",
+    ),
+    (
+        "options",
+        r"(?:considered |possible |available |other |alternative )?(?:options?|alternatives?"
+        r"|solutions|positions|approaches)(?: (?:considered|evaluated|analysis))?"
+        r"|(?:option|alternative) (?:\d+|[a-z])\b.*|pros (?:and|&) cons.*|rejected .*",
+    ),
+    (
         "consequences",
-        "consequence",
-        "positive consequences",
-        "negative consequences",
-        "neutral consequences",
-        "implications",
-        "impact",
-        "resulting context",
-        "konsequenzen",
-        "folgen",
-        "auswirkungen",
-        "conséquences",
-        "consecuencias",
+        r"(?:positive |negative |neutral |general |expected )?consequences?|implications"
+        r"|impacts?|resulting context|results|outcomes|konsequenzen|folgen|auswirkungen"
+        r"|conséquences|consecuencias|advantages|disadvantages|benefits|drawbacks|downsides"
+        r"|trade-?offs|risks|pros|cons",
     ),
-    "date": ("date", "datum", "fecha"),
-    "relation": (
-        "supersedes",
-        "supercedes",
-        "superseded by",
-        "superceded by",
-        "replaces",
-        "replaced by",
-        "amends",
-        "amended by",
-        "links",
-        "related",
-        "related decisions",
-        "related records",
-        "more information",
-        "see also",
+    ("actions", r"actions?|action items|next steps|follow-?ups?|to-?dos?"),
+    ("date", r"date|datum|fecha"),
+    (
+        "relation",
+        r"super[sc]edes|super[sc]eded by|replaces|replaced by|amends|amended by|links?|related.*"
+        r"|more information|see also|references?|further reading|resources",
     ),
-}
-# They name the decision only in a record that has no heading of the first kind.
-_WEAK_DECISION = frozenset(
-    ("proposal", "proposed solution", "solution", "outcome", "resolution", "chosen option")
+    (
+        "left_out",
+        r"tags|table of contents|contents|toc|changelog|change history|history|revisions?"
+        r"|glossary|appendix.*|authors?|contributors?|reviewers?|deciders|participants"
+        r"|(?:open )?questions|discussion|comments|credits|acknowledge?ments|examples?|licen[cs]e",
+    ),
 )
-_ROLE_OF: Mapping[str, Role] = {name: role for role, names in _NAMES.items() for name in names}
+_ROLES = tuple((role, re.compile(names)) for role, names in _NAMES)
+# They name the decision only in a record that has no heading of the first kind.
+_WEAK_DECISION = re.compile(
+    r"(?:the )?(?:proposal|proposed (?:solution|change|decision|approach)|what(?:'s| is) proposed"
+    r"|solution|outcome|resolution|chosen (?:option|solution)|recommendation|conclusion)"
+)
 _EDGES = re.compile(r"^[\W\d_]+|[\W_]+$")
+_OPTIONAL = re.compile(r"\((?:optional)\)", re.IGNORECASE)
 _TITLE_NUMBER = re.compile(
     r"^[\[(#]?(?:ADR|MADR|RFC)?[-_ #]*0*(\d{1,5})[\])]?\s*[-.:–—)]*\s+", re.I
 )
 _FIELD = re.compile(r"^([^\W\d][\w /-]{0,30}?)\s*:\s*(\S.*)$", re.DOTALL)
-_FIELDS = frozenset(
-    (
-        "date",
-        "status",
-        "decided",
-        "decided on",
-        "datum",
-        "deciders",
-        "decision-makers",
-        "decision makers",
-        "consulted",
-        "informed",
-        "author",
-        "authors",
-        "owner",
-        "supersedes",
-        "superseded by",
-        "superseded-by",
-        "replaces",
-        "replaced by",
-        "amends",
-        "amended by",
-        "technical story",
-        "tags",
-    )
-)
 RELATION_FIELDS = (
     "supersedes",
     "superseded by",
     "superseded-by",
     "replaces",
     "replaced by",
+    "replaced-by",
     "amends",
     "amended by",
     "amended-by",
-    "replaced-by",
+)
+# The date of the decision comes before the day on which the text was begun or changed.
+_DATE_FIELDS = (
+    *("date", "datum", "fecha", "decided", "decided on", "decision date", "date decided"),
+    *("accepted", "approved", "created", "date created", "creation date", "proposed on"),
+    *("last updated", "updated", "last modified"),
+)
+_PEOPLE_FIELDS = (
+    *("deciders", "decision-makers", "decision makers", "consulted", "informed"),
+    *("author", "authors", "owner", "owners"),
+)
+_FIELDS = frozenset(
+    (*RELATION_FIELDS, *_DATE_FIELDS, *_PEOPLE_FIELDS, "status", "state", "technical story", "tags")
 )
 _MAX_STATUS_CHARS = 240
 
@@ -136,52 +121,58 @@ class StatusLine:
 
 @dataclass(slots=True)
 class Anatomy:
-    """A record's sections under their roles, and what its head says."""
+    """A record's sections under their roles, and what its head says.
+
+    ``dates`` are the texts of its date fields, the one of the decision first.
+    """
 
     title: str
     number: int | None
     date: int | None = None
-    date_text: str | None = None
+    dates: dict[str, str] = field(default_factory=dict)
     statuses: list[StatusLine] = field(default_factory=list)
     relations: list[StatusLine] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
     sections: list[tuple[Role, Section]] = field(default_factory=list)
 
-    def of(self, role: Role) -> Iterator[Section]:
-        """The sections with that role, in order."""
-        return (section for each, section in self.sections if each == role)
+    def of(self, *roles: Role) -> Iterator[Section]:
+        """Return the sections with one of the roles, in order."""
+        return (section for role, section in self.sections if role in roles)
 
 
 def is_decision_record(parts: Sequence[Section], path: str) -> bool:
-    """Whether the headings are those of a decision record in one of the common templates."""
-    names = {_bare(part.title) for part in parts}
-    roles = {_ROLE_OF[name] for name in names if name in _ROLE_OF}
-    frame = roles & {"status", "context", "consequences"}
+    """Return whether the headings are those of a decision record in one of the known templates."""
+    names = [_bare(part.title) for part in parts]
+    roles = {_named_role(name) for name in names}
+    frame = roles & {"status", "context", "consequences", "drivers", "options"}
     named = record_number(path) is not None or any(
-        folder.casefold() in ("adr", "adrs", "decisions") for folder in path.split("/")[:-1]
+        folder.casefold() in ("adr", "adrs", "decisions", "decision-records")
+        for folder in path.split("/")[:-1]
     )
-    numbered = any(part.level == 1 and _TITLE_NUMBER.match(part.title) for part in parts)
+    numbered = any(part.level == 1 and _TITLE_NUMBER.match(f"{part.title} ") for part in parts)
+    known = named or numbered or date_in_name(path) is not None
     if "decision" in roles:
-        return bool(frame) or named or numbered
-    weak = bool(names & _WEAK_DECISION)
-    if weak:
-        return len(frame) >= 2
-    return "status" in roles and (len(frame) >= 2 or named or numbered)
+        return bool(frame) or known
+    if any(_WEAK_DECISION.fullmatch(name) for name in names):
+        return len(frame) >= 2 or (known and bool(frame))
+    return "status" in roles and (len(frame) >= 2 or known)
 
 
-def dissect(parts: Sequence[Section], front: FrontMatter, path: str) -> Anatomy:
+def dissect(
+    parts: Sequence[Section], front: FrontMatter, path: str, order: DateOrder | None = None
+) -> Anatomy:
     """Give each section its role and read title, number, date and status lines.
 
     The file's name numbers a record before its heading does: headings are copied more often.
     """
     heading = next((part.title for part in parts if part.level == 1), None)
-    strong = any(_ROLE_OF.get(_bare(part.title)) == "decision" for part in parts)
-    numbered = _TITLE_NUMBER.match(f"{heading} " if heading else "")
     number = record_number(path)
+    numbered = _TITLE_NUMBER.match(f"{heading} " if heading else "")
     if number is None and numbered:
         number = int(numbered[1])
-    title = front.title or heading or path.rsplit("/", 1)[-1].rsplit(".", 1)[0].replace("-", " ")
-    anatomy = Anatomy(_TITLE_NUMBER.sub("", title, count=1).strip() or title, number)
+    title = front.title or heading or _title_in_name(path)
+    anatomy = Anatomy(_TITLE_NUMBER.sub("", title, count=1).strip(" .:*") or title, number)
+    strong = any(_named_role(_bare(part.title)) == "decision" for part in parts)
     for part in parts:
         role = _role(part, strong)
         anatomy.sections.append((role, part))
@@ -190,41 +181,60 @@ def dissect(parts: Sequence[Section], front: FrontMatter, path: str) -> Anatomy:
         elif role == "status":
             _read_status(anatomy, part.blocks)
         elif role == "date" and part.blocks:
-            _take_date(anatomy, part.blocks[0].text)
+            anatomy.dates["date"] = part.blocks[0].text
         elif role == "relation":
             _read_relations(anatomy, part)
     _read_front(anatomy, front)
+    anatomy.date = _date(anatomy, path, order)
     return anatomy
 
 
 def is_field(block: Block) -> bool:
-    """Whether a block of the head is made of fields and nothing else."""
+    """Return whether a block of the head is made of fields and nothing else."""
     return all(_field_of(line) is not None for line in _lines(block))
 
 
+def option_name(section: Section) -> str | None:
+    """Return which option a section is about; None for a list of all of them."""
+    for title in (section.title, *reversed(section.path)):
+        role = _named_role(_bare(title))
+        if role is None or re.match(r"(?:option|alternative) (?:\d|[a-z]\b)", title, re.I):
+            return re.sub(r"^(?:option|alternative) \w+\s*[-:.]?\s*", "", title, flags=re.I) or None
+        if role == "options":
+            return None
+    return None
+
+
 def _role(part: Section, strong: bool) -> Role:
-    own = _own_role(part.title, strong)
-    if own is not None:
-        return own
-    if part.level <= 1 and not part.path:
+    chain = [_own_role(title, strong) for title in (*part.path, part.title)]
+    # What is good and bad about an option is no consequence of the decision.
+    if "options" in chain and chain[-1] in (None, "consequences", "options", "context"):
+        return "options"
+    if part.level <= 1 and not part.path and chain[-1] is None:
         return "preamble"
     # A heading without a role of its own continues the section that it stands in.
-    for title in reversed(part.path):
-        above = _own_role(title, strong)
-        if above is not None:
-            return above
-    return "other"
+    return next((role for role in reversed(chain) if role is not None), "other")
 
 
 def _own_role(title: str, strong: bool) -> Role | None:
     name = _bare(title)
-    if not strong and name in _WEAK_DECISION:
+    if not strong and _WEAK_DECISION.fullmatch(name):
         return "decision"
-    return _ROLE_OF.get(name)
+    return _named_role(name)
+
+
+def _named_role(name: str) -> Role | None:
+    return next((role for role, names in _ROLES if names.fullmatch(name)), None)
 
 
 def _bare(title: str) -> str:
-    return " ".join(_EDGES.sub("", title[:80]).casefold().split())
+    name = _OPTIONAL.sub("", title[:80].replace("’", "'"))
+    return " ".join(_EDGES.sub("", name).casefold().split())
+
+
+def _title_in_name(path: str) -> str:
+    stem = posixpath.splitext(posixpath.basename(path))[0]
+    return re.sub(r"[-_]+", " ", re.sub(r"^[\d-]+(?=\D)", "", stem)).strip() or stem
 
 
 def _lines(block: Block) -> list[str]:
@@ -234,10 +244,10 @@ def _lines(block: Block) -> list[str]:
 
 
 def _field_of(line: str) -> tuple[str, str] | None:
-    match = _FIELD.match(line)
+    match = _FIELD.match(line.strip("*_ "))
     if match is None or match[1].casefold() not in _FIELDS:
         return None
-    return match[1].casefold(), match[2].strip()
+    return match[1].casefold(), match[2].strip("*_ ")
 
 
 def _read_fields(anatomy: Anatomy, blocks: Sequence[Block]) -> None:
@@ -248,12 +258,12 @@ def _read_fields(anatomy: Anatomy, blocks: Sequence[Block]) -> None:
                 continue
             name, value = found
             links = tuple(link for link in block.links if link.label and link.label in line)
-            if name == "status":
+            if name in ("status", "state"):
                 anatomy.statuses.append(StatusLine(value, links, block.first))
             elif name in RELATION_FIELDS:
                 anatomy.relations.append(StatusLine(f"{name} {value}", links, block.first))
-            elif name in ("date", "datum", "decided", "decided on"):
-                _take_date(anatomy, value)
+            elif name in _DATE_FIELDS:
+                anatomy.dates.setdefault(name, value)
             else:
                 anatomy.fields[name] = value[:200]
 
@@ -264,8 +274,8 @@ def _read_status(anatomy: Anatomy, blocks: Sequence[Block]) -> None:
             continue
         for line in _lines(block):
             found = _field_of(line)
-            if found is not None and found[0] == "date":
-                _take_date(anatomy, found[1])
+            if found is not None and found[0] in _DATE_FIELDS and read_date(found[1]) is not None:
+                anatomy.dates.setdefault(found[0], found[1])
                 continue
             text = found[1] if found is not None and found[0] == "status" else line
             links = tuple(link for link in block.links if link.label and link.label in line)
@@ -283,20 +293,25 @@ def _read_relations(anatomy: Anatomy, part: Section) -> None:
 
 def _read_front(anatomy: Anatomy, front: FrontMatter) -> None:
     # The front matter is what a tool keeps up to date, so its status is the first to count.
-    statuses = [StatusLine(text) for text in front.values.get("status", ())]
-    anatomy.statuses[:0] = statuses
+    anatomy.statuses[:0] = [StatusLine(text) for text in front.values.get("status", ())]
     for name in RELATION_FIELDS:
         for value in front.values.get(name.replace(" ", "-"), ()) if " " not in name else ():
             anatomy.relations.append(StatusLine(f"{name.replace('-', ' ')} {value}"))
-    for name in ("decision-makers", "deciders", "consulted", "informed", "author", "authors"):
+    for name in _PEOPLE_FIELDS:
         if given := front.values.get(name):
             anatomy.fields[name] = ", ".join(given)[:200]
-    if date := front.first("date", "created"):
-        _take_date(anatomy, date)
+    dates = {name: value for name in _DATE_FIELDS if (value := front.first(name.replace(" ", "-")))}
+    anatomy.dates = {**anatomy.dates, **dates}
 
 
-def _take_date(anatomy: Anatomy, text: str) -> None:
-    moment = read_date(text)
-    if moment is not None:
-        anatomy.date = moment
-    anatomy.date_text = text[:80]
+def _date(anatomy: Anatomy, path: str, order: DateOrder | None) -> int | None:
+    """Return the day of the decision: of its fields, its status lines, or its file's name."""
+    for name in sorted(anatomy.dates, key=_DATE_FIELDS.index):
+        moment = read_date(anatomy.dates[name], order=order)
+        if moment is not None:
+            return moment
+    for line in anatomy.statuses:
+        moment = read_date(line.text, alone=False, order=order)
+        if moment is not None:
+            return moment
+    return None if anatomy.dates else date_in_name(path)

@@ -1,17 +1,17 @@
 """Decision records (the Nygard and MADR templates and their kin) as a small graph.
 
-One Decision memory; its sections hang on it by PartOf, its consequences by CausedBy, and other
-records by Updates, the newer from the older.
+One Decision memory with what was decided; its grounds and its consequences hang on it by CausedBy,
+the options that were looked at by PartOf, and other records by Updates, the newer from the older.
+A record without a decision's text gives no Decision.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ingest.candidates import (
-    MAX_PASSAGE_CHARS,
     Candidate,
     CandidateEdge,
     DocumentLink,
@@ -22,8 +22,16 @@ from ingest.candidates import (
     lines,
     summarize,
 )
-from ingest.parsers.blocks import Block, Section
-from ingest.parsers.decision_parts import Anatomy, dissect, is_decision_record, is_field
+from ingest.dates import DateOrder
+from ingest.parsers.blocks import Section
+from ingest.parsers.decision_parts import (
+    Anatomy,
+    Role,
+    dissect,
+    is_decision_record,
+    is_field,
+    option_name,
+)
 from ingest.parsers.decision_relations import (
     ACCEPTED,
     DROPPED,
@@ -37,19 +45,39 @@ from ingest.parsers.decision_relations import (
 )
 from ingest.parsers.front_matter import FrontMatter
 from ingest.parsers.naming import document_keys, link_keys
-from ingest.parsers.passages import Passage, cut, grouped, packed
+from ingest.parsers.passages import MAX_JOINED_CHARS, Passage, statements
 from ingest.reasons import Part
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+from memgraph.service.sentences import (
+    hangs,
+    is_complete,
+    is_instruction,
+    is_placeholder,
+    points_elsewhere,
+    type_of,
+)
 
 __all__ = ["MAX_DECISION_CHARS", "is_decision_record", "parse_decision_record"]
 
 # What of a decision's text goes with its title; the rest hangs on it by PartOf.
-MAX_DECISION_CHARS = 2_000
+MAX_DECISION_CHARS = 700
+# Of each kind of section so many statements are kept: the first say the most.
+_MOST: dict[Role, int] = {"context": 5, "drivers": 2, "consequences": 8, "other": 4}
+_MAX_DETAILS = 6
+_MAX_OPTIONS = 8
 
-_PLACEHOLDER = re.compile(
-    r"(?:tb[acd]|to ?do|n/?a|none|nothing|x+|\W+|to be (?:confirmed|defined|decided|added))\W*",
+_GOOD = re.compile(r"positive|advantage|benefit|pros\b|good", re.IGNORECASE)
+_BAD = re.compile(r"negative|disadvantage|drawback|downside|cons\b|bad", re.IGNORECASE)
+_RISK = re.compile(r"risk", re.IGNORECASE)
+_SEE = re.compile(r"\s*\((?:see|cf\.?)\s[^()]{0,80}\)", re.IGNORECASE)
+_LINK_ONLY = re.compile(r"\W*(?:\w+(?: \w+){0,4}:\s*)?<?(?:https?://|www\.)\S+\W*")
+_ABOUT_RECORD = re.compile(
+    r"\b(?:this|the) (?:adr|decision record|record|document|rfc|proposal)\b"
+    r"|^we (?:now )?(?:need|have|want) to (?:decide|choose|determine|agree)\b"
+    r"|\b(?:needs?|has) to be (?:decided|made)\b",
     re.IGNORECASE,
 )
+_TEMPLATE = re.compile(r"(?:^|[-_./ ])template(?:[-_. ]|$)", re.IGNORECASE)
 _WEIGHTS: dict[Effect, float] = {"supersedes": 1.0, "amends": 0.6, "supersedes_partly": 0.5}
 _STRENGTH: dict[Effect, int] = {"supersedes": 0, "supersedes_partly": 1, "amends": 2}
 _LINK_WEIGHT = 0.4
@@ -59,83 +87,98 @@ _LINK_WEIGHT = 0.4
 class _Draft:
     path: str
     anatomy: Anatomy
+    word: str | None
     tags: tuple[str, ...]
     status: MemoryStatus
-    main_key: str = ""
+    main_key: str | None = None
     keys: KeySource = field(default_factory=KeySource)
     candidates: list[Candidate] = field(default_factory=list)
     edges: list[CandidateEdge] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
+    @property
+    def known_status(self) -> str:
+        return (self.word or "").casefold()
+
+    @property
+    def is_open(self) -> bool:
+        return self.known_status in OPEN
+
+    @property
+    def is_dropped(self) -> bool:
+        return self.known_status in DROPPED
+
 
 def parse_decision_record(
-    parts: Sequence[Section], front: FrontMatter, path: str, findings: tuple[Finding, ...] = ()
+    parts: Sequence[Section],
+    front: FrontMatter,
+    path: str,
+    findings: tuple[Finding, ...] = (),
+    order: DateOrder | None = None,
 ) -> ParsedDocument:
-    """The record as candidates, the decision first.
+    """Return the record as candidates, the decision first.
 
-    The decision is superseded when a status line says that it was replaced as a whole; what was
-    replaced in part, amended, rejected or not yet accepted stays active and says so in
-    ``attributes.decision_status`` and behind its title.
+    The decision is superseded when a status line says that it was replaced as a whole, and what
+    else the record holds with it. What was rejected or not yet accepted says so behind the title
+    and in ``attributes.decision_status``.
     """
-    anatomy = dissect(parts, front, path)
+    anatomy = dissect(parts, front, path, order)
     word = status_word(anatomy.statuses)
     replaced = any(is_wholly_superseded(line.text) for line in anatomy.statuses)
-    tags = ["decision-record", *front.tags]
-    if word:
-        tags.append(word)
-    draft = _Draft(
-        path,
-        anatomy,
-        clean_tags(tags),
-        MemoryStatus.SUPERSEDED if replaced else MemoryStatus.ACTIVE,
-        findings=list(findings),
-    )
-    if anatomy.date is None and anatomy.date_text is not None:
-        told = {"text": anatomy.date_text}
-        draft.findings.append(Finding(Part.DATE_NOT_UNDERSTOOD, details=told))
-    _add_decision(draft, word)
-    for role, section in anatomy.sections:
-        if role in ("context", "other", "preamble", "relation"):
-            _add_section(draft, section, role)
-        elif role == "consequences":
-            _add_consequences(draft, section)
+    tags = clean_tags(["decision-record", *front.tags, *([word] if word else [])])
+    status = MemoryStatus.SUPERSEDED if replaced else MemoryStatus.ACTIVE
+    draft = _Draft(path, anatomy, word, tags, status, findings=list(findings))
+    if anatomy.date is None and anatomy.dates:
+        unread = {"text": next(iter(anatomy.dates.values()))[:80]}
+        draft.findings.append(Finding(Part.DATE_NOT_UNDERSTOOD, details=unread))
+    if not _TEMPLATE.search(path.rsplit("/", 1)[-1]):
+        _add_decision(draft)
+        for role, section in anatomy.sections:
+            _add_section(draft, role, section)
+        _add_options(draft)
+    main = draft.main_key or (draft.candidates[0].key if draft.candidates else None)
     return ParsedDocument(
         "decision_record",
         tuple(draft.candidates),
         tuple(draft.edges),
-        tuple(_links(draft)),
+        tuple(_links(draft, main)) if main else (),
         tuple(draft.findings),
         title=anatomy.title,
-        main_key=draft.main_key,
+        main_key=main,
         document_keys=document_keys(path, anatomy.number),
     )
 
 
-def _add_decision(draft: _Draft, word: str | None) -> None:
+def _add_decision(draft: _Draft) -> None:
     anatomy = draft.anatomy
-    blocks = _decision_blocks(draft)
-    packs = list(packed(blocks, MAX_DECISION_CHARS))
-    open_or_dropped = word is not None and word.casefold() in OPEN | DROPPED | {"deprecated"}
-    head = f"{anatomy.title} (status: {word})" if open_or_dropped else anatomy.title
-    first = packs[0] if packs else None
+    said: list[Passage] = []
+    for section in anatomy.of("decision"):
+        said.extend(_usable(draft, section, list(statements(section.blocks))))
+    if not said:
+        return
+    first, last = _core(said)
+    text = _joined(said[first:last])
     draft.main_key = draft.keys.new()
     attributes: dict[str, object] = {"role": "decision", "title": anatomy.title[:200]}
-    if word:
-        attributes["decision_status"] = word
+    if draft.word:
+        attributes["decision_status"] = draft.word
         attributes["decision_status_lines"] = [line.text for line in anatomy.statuses][:10]
     if anatomy.number is not None:
         attributes["record_number"] = anatomy.number
+    if anatomy.dates and anatomy.date is None:
+        attributes["date_as_written"] = next(iter(anatomy.dates.values()))[:80]
     attributes |= {
         name.translate({32: "_", 45: "_"}): value for name, value in anatomy.fields.items()
     }
-    importance, confidence = _worth(word, draft.status)
+    importance, confidence = _worth(draft)
+    content = f"{_title(draft)}: {text}"
     draft.candidates.append(
         Candidate(
             draft.main_key,
-            f"{head}\n\n{first.text}" if first else head,
-            first.locator if first else lines(1, 1),
+            content,
+            lines(said[first].first, max(each.last for each in said[first:last])),
             type=MemoryType.DECISION,
-            summary=summarize(f"{head}: {first.text}" if first else head),
+            summary=summarize(content),
             importance=importance,
             confidence=confidence,
             status=draft.status,
@@ -144,116 +187,236 @@ def _add_decision(draft: _Draft, word: str | None) -> None:
             attributes=attributes,
         )
     )
-    for passage in packs[1:]:
-        _add_part(draft, passage, "decision_detail", "Decision", MemoryType.FACT)
+    if draft.is_dropped:
+        return
+    rest = [each for each in (*said[:first], *said[last:]) if _stands(each)]
+    for passage in rest[:_MAX_DETAILS]:
+        label = "proposed detail" if draft.is_open else "detail"
+        _add(draft, passage.text, passage.locator, "decision_detail", label)
 
 
-def _decision_blocks(draft: _Draft) -> list[Block]:
-    """The decision's blocks with the headings inside it as lines of text."""
-    blocks: list[Block] = []
-    for place, section in enumerate(draft.anatomy.of("decision")):
-        if _is_placeholder(section):
-            draft.findings.append(
-                Finding(Part.PLACEHOLDER_SECTION, _where(section), {"section": section.title})
-            )
-            continue
-        if place and section.blocks:
-            title = section.title
-            blocks.append(Block("paragraph", f"{title}:", section.first, section.first))
-        blocks.extend(section.blocks)
-    return blocks
+def _core(said: Sequence[Passage]) -> tuple[int, int]:
+    """Return which statements are the decision: all, or those from the one that decides on."""
+    if len(_joined(said)) <= MAX_DECISION_CHARS:
+        return 0, len(said)
+    decided = (at for at, each in enumerate(said) if _decides(each.said) or _decides(each.lead))
+    first = next(decided, 0)
+    while first and said[first].hangs and not said[first].listed:
+        first -= 1
+    last = first + 1
+    while last < len(said) and len(_joined(said[first : last + 1])) <= MAX_DECISION_CHARS:
+        last += 1
+    return first, last
 
 
-def _worth(word: str | None, status: MemoryStatus) -> tuple[int, float]:
-    """Importance and confidence: a decision that does not stand weighs less."""
-    known = (word or "").casefold()
-    if status is MemoryStatus.SUPERSEDED:
+def _decides(text: str) -> bool:
+    return bool(text) and type_of(text, decides=True) is MemoryType.DECISION
+
+
+def _joined(said: Sequence[Passage]) -> str:
+    """Return statements as running text; the line above a list is said once."""
+    parts: list[str] = []
+    lead = ""
+    for each in said:
+        own = _SEE.sub("", each.said)
+        if each.lead and each.lead == lead:
+            parts[-1] = parts[-1].rstrip(".;") + "; "
+            parts.append(own)
+        else:
+            parts.append(_SEE.sub("", each.text))
+        closed = parts[-1].rstrip()[-1:] in ".!?:;…"
+        parts[-1] += " " if closed else ". "
+        lead = each.lead
+    return "".join(parts).strip()
+
+
+def _worth(draft: _Draft) -> tuple[int, float]:
+    """Return importance and confidence: a decision that does not stand weighs less."""
+    if draft.status is MemoryStatus.SUPERSEDED:
         return 45, 0.85
-    if known in DROPPED or known == "deprecated":
+    if draft.is_dropped or draft.known_status == "deprecated":
         return 50, 0.85
-    if known in OPEN:
+    if draft.is_open:
         return 60, 0.7
-    return (75, 0.9) if known in ACCEPTED else (70, 0.85)
+    return (75, 0.9) if draft.known_status in ACCEPTED else (70, 0.85)
 
 
-def _add_section(draft: _Draft, section: Section, role: str) -> None:
-    blocks = [b for b in section.blocks if not (role == "preamble" and is_field(b))]
-    # A list of links has become edges; repeating it as memories would only add noise.
-    if role == "relation" and all(block.links or len(block.text) < 40 for block in blocks):
-        return
-    kind = MemoryType.OBSERVATION if role == "context" else MemoryType.FACT
-    for passage in _passages(draft, section, blocks):
-        title = section.title if role != "preamble" else "Introduction"
-        _add_part(draft, passage, role, title, kind)
+def _title(draft: _Draft) -> str:
+    known = draft.known_status
+    if draft.status is MemoryStatus.SUPERSEDED:
+        return f"{draft.anatomy.title} (superseded)"
+    if draft.is_open:
+        return f"{draft.anatomy.title} ({known}, not yet decided)"
+    if known and known not in ACCEPTED:
+        return f"{draft.anatomy.title} ({known})"
+    return draft.anatomy.title
 
 
-def _add_consequences(draft: _Draft, section: Section) -> None:
-    for passage in _passages(draft, section, section.blocks):
-        key = _candidate(draft, passage, "consequence", section.title, MemoryType.FACT)
-        draft.edges.append(
-            CandidateEdge(key, draft.main_key, EdgeType.CAUSED_BY, 1.0, "consequence of")
-        )
+def _add_section(draft: _Draft, role: Role, section: Section) -> None:
+    blocks = [each for each in section.blocks if role != "preamble" or not is_field(each)]
+    if role in ("context", "preamble"):
+        said = [each for each in _usable(draft, section, statements(blocks)) if _grounds(each)]
+        for each in said[: _MOST["context"]]:
+            _add(draft, each.text, each.locator, "context", "context")
+    elif role == "drivers":
+        said = list(_usable(draft, section, statements(blocks)))
+        for text, where in _packed(said, _MOST["drivers"]):
+            _add(draft, text, where, "context", section.title.casefold())
+    elif role == "consequences" and not draft.is_dropped:
+        said = [each for each in _usable(draft, section, statements(blocks)) if _follows(each)]
+        for each in said[: _MOST["consequences"]]:
+            _add(draft, each.text, each.locator, "consequence", _kind(draft, section))
+    elif role == "actions":
+        _add_actions(draft, statements(blocks))
+    elif role == "other" and not draft.is_dropped:
+        said = [each for each in _usable(draft, section, statements(blocks)) if _stands(each)]
+        for each in said[: _MOST["other"]]:
+            _add(draft, each.text, each.locator, "other", section.title)
 
 
-def _passages(draft: _Draft, section: Section, blocks: Sequence[Block]) -> Iterator[Passage]:
-    if not blocks:
-        return
-    if _is_placeholder(section):
-        details = {"section": section.title}
-        draft.findings.append(Finding(Part.PLACEHOLDER_SECTION, _where(section), details))
-        return
-    for passage in grouped(blocks, whole_lists=True):
-        if any(char.isalnum() for char in passage.text):
-            yield from cut(passage, MAX_PASSAGE_CHARS)
+def _add_actions(draft: _Draft, passages: Iterable[Passage]) -> None:
+    """Keep the open boxes of a list of actions as Todos; what is ticked is over."""
+    for each in passages:
+        if each.checked is False and len(each.said.split()) > 2 and not is_placeholder(each.said):
+            _add(draft, each.said, each.locator, "action", "open action", MemoryType.TODO)
 
 
-def _add_part(draft: _Draft, passage: Passage, role: str, section: str, kind: MemoryType) -> None:
-    key = _candidate(draft, passage, role, section, kind)
-    draft.edges.append(
-        CandidateEdge(key, draft.main_key, EdgeType.PART_OF, 0.8, f"{section} of the record"[:200])
+def _add_options(draft: _Draft) -> None:
+    """Keep what is said for and against each option, or else the list of them."""
+    listed: list[Passage] = []
+    about: dict[str, list[tuple[str, Passage]]] = {}
+    for section in draft.anatomy.of("options"):
+        said = list(_usable(draft, section, statements(section.blocks)))
+        name = option_name(section)
+        if name is None:
+            listed.extend(each for each in said if each.listed)
+            continue
+        heading = section.title if _GOOD.search(section.title) or _BAD.search(section.title) else ""
+        about.setdefault(name, []).extend((heading, each) for each in said)
+    for name, given in list(about.items())[:_MAX_OPTIONS]:
+        for text, where in _packed([each for _, each in given], 1, [mark for mark, _ in given]):
+            _add(draft, text, where, "option", f"option considered, {name}")
+    if listed and not about:
+        for text, where in _packed(listed, 1):
+            _add(draft, text, where, "option", "options considered")
+
+
+def _packed(
+    said: Sequence[Passage], most: int, marks: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Return statements as few texts of bounded length, each with its lines."""
+    pending: list[Passage] = []
+    text = mark = ""
+    made = 0
+    for at, each in enumerate(said):
+        own = each.text.rstrip(" .;,")
+        if marks and marks[at] and marks[at] != mark:
+            mark, own = marks[at], f"{marks[at]}: {own}"
+        joint = ". " if pending and not each.listed else "; "
+        if pending and len(text) + len(own) > MAX_JOINED_CHARS:
+            yield f"{text}.", lines(pending[0].first, pending[-1].last)
+            pending, text, made = [], "", made + 1
+            if made == most:
+                return
+        text = f"{text}{joint}{own}" if pending else own
+        pending.append(each)
+    if pending:
+        yield f"{text}.", lines(pending[0].first, pending[-1].last)
+
+
+def _usable(draft: _Draft, section: Section, said: Iterable[Passage]) -> list[Passage]:
+    """Return what is neither left over from the template, nor a bare link, nor a box."""
+    kept: list[Passage] = []
+    for each in said:
+        if is_placeholder(each.said):
+            details = {"section": section.title}
+            draft.findings.append(Finding(Part.PLACEHOLDER_SECTION, each.locator, details))
+        elif each.checked is None and _says_something(each):
+            kept.append(each)
+    return kept
+
+
+def _says_something(each: Passage) -> bool:
+    words = re.findall(r"[^\W\d_]{2,}", each.said)
+    if not words or _LINK_ONLY.fullmatch(each.said) or each.said.endswith((":", "?")):
+        return False
+    return each.listed or len(words) > 2
+
+
+def _grounds(each: Passage) -> bool:
+    return _stands(each) and not _ABOUT_RECORD.search(each.text)
+
+
+def _stands(each: Passage) -> bool:
+    """Return whether a statement is understood beside the record's title alone."""
+    return (
+        not each.hangs
+        and not hangs(each.said)
+        and is_complete(each.text)
+        and not points_elsewhere(each.text)
+        and (bool(each.lead) or not is_instruction(each.said))
     )
 
 
-def _candidate(draft: _Draft, passage: Passage, role: str, section: str, kind: MemoryType) -> str:
+def _follows(each: Passage) -> bool:
+    """As ``_stands``, but "this" is the decision, and an item may leave out its verb."""
+    if points_elsewhere(each.text) or len(each.text.split()) < 3:
+        return False
+    if re.match(r"(?:this|it)\b", each.text, re.IGNORECASE) and is_complete(each.text):
+        return True
+    whole = each.listed or is_complete(each.text)
+    return whole and not each.hangs and not hangs(each.said)
+
+
+def _kind(draft: _Draft, section: Section) -> str:
+    for kind, names in (("drawback", _BAD), ("advantage", _GOOD), ("risk", _RISK)):
+        if names.search(section.title):
+            break
+    else:
+        kind = "consequence"
+    return f"expected {kind}" if draft.is_open else kind
+
+
+def _add(
+    draft: _Draft,
+    said: str,
+    where: str,
+    role: str,
+    label: str,
+    kind: MemoryType | None = None,
+) -> None:
+    """Add a statement of the record beside its title, joined to the decision."""
+    content = f"{draft.anatomy.title} ({label}): {_SEE.sub('', said)}"
     key = draft.keys.new()
-    # The rest of a replaced decision is replaced with it; its context stays what it was.
-    status = draft.status if role == "decision_detail" else MemoryStatus.ACTIVE
     draft.candidates.append(
         Candidate(
             key,
-            passage.text,
-            passage.locator,
-            type=kind,
-            summary=summarize(f"{draft.anatomy.title} ({section}): {passage.text}"),
-            importance=50 if role in ("consequence", "decision_detail") else 40,
+            content,
+            where,
+            type=kind or (MemoryType.OBSERVATION if role == "context" else MemoryType.FACT),
+            summary=summarize(content),
+            importance=50 if role in ("consequence", "decision_detail", "action") else 40,
             confidence=0.8,
-            status=status,
+            status=draft.status,
             event_time=draft.anatomy.date,
             tags=draft.tags[:1],
-            attributes={
-                "role": role,
-                "section": section[:200],
-                "record": draft.anatomy.title[:200],
-            },
+            attributes={"role": role, "record": draft.anatomy.title[:200]},
         )
     )
-    return key
+    main = draft.main_key
+    if main is None:
+        return
+    if role == "consequence":
+        edge = CandidateEdge(key, main, EdgeType.CAUSED_BY, 1.0, "consequence of the decision")
+    elif role == "context":
+        edge = CandidateEdge(main, key, EdgeType.CAUSED_BY, 0.8, "context of the decision")
+    else:
+        edge = CandidateEdge(key, main, EdgeType.PART_OF, 0.8, f"{label} of the record"[:200])
+    draft.edges.append(edge)
 
 
-def _is_placeholder(section: Section) -> bool:
-    if len(section.blocks) != 1:
-        return False
-    text = section.blocks[0].text
-    return len(text) < 40 and _PLACEHOLDER.fullmatch(text) is not None
-
-
-def _where(section: Section) -> str:
-    last = section.blocks[-1].last if section.blocks else section.first
-    return lines(section.first, last)
-
-
-def _links(draft: _Draft) -> Iterator[DocumentLink]:
-    """Updates for what the record says of others, RelatedTo for links that say nothing."""
+def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
+    """Return Updates for what the record says of others, RelatedTo for links that say nothing."""
     own = set(document_keys(draft.path, draft.anatomy.number))
     strongest: dict[tuple[str, bool], Relation] = {}
     for relation in _relations(draft):
@@ -266,7 +429,7 @@ def _links(draft: _Draft) -> Iterator[DocumentLink]:
     related = {key for relation in strongest.values() for key in relation.targets}
     for relation in strongest.values():
         yield DocumentLink(
-            draft.main_key,
+            main,
             relation.targets[0],
             EdgeType.UPDATES,
             outgoing=relation.outgoing,
@@ -284,7 +447,7 @@ def _links(draft: _Draft) -> Iterator[DocumentLink]:
                     continue
                 related.update(keys)
                 yield DocumentLink(
-                    draft.main_key,
+                    main,
                     keys[0],
                     EdgeType.RELATED_TO,
                     weight=_LINK_WEIGHT,

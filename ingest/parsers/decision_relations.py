@@ -42,10 +42,10 @@ _SELF = re.compile(
     re.IGNORECASE,
 )
 _WORDS = re.compile(
-    r"not\s+(?:accepted|approved)|(?:partly|partially|in\s+part)\s+super[sc]eded|super[sc]eded|"
+    r"\b(?:not\s+(?:accepted|approved)|(?:partly|partially|in\s+part)\s+super[sc]eded|super[sc]eded|"
     r"replaced|obsoleted?|deprecated|rejected|declined|withdrawn|abandoned|retired|accepted|"
     r"approved|agreed|adopted|implemented|decided|proposed|proposal|draft|pending|in\s+review|"
-    r"under\s+discussion|in\s+progress|wip|final|active|done|amended",
+    r"under\s+discussion|in\s+progress|wip|rfc|open|final|active|done|amended)\b",
     re.IGNORECASE,
 )
 _WHOLLY = re.compile(
@@ -55,7 +55,9 @@ _WHOLLY = re.compile(
 _ACCEPTED = (
     "accepted, approved, agreed, adopted, implemented, decided, final, active, done, amended"
 )
-_OPEN = "proposed, proposal, draft, pending, in review, under discussion, in progress, wip"
+_OPEN = (
+    "proposed, proposal, draft, pending, in review, under discussion, in progress, wip, rfc, open"
+)
 _DROPPED = "rejected, declined, withdrawn, abandoned, retired, not accepted, not approved"
 ACCEPTED = frozenset(_ACCEPTED.split(", "))
 OPEN = frozenset(_OPEN.split(", "))

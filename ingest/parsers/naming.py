@@ -7,7 +7,10 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-_NUMBER = re.compile(r"(?:adr[-_ ]?)?0*(\d{1,5})(?=[-_. ]|$)", re.IGNORECASE)
+from ingest.dates import read_date
+
+_NUMBER = re.compile(r"(?:m?adr[-_ ]?)?0*(\d{1,5})(?=[-_. ]|$)", re.IGNORECASE)
+_DAY = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})(?=[-_. T]|$)")
 _SESSION = re.compile(r"^(.+?)[-_ .]+(?:session|part|chat)[-_ ]*\d+$", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _TYPES = (".md", ".txt", ".json")
@@ -48,8 +51,17 @@ def number_keys(number: int, path: str) -> tuple[str, ...]:
 
 def record_number(path: str) -> int | None:
     """The number that a file's name begins with, as in ``0015-dns.md`` or ``ADR-015.md``."""
-    match = _NUMBER.match(posixpath.basename(path))
+    name = posixpath.basename(path)
+    match = None if _DAY.match(name) else _NUMBER.match(name)
     return int(match[1]) if match else None
+
+
+def date_in_name(path: str) -> int | None:
+    """Return the day, in milliseconds, that a file's or its folder's name begins with."""
+    for name in reversed(path.split("/")[-2:]):
+        if match := _DAY.match(name):
+            return read_date("-".join(match.groups()))
+    return None
 
 
 def session_name(path: str) -> str:

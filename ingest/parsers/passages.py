@@ -1,155 +1,164 @@
-"""Blocks put together as passages: a list with the line that announces it, code with its text."""
+"""Blocks as passages: statements with their own lines, list items with the line above them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ingest.candidates import lines, split_long
-from ingest.parsers.blocks import Block, Link
+from ingest.candidates import lines
+from ingest.parsers.blocks import Block
+from memgraph.service.sentences import hangs, split_sentences
 
 # Items shorter than this, on average, say nothing without the line that announces them.
 _SHORT_ITEM_WORDS = 7
-# A list up to this length stays with its announcement where lists are read as one statement.
-_WHOLE_LIST_CHARS = 1_200
+# A sentence that needs the one before it is joined to it up to this many characters.
+MAX_JOINED_CHARS = 600
+# A longer list item is read by its sentences.
+MAX_ITEM_CHARS = 240
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Blocks that are one memory. ``prose`` is False where code, a table or a list must stay
-    whole; ``led`` where these begin without a line that announces them."""
+    """One statement.
 
-    text: str
+    Attributes:
+        said: its own words; ``lead`` is the line that announces the list it stands in.
+        hangs: it begins in a way that needs the text before it, and could not be joined to it.
+        listed: it was a list item or a table row.
+        checked: set for a task box.
+    """
+
+    said: str
     first: int
     last: int
-    prose: bool = True
-    led: bool = True
+    lead: str = ""
+    hangs: bool = False
+    listed: bool = False
     checked: bool | None = None
-    links: tuple[Link, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return f"{self.lead} {self.said}" if self.lead else self.said
 
     @property
     def locator(self) -> str:
         return lines(self.first, self.last)
 
 
-def render(blocks: Iterable[Block]) -> str:
-    """Plain text of blocks: items with a dash and their nesting, the rest with an empty line."""
-    parts: list[str] = []
-    previous: Block | None = None
-    for block in blocks:
-        text = block.text
-        if block.kind == "item":
-            box = {None: "", True: "[x] ", False: "[ ] "}[block.checked]
-            text = "  " * min(block.level - 1, 8) + "- " + box + text
-        if previous is not None:
-            together = previous.kind == block.kind and block.kind in ("item", "row")
-            announced = previous.text.endswith(":") and block.kind != "paragraph"
-            parts.append("\n" if together or announced else "\n\n")
-        parts.append(text)
-        previous = block
-    return "".join(parts)
+def statements(blocks: Sequence[Block]) -> Iterator[Passage]:
+    """Return the statements of a section in order.
 
-
-def grouped(blocks: Sequence[Block], *, whole_lists: bool = False) -> Iterator[Passage]:
-    """Passages of a section, in order: each paragraph and list item for itself.
-
-    With ``whole_lists`` a list goes with the line that announces it, and items of a word or two
-    go together.
+    A paragraph gives its sentences; one that hangs on the sentence before is joined to it. Items
+    take the line that announces them; short ones make one statement with it. Code is left out,
+    with the line that announces it.
     """
-    index = 0
-    while index < len(blocks):
-        end = _end_of_group(blocks, index)
-        if whole_lists:
-            end = max(end, _end_of_list(blocks, index))
-        yield _passage(blocks[index:end])
-        index = end
+    lead: Passage | None = None
+    at = 0
+    while at < len(blocks):
+        block = blocks[at]
+        end = at + 1
+        if block.kind == "paragraph":
+            said = list(_sentences(block))
+            follows = blocks[end].kind if end < len(blocks) else "paragraph"
+            lead = said.pop() if said and _announces(said[-1].said, follows) else None
+            yield from said
+        elif block.kind in ("item", "row"):
+            while end < len(blocks) and blocks[end].kind == block.kind:
+                end += 1
+            yield from _listed(blocks[at:end], lead)
+            lead = None
+        else:
+            lead = None
+        at = end
 
 
-def packed(blocks: Sequence[Block], limit: int) -> Iterator[Passage]:
-    """Passages that fill up to ``limit`` characters, cut only between groups where possible."""
-    pending: list[Block] = []
+def _announces(sentence: str, follows: str) -> bool:
+    return sentence.endswith(":") or (follows in ("item", "row") and sentence[-1] not in ".!?")
+
+
+def _sentences(block: Block) -> Iterator[Passage]:
+    pending: Passage | None = None
+    for sentence, first, last in located(block):
+        needs = hangs(sentence)
+        if pending is not None and needs and not pending.hangs and not sentence.endswith(":"):
+            if len(pending.said) + len(sentence) < MAX_JOINED_CHARS:
+                pending = replace(pending, said=f"{pending.said} {sentence}", last=last)
+                continue
+        if pending is not None:
+            yield pending
+        pending = Passage(sentence, first, last, hangs=needs)
+    if pending is not None:
+        yield pending
+
+
+def located(block: Block) -> Iterator[tuple[str, int, int]]:
+    """Return a block's sentences with the lines that each stands on."""
+    raw = (block.raw or block.text).split("\n")
+    exact = len(raw) == block.last - block.first + 1
+    starts: list[int] = []
     size = 0
-    index = 0
-    while index < len(blocks):
-        end = _end_of_group(blocks, index)
-        group = blocks[index:end]
-        length = sum(len(block.text) + 4 for block in group)
-        if pending and size + length > limit:
-            yield from cut(_passage(pending), limit)
-            pending, size = [], 0
-        pending.extend(group)
-        size += length
-        index = end
-    if pending:
-        yield from cut(_passage(pending), limit)
+    for line in raw:
+        starts.append(size)
+        size += len(line) + 1
+    at = 0
+    for part in block.text.split("\n"):
+        for sentence in split_sentences(part):
+            begin = block.text.find(sentence, at)
+            if begin < 0 or not exact:
+                yield sentence, block.first, block.last
+                continue
+            at = begin + len(sentence)
+            yield sentence, block.first + _line(starts, begin), block.first + _line(starts, at - 1)
 
 
-def cut(passage: Passage, limit: int) -> Iterator[Passage]:
-    """A passage in pieces of at most ``limit`` characters; all keep its lines and links."""
-    for text in split_long(passage.text, limit):
-        yield replace(passage, text=text)
+def _line(starts: Sequence[int], place: int) -> int:
+    return max(number for number, start in enumerate(starts) if start <= place)
 
 
-def _end_of_group(blocks: Sequence[Block], start: int) -> int:
-    """Where the group that begins at ``start`` ends (excluded)."""
-    first = blocks[start]
-    end = start + 1
-    if first.kind == "row":
-        while end < len(blocks) and blocks[end].kind == "row":
+def _listed(blocks: Sequence[Block], lead: Passage | None) -> Iterator[Passage]:
+    items = [item for item in _items(blocks) if any(map(str.isalnum, item.said))]
+    if lead is None or not items:
+        yield from items
+        return
+    boxed = any(item.checked is not None for item in items)
+    words = sum(len(item.said.split()) for item in items)
+    whole = "; ".join(item.said.rstrip(".;,") for item in items)
+    short = words < _SHORT_ITEM_WORDS * len(items)
+    if not boxed and short and len(whole) + len(lead.said) < MAX_JOINED_CHARS:
+        yield Passage(f"{whole}.", lead.first, items[-1].last, lead.said, lead.hangs, True)
+        return
+    for item in items:
+        if item.checked is None:
+            item = replace(item, lead=lead.said, hangs=lead.hangs)
+        yield item
+
+
+def _items(blocks: Sequence[Block]) -> Iterator[Passage]:
+    """Items with what is nested in them; a task box stands for itself."""
+    at = 0
+    while at < len(blocks):
+        head = blocks[at]
+        end = at + 1
+        while end < len(blocks) and blocks[end].level > head.level:
+            if blocks[end].checked is not None:
+                break
             end += 1
-        return end
-    if first.kind == "item":
-        # What is nested belongs to its item; a task box stands for itself.
-        while end < len(blocks) and _belongs(first, blocks[end]):
-            end += 1
-        return end
-    if first.kind != "paragraph" or not first.text.endswith(":") or end == len(blocks):
-        if end < len(blocks) and blocks[end].kind == "code":
-            return end + 1
-        return end
-    if blocks[end].kind in ("code", "row"):
-        kind = blocks[end].kind
-        while end < len(blocks) and blocks[end].kind == kind:
-            end += 1
-        return end
-    stop = end
-    while stop < len(blocks) and blocks[stop].kind == "item" and blocks[stop].checked is None:
-        stop += 1
-    words = sum(len(block.text.split()) for block in blocks[end:stop])
-    short = stop > end and words < _SHORT_ITEM_WORDS * (stop - end)
-    return stop if short else end
+        inner = blocks[at + 1 : end]
+        at = end
+        own = head.text.rstrip()
+        text = own + (" " if own.endswith(":") else ": ")
+        text += "; ".join(each.text.rstrip(".;,") for each in inner)
+        if inner and own[-1:] not in ".!?" and len(text) < MAX_JOINED_CHARS:
+            last = max(each.last for each in inner)
+            yield _item(text, head.first, last, head.checked)
+            continue
+        for block in (head, *inner):
+            if block.checked is not None or len(block.text) < MAX_ITEM_CHARS:
+                yield _item(block.text, block.first, block.last, block.checked)
+            else:
+                yield from (replace(each, listed=True) for each in _sentences(block))
 
 
-def _end_of_list(blocks: Sequence[Block], start: int) -> int:
-    """Where the list that belongs to the block at ``start`` ends; ``start`` if there is none."""
-    first = blocks[start]
-    stop = start if first.kind == "item" else start + 1
-    while stop < len(blocks) and blocks[stop].kind == "item" and blocks[stop].checked is None:
-        stop += 1
-    items = blocks[start if first.kind == "item" else start + 1 : stop]
-    words = sum(len(block.text.split()) for block in items)
-    size = sum(len(block.text) for block in items)
-    if not items or first.kind not in ("item", "paragraph"):
-        return start
-    if first.kind == "paragraph" and first.text.endswith(":"):
-        return stop if size <= _WHOLE_LIST_CHARS else start
-    return stop if words < 3 * len(items) and size <= _WHOLE_LIST_CHARS else start
-
-
-def _belongs(item: Block, block: Block) -> bool:
-    if block.kind == "code":
-        return True
-    return block.kind == "item" and block.level > item.level and block.checked is None
-
-
-def _passage(blocks: Sequence[Block]) -> Passage:
-    alone = len(blocks) == 1
-    return Passage(
-        blocks[0].text if alone else render(blocks),
-        blocks[0].first,
-        max(block.last for block in blocks),
-        prose=alone and blocks[0].kind in ("paragraph", "item"),
-        led=blocks[0].kind in ("paragraph", "item"),
-        checked=blocks[0].checked,
-        links=tuple(link for block in blocks for link in block.links),
-    )
+def _item(text: str, first: int, last: int, checked: bool | None) -> Passage:
+    said = " ".join(text.split())
+    return Passage(said, first, last, hangs=hangs(said), listed=True, checked=checked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from ingest.candidates import (
     MAX_PASSAGE_CHARS,
@@ -12,15 +13,16 @@ from ingest.candidates import (
     Finding,
     KeySource,
     ParsedDocument,
-    lines,
     split_long,
 )
 from ingest.dates import read_date
+from ingest.parsers.blocks import Block
 from ingest.parsers.naming import document_keys, title_of
+from ingest.parsers.passages import Passage, statements
 from ingest.parsers.transcript import is_transcript, parse_transcript
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryStatus, MemoryType
-from memgraph.service.sentences import split_sentences
+from memgraph.service.sentences import addresses_model, is_placeholder
 
 _BULLET = re.compile(r"^(?:[-*+•–]|\d{1,3}[.)])\s+(?=\S)")
 _BOX = re.compile(r"^\[([ xX])\]\s+(?=\S)")
@@ -38,22 +40,34 @@ class _Unit:
     event_time: int | None
     checked: bool | None = None
     parts: list[str] = field(default_factory=list)
+    listed: bool = False
+
+    def block(self) -> Block:
+        """The same as a block of Markdown."""
+        return Block(
+            "item" if self.listed else "paragraph",
+            " ".join(self.parts),
+            self.first,
+            self.last,
+            level=1,
+            checked=self.checked,
+            raw="\n".join(self.parts),
+        )
 
 
 def parse_text(text: str, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
-    """Episodes for a transcript; else the sentences, untyped. A date on a line of its own dates
+    """Episodes for a transcript; else the statements, untyped. A date on a line of its own dates
     what follows."""
     if is_transcript(text):
         return parse_transcript(text, path, findings)
     keys = KeySource()
     made: list[Candidate] = []
-    for unit in _units(text):
-        where = lines(unit.first, unit.last)
-        content = " ".join(unit.parts)
-        if unit.checked is not None:
-            made.append(task(keys, content, where, done=unit.checked, event_time=unit.event_time))
-            continue
-        made.extend(sentence_candidates(keys, content, where, event_time=unit.event_time))
+    for moment, units in groupby(_units(text), key=lambda unit: unit.event_time):
+        for passage in statements([unit.block() for unit in units]):
+            if passage.checked is not None:
+                made.extend(task(keys, passage, event_time=moment))
+            elif not passage.hangs:
+                made.extend(sentence(keys, passage, event_time=moment))
     return ParsedDocument(
         "prose",
         tuple(made),
@@ -64,52 +78,55 @@ def parse_text(text: str, path: str, findings: tuple[Finding, ...] = ()) -> Pars
     )
 
 
-def sentence_candidates(
+def sentence(
     keys: KeySource,
-    paragraph: str,
-    locator: str,
+    passage: Passage,
     *,
     event_time: int | None = None,
     tags: tuple[str, ...] = (),
     section: tuple[str, ...] = (),
 ) -> Iterator[Candidate]:
-    """Untyped candidates for the sentences of a paragraph; those without a letter are left out."""
+    """Untyped candidates for a statement; one without a letter is left out."""
     attributes = {"section": " / ".join(section)} if section else {}
-    for sentence in split_sentences(paragraph):
-        for piece in split_long(sentence, MAX_PASSAGE_CHARS):
-            if any(char.isalpha() for char in piece):
-                yield Candidate(
-                    keys.new(),
-                    piece,
-                    locator,
-                    event_time=event_time,
-                    tags=tags,
-                    attributes=attributes,
-                )
+    for piece in split_long(passage.text, MAX_PASSAGE_CHARS):
+        if any(char.isalpha() for char in piece):
+            yield Candidate(
+                keys.new(),
+                piece,
+                passage.locator,
+                event_time=event_time,
+                tags=tags,
+                attributes=attributes,
+            )
 
 
 def task(
     keys: KeySource,
-    content: str,
-    locator: str,
+    passage: Passage,
     *,
-    done: bool,
     event_time: int | None = None,
     tags: tuple[str, ...] = (),
     section: tuple[str, ...] = (),
-) -> Candidate:
-    """A task box as a Todo. One that is done stands for nothing open any more: superseded."""
-    attributes: dict[str, object] = {"done": done}
+) -> Iterator[Candidate]:
+    """A task box as a Todo. One that is done stands for nothing open any more: superseded.
+
+    What is a word or a placeholder, or an order to whatever model reads it, is no task.
+    """
+    if len(passage.said.split()) < 2 or is_placeholder(passage.said):
+        return
+    if addresses_model(passage.said):
+        return
+    attributes: dict[str, object] = {"done": bool(passage.checked)}
     if section:
         attributes["section"] = " / ".join(section)
-    return Candidate(
+    yield Candidate(
         keys.new(),
-        next(split_long(content, MAX_PASSAGE_CHARS)),
-        locator,
+        next(split_long(passage.said, MAX_PASSAGE_CHARS)),
+        passage.locator,
         type=MemoryType.TODO,
         importance=DEFAULT_IMPORTANCE[MemoryType.TODO],
         confidence=0.9,
-        status=MemoryStatus.SUPERSEDED if done else MemoryStatus.ACTIVE,
+        status=MemoryStatus.SUPERSEDED if passage.checked else MemoryStatus.ACTIVE,
         event_time=event_time,
         tags=tags,
         attributes=attributes,
@@ -138,7 +155,8 @@ def _units(text: str) -> Iterator[_Unit]:
         if unit:
             yield unit
         checked = None if box is None else box[1] != " "
-        unit = _Unit(number, number, moment, checked, [bare[box.end() :] if box else bare])
+        said = bare[box.end() :] if box else bare
+        unit = _Unit(number, number, moment, checked, [said], bullet is not None)
     if unit:
         yield unit
 

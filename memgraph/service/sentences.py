@@ -1,7 +1,29 @@
-"""Where a sentence ends, for those who see the service alone."""
+"""Where a sentence ends and what its form shows, for those who see the service alone."""
 
 from __future__ import annotations
 
 from memgraph.policy.sentences import split_sentences
+from memgraph.policy.statement_forms import (
+    addresses_model,
+    hangs,
+    is_complete,
+    is_instruction,
+    is_placeholder,
+    is_rule,
+    points_elsewhere,
+    stands_alone,
+    type_of,
+)
 
-__all__ = ["split_sentences"]
+__all__ = [
+    "addresses_model",
+    "hangs",
+    "is_complete",
+    "is_instruction",
+    "is_placeholder",
+    "is_rule",
+    "points_elsewhere",
+    "split_sentences",
+    "stands_alone",
+    "type_of",
+]
