@@ -194,6 +194,12 @@ def is_field(block: Block) -> bool:
     return all(_field_of(line) is not None for line in _lines(block))
 
 
+def is_decision_heading(title: str) -> bool:
+    """Return whether a heading says no more than that the decision follows."""
+    name = _bare(title)
+    return _named_role(name) == "decision" or _WEAK_DECISION.fullmatch(name) is not None
+
+
 def option_name(section: Section) -> str | None:
     """Return which option a section is about; None for a list of all of them."""
     for title in (section.title, *reversed(section.path)):
@@ -300,8 +306,9 @@ def _read_front(anatomy: Anatomy, front: FrontMatter) -> None:
     for name in _PEOPLE_FIELDS:
         if given := front.values.get(name):
             anatomy.fields[name] = ", ".join(given)[:200]
-    dates = {name: value for name in _DATE_FIELDS if (value := front.first(name.replace(" ", "-")))}
-    anatomy.dates = {**anatomy.dates, **dates}
+    for name in _DATE_FIELDS:
+        if date := front.first(name.replace(" ", "-")):
+            anatomy.dates[name] = date
 
 
 def _date(anatomy: Anatomy, path: str, order: DateOrder | None) -> int | None:

