@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,6 +21,56 @@ from memgraph.service.sentences import addresses_model, is_rule, stands_alone, t
 
 # A form that names its type is surer than a sentence that is merely a statement.
 _SURE = 0.85
+# A sentence that begins like this is about what its document is about.
+_GENERIC = frozenset(
+    [
+        "the",
+        "we",
+        "our",
+        "us",
+        "all",
+        "each",
+        "every",
+        "any",
+        "there",
+        "a",
+        "an",
+        "by",
+        "if",
+        "when",
+        "while",
+        "currently",
+        "to",
+        "in",
+        "for",
+        "on",
+        "at",
+        "no",
+        "only",
+        "most",
+        "some",
+        "both",
+        "as",
+        "with",
+        "from",
+        "since",
+        "during",
+        "after",
+        "before",
+        "once",
+        "users",
+        "clients",
+        "tests",
+        "data",
+    ]
+)
+# Titles that name a kind of page and not what it is about.
+_NO_SUBJECT = re.compile(
+    r"\b(?:notes?|readme|journal|logs?|misc|meetings?|to-?dos?|diary|minutes|untitled|index|plans?|"
+    r"introduction|overview|document|draft|page|inbox|agenda|daily|memo|facts|people|about|list)\b"
+    r"|^[\W\d]*$",
+    re.IGNORECASE,
+)
 
 
 def extract(document: ParsedDocument) -> ParsedDocument:
@@ -59,8 +110,19 @@ def _typed(candidate: Candidate, title: str | None) -> Candidate | None:
     kind = type_of(text, decides="decision" in section.casefold())
     if kind is not MemoryType.TODO and not stands_alone(text):
         return None
-    sure = candidate.confidence if kind is MemoryType.FACT else max(candidate.confidence, _SURE)
-    return replace(candidate, type=kind, confidence=sure)
+    if kind is not MemoryType.FACT:
+        return replace(candidate, type=kind, confidence=max(candidate.confidence, _SURE))
+    about = str(candidate.attributes.get("title", ""))
+    return replace(candidate, type=kind, content=_with_subject(text, about))
+
+
+def _with_subject(text: str, title: str) -> str:
+    """The sentence behind its document's title, where it does not say what it is about."""
+    words = re.findall(r"[^\W_]+", text.casefold())
+    known = {word for word in re.findall(r"[^\W_]{4,}", title.casefold())}
+    if not known or words[0] not in _GENERIC or _NO_SUBJECT.search(title) or len(title) > 80:
+        return text
+    return text if known & set(words) else f"{title}: {text}"
 
 
 def _bounded(candidate: Candidate) -> Candidate:

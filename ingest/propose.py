@@ -130,8 +130,7 @@ class _Merge:
                 importance=min(proposal.importance, MAX_IMPORTANCE),
                 confidence=min(proposal.confidence, MAX_CONFIDENCE),
                 event_time=near.event_time if near else None,
-                # The memory that stands for a document says so in a tag of its own.
-                tags=tuple(tag for tag in near.tags if tag != "document") if near else (),
+                tags=near.tags if near else (),
                 attributes=attributes,
             )
         )

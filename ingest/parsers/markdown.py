@@ -52,7 +52,7 @@ def _parse_document(
     draft = _Draft(path, front)
     title = front.title or next((part.title for part in parts if part.level == 1), None)
     for part in parts:
-        _add_section(draft, part)
+        _add_section(draft, part, title)
     main = draft.candidates[0].key if draft.candidates else None
     return ParsedDocument(
         "markdown",
@@ -65,7 +65,7 @@ def _parse_document(
     )
 
 
-def _add_section(draft: _Draft, part: Section) -> None:
+def _add_section(draft: _Draft, part: Section, title: str | None) -> None:
     above = (*part.path, part.title) if part.title else part.path
     # The document's own title says nothing about a part of it.
     section = above[1:] if len(above) > 1 else above
@@ -83,6 +83,7 @@ def _add_section(draft: _Draft, part: Section) -> None:
                 event_time=draft.front.event_time,
                 tags=draft.front.tags,
                 section=section,
+                title=title,
             )
         )
 

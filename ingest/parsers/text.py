@@ -83,9 +83,10 @@ def sentence(
     event_time: int | None = None,
     tags: tuple[str, ...] = (),
     section: tuple[str, ...] = (),
+    title: str | None = None,
 ) -> Iterator[Candidate]:
     """Untyped candidates for a statement; one without a letter is left out."""
-    attributes = {"section": " / ".join(section)} if section else {}
+    attributes = _attributes(section, title)
     for piece in split_long(passage.text, MAX_PASSAGE_CHARS):
         if any(char.isalpha() for char in piece):
             yield Candidate(
@@ -98,6 +99,11 @@ def sentence(
             )
 
 
+def _attributes(section: tuple[str, ...], title: str | None) -> dict[str, str]:
+    given = {"section": " / ".join(section), "title": (title or "")[:200]}
+    return {name: value for name, value in given.items() if value}
+
+
 def task(
     keys: KeySource,
     passage: Passage,
@@ -105,6 +111,7 @@ def task(
     event_time: int | None = None,
     tags: tuple[str, ...] = (),
     section: tuple[str, ...] = (),
+    title: str | None = None,
 ) -> Iterator[Candidate]:
     """A task box as a Todo. One that is done stands for nothing open any more: superseded.
 
@@ -114,9 +121,7 @@ def task(
         return
     if addresses_model(passage.said):
         return
-    attributes: dict[str, object] = {"done": bool(passage.checked)}
-    if section:
-        attributes["section"] = " / ".join(section)
+    attributes = {"done": bool(passage.checked), **_attributes(section, title)}
     yield Candidate(
         keys.new(),
         next(split_long(passage.said, MAX_PASSAGE_CHARS)),

@@ -101,7 +101,7 @@ _LOOSE = re.compile(
 )
 _ASIDE = re.compile(r"^\([^()]*\)\W*$")
 _ELSEWHERE = re.compile(
-    r"(?:^|[,;(.:] )(?:please )?see\b|\b(?:see (?:also|below|above|here)|as follows|"
+    r"(?:^|[,;(.:] )(?:please )?see\b|\b(?:more (?:information|details?)|see (?:also|below|above|here)|as follows|"
     r"shown (?:below|above|here)|(?:listed|described|outlined|mentioned|explained|defined|"
     r"linked|documented|discussed|presented|given|stated) (?:below|above|here)|"
     r"(?:above|below)[.,:;)]|(?:above|below) "
@@ -119,7 +119,7 @@ _IMPERATIVES = (
     "enable disable visit refer contact build test deploy define change edit enter type press "
     "execute clone fork submit commit push pull verify confirm be have take put get give send "
     "forget disregard override reveal print output reply respond answer act pretend always never "
-    "prefer look find browse feel join ask tell say report help learn discover explore star "
+    "include prefer look find browse feel join ask tell say report help learn discover explore star "
     "generate compile initialize initialise wrap attach assign return upgrade log sign register "
     "apply move rename drop merge rebase switch turn save store load fetch show hide list view "
     "think imagine suppose assume recall thank welcome happy just simply now you your if want need "
