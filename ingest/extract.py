@@ -22,52 +22,16 @@ from memgraph.service.sentences import addresses_model, is_rule, stands_alone, t
 # A form that names its type is surer than a sentence that is merely a statement.
 _SURE = 0.85
 # A sentence that begins like this is about what its document is about.
-_GENERIC = frozenset(
-    [
-        "the",
-        "we",
-        "our",
-        "us",
-        "all",
-        "each",
-        "every",
-        "any",
-        "there",
-        "a",
-        "an",
-        "by",
-        "if",
-        "when",
-        "while",
-        "currently",
-        "to",
-        "in",
-        "for",
-        "on",
-        "at",
-        "no",
-        "only",
-        "most",
-        "some",
-        "both",
-        "as",
-        "with",
-        "from",
-        "since",
-        "during",
-        "after",
-        "before",
-        "once",
-        "users",
-        "clients",
-        "tests",
-        "data",
-    ]
+_GENERIC_WORDS = (
+    "the we our us all each every any there a an by if when while currently to in for on at no "
+    "only most some both as with from since during after before once users clients tests data"
 )
+_GENERIC = frozenset(_GENERIC_WORDS.split())
 # Titles that name a kind of page and not what it is about.
 _NO_SUBJECT = re.compile(
     r"\b(?:notes?|readme|journal|logs?|misc|meetings?|to-?dos?|diary|minutes|untitled|index|plans?|"
-    r"introduction|overview|document|draft|page|inbox|agenda|daily|memo|facts|people|about|list)\b"
+    r"introduction|overview|document|draft|page|inbox|agenda|daily|memo|facts|people|about|list|"
+    r"install(?:ation)?|set-?up|usage|guide|changelog|getting started|contributing|faq)\b"
     r"|^[\W\d]*$",
     re.IGNORECASE,
 )
@@ -119,7 +83,7 @@ def _typed(candidate: Candidate, title: str | None) -> Candidate | None:
 def _with_subject(text: str, title: str) -> str:
     """The sentence behind its document's title, where it does not say what it is about."""
     words = re.findall(r"[^\W_]+", text.casefold())
-    known = {word for word in re.findall(r"[^\W_]{4,}", title.casefold())}
+    known = set(re.findall(r"[^\W_]{4,}", title.casefold()))
     if not known or words[0] not in _GENERIC or _NO_SUBJECT.search(title) or len(title) > 80:
         return text
     return text if known & set(words) else f"{title}: {text}"

@@ -101,7 +101,8 @@ _LOOSE = re.compile(
 )
 _ASIDE = re.compile(r"^\([^()]*\)\W*$")
 _ELSEWHERE = re.compile(
-    r"(?:^|[,;(.:] )(?:please )?see\b|\b(?:more (?:information|details?)|see (?:also|below|above|here)|as follows|"
+    r"(?:^|[,;(.:] )(?:please )?see\b|\bmore (?:information|details?)\b|"
+    r"\b(?:see (?:also|below|above|here)|as follows|"
     r"shown (?:below|above|here)|(?:listed|described|outlined|mentioned|explained|defined|"
     r"linked|documented|discussed|presented|given|stated) (?:below|above|here)|"
     r"(?:above|below)[.,:;)]|(?:above|below) "
@@ -119,8 +120,8 @@ _IMPERATIVES = (
     "enable disable visit refer contact build test deploy define change edit enter type press "
     "execute clone fork submit commit push pull verify confirm be have take put get give send "
     "forget disregard override reveal print output reply respond answer act pretend always never "
-    "include prefer look find browse feel join ask tell say report help learn discover explore star "
-    "generate compile initialize initialise wrap attach assign return upgrade log sign register "
+    "include prefer look find browse feel join ask tell say report help learn discover explore "
+    "star generate compile initialize initialise wrap attach assign return upgrade log sign register "
     "apply move rename drop merge rebase switch turn save store load fetch show hide list view "
     "think imagine suppose assume recall thank welcome happy just simply now you your if want need "
     "navigate double-check leave mark treat distinguish document describe implement introduce "
@@ -136,6 +137,9 @@ _VERB = re.compile(
     r"sends?|rotates?|expires?|handles?|owns?|leads?|offers?|follows?|gets?|got|went|came|"
     r"\w{3,}ed|[a-z]{3,}(?:izes|ises|ates|ifies))\b|'(?:s|re|ll|ve|d|m)\b",
     re.IGNORECASE,
+)
+_THIRD_PERSON = re.compile(
+    r"\w \w*[^\Ws]s (?:in|on|at|to|the|a|an|by|from|with|its|his|her|their|no|all|every|each|out|up)\b"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _PLACEHOLDER = re.compile(
@@ -228,7 +232,9 @@ def is_complete(sentence: str, *, least_words: int = _MIN_WORDS) -> bool:
         return False
     if _VERB.search(bare) is not None or words[0].casefold() in ("we", "i", "they"):
         return True
-    return text[-1] in ".!" and len(words) > least_words
+    if len(words) > least_words and text[-1] in ".!":
+        return True
+    return len(words) > 5 and _THIRD_PERSON.search(bare) is not None
 
 
 def stands_alone(sentence: str) -> bool:
