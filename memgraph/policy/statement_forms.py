@@ -121,9 +121,10 @@ _IMPERATIVES = (
     "execute clone fork submit commit push pull verify confirm be have take put get give send "
     "forget disregard override reveal print output reply respond answer act pretend always never "
     "include prefer look find browse feel join ask tell say report help learn discover explore "
-    "star generate compile initialize initialise wrap attach assign return upgrade log sign register "
-    "apply move rename drop merge rebase switch turn save store load fetch show hide list view "
-    "think imagine suppose assume recall thank welcome happy just simply now you your if want need "
+    "star generate compile initialize initialise wrap attach assign return upgrade log sign "
+    "register apply move rename drop merge rebase switch turn save store load fetch show hide list "
+    "view think imagine suppose assume recall thank welcome happy just simply now you your if want "
+    "need "
     "navigate double-check leave mark treat distinguish document describe implement introduce "
     "record extend expose hello hi dear"
 )
@@ -139,7 +140,8 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 _THIRD_PERSON = re.compile(
-    r"\w \w*[^\Ws]s (?:in|on|at|to|the|a|an|by|from|with|its|his|her|their|no|all|every|each|out|up)\b"
+    r"\w \w*[^\Ws]s (?:in|on|at|to|the|a|an|by|from|with|its|his|her|their|no|all|"
+    r"every|each|out|up)\b"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _PLACEHOLDER = re.compile(
