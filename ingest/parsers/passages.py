@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -121,7 +122,7 @@ def located(block: Block) -> Iterator[tuple[str, int, int]]:
 
 
 def _line(starts: Sequence[int], place: int) -> int:
-    return max(number for number, start in enumerate(starts) if start <= place)
+    return bisect_right(starts, place) - 1
 
 
 def _listed(blocks: Sequence[Block], lead: Passage | None) -> Iterator[Passage]:
