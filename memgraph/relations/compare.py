@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -12,6 +12,7 @@ from memgraph.policy.stemming import stem
 from memgraph.relations import lexicon
 from memgraph.relations.sentence import Sentence, Token, read, shown
 from memgraph.relations.statement import Statement
+from memgraph.relations.states import state_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ def compare(earlier: Statement, later: Statement) -> Finding | None:
     if a.verb < 1 or b.verb < 1 or max(len(a.tokens), len(b.tokens)) > _MOST_TOKENS:
         return None
     if a.deictic or b.deictic:
-        return _changed(a, b)
-    return _aligned(a, b) or _reordered(a, b) or _changed(a, b)
+        return _changed(a, b) if {a.deictic, b.deictic} <= {"he", "she"} else None
+    return _aligned(a, b) or _reordered(a, b) or _inverted(a, b) or _changed(a, b) or _lived(a, b)
 
 
 def search_words(statement: Statement) -> tuple[str, ...]:
@@ -103,11 +104,8 @@ def _aligned(a: Sentence, b: Sentence) -> Finding | None:
         return _same_words(a, b)
     if a.past or b.past or b.additive:
         return None
-    if len(edits) > 2:
-        return None
-    mode_equal = a.mode == b.mode or {a.mode, b.mode} == {"", "always"}
-    if not mode_equal:
-        return _denied(a, b, edits)
+    if a.mode != b.mode and {a.mode, b.mode} != {"", "always"}:
+        return _denied(a, b)
     if len(edits) == 1:
         start, end, other, other_end = edits[0]
         return _slot(a, b, (start, end), (other, other_end))
@@ -161,20 +159,26 @@ def _finding(b: Sentence, reason: str) -> Finding:
     return Finding(Relation.CONTRADICTS, reason)
 
 
-def _denied(a: Sentence, b: Sentence, edits: Sequence[tuple[int, int, int, int]]) -> Finding | None:
-    """Compare sentences of opposite mode whose words differ in details after the verb."""
-    negatives = ("not", "never", "forbid", "cannot", "neednot", "shouldnot")
-    if not b.changed and b.mode not in negatives:
+_NEGATIVE: Final = frozenset({"not", "never", "forbid", "cannot", "neednot", "shouldnot"})
+
+
+def _denied(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare sentences of opposite mode: what is denied in general is denied in detail."""
+    if a.tokens[a.verb].key != b.tokens[b.verb].key or _places(a) != _places(b):
         return None
-    for start, end, other, other_end in edits:
-        if start <= a.verb or other <= b.verb:
-            return None
-        extra = [t for t in b.tokens[other:other_end] if t.kind != "prep"]
-        if any(not t.is_value and t.key not in ("year",) for t in extra):
-            return None
-        lost = a.tokens[start:end]
-        if not b.changed and any(t.kind in ("word", "name") for t in lost):
-            return None
+    if _content(a.subject) - _AGENTS != _content(b.subject) - _AGENTS:
+        return None
+    negative, positive = (a, b) if a.mode in _NEGATIVE else (b, a)
+    if positive.mode in _NEGATIVE:
+        return None
+    denied, claimed = _content(negative.tokens), _content(positive.tokens)
+    narrower = {_key(t) for t in b.tokens if t.kind in _TIMES} if b.changed else set()
+    if denied - claimed - narrower:
+        return None
+    details = claimed - denied
+    plain = positive.mode in ("", "always") and negative.mode in ("not", "never")
+    if details and not b.changed and (not plain or len(details) > 4):
+        return None
     return _modes(a, b)
 
 
@@ -197,6 +201,8 @@ def _slot(
         return _opposite_verb(b, one, other)
     if _vague(a):
         return None
+    if {t.key for t in (*one, *other)} == {"with", "without"}:
+        return _finding(b, "one states what the other denies: with / without")
     one, other = _bare(one), _bare(other)
     if not one or not other:
         return None
@@ -231,6 +237,8 @@ def _bare(tokens: Sequence[Token]) -> tuple[Token, ...]:
 def _takes_one_value(a: Sentence, at: int, kind: str) -> bool:
     verb = a.tokens[a.verb].key
     before = a.tokens[at - 1]
+    if kind in _TIMES and verb in lexicon.EVENTS and a.first | a.tokens[0].text[0].isupper():
+        return False
     if kind in ("version", "ordinal", "code", "address") or before.kind == "name":
         return verb not in lexicon.MANY or verb in (stem("use"), stem("need"))
     return True
@@ -244,8 +252,12 @@ def _prefixed(one: Token, other: Token) -> bool:
 
 
 def _one_kind(one: str, other: str) -> bool:
+    return _shared(lexicon.KINDS, one, other)
+
+
+def _shared(groups: Mapping[str, frozenset[int]], one: str, other: str) -> bool:
     none: frozenset[int] = frozenset()
-    return bool(lexicon.KINDS.get(one, none) & lexicon.KINDS.get(other, none))
+    return bool(groups.get(one, none) & groups.get(other, none))
 
 
 def _takes_one(
@@ -253,26 +265,44 @@ def _takes_one(
 ) -> bool:
     """True where what differs is the one value that its subject has: "lives in", "manager is"."""
     verb, before = a.tokens[a.verb], a.tokens[at - 1]
-    if verb.key in lexicon.MANY and verb.key != stem("use"):
-        return False
-    if a.will or b.will or a.mode in ("may", "can", "should"):
-        return False
-    linked = before.kind == "prep" or a.tokens[at].kind == "prep"
     named = all(t.kind in ("name", "address", "version", "number") for t in (*one, *other))
-    if verb.key in lexicon.SINGLE and (linked or a.passive or named) and verb.key != "be":
+    linked = before.kind == "prep" or a.tokens[at].kind == "prep"
+    if a.passive and named and a.tokens[min(a.verb + 1, len(a.tokens) - 1)].key == "by":
         return True
-    if verb.key == stem("use"):
-        return b.changed or (named and len(a.tokens) > at + len(one))
+    if verb.text == "been":
+        return False
+    if verb.key in lexicon.MANY and verb.key not in (stem("use"), "go"):
+        return False
+    person = a.first or (len(a.subject) == 1 and a.subject[0].text[0].isupper())
+    if (a.first and (a.will or b.will)) or a.mode in ("may", "can", "should"):
+        return False
     if verb.key == "be":
         subject = [t for t in a.subject if t.kind != "prep"]
         if linked:
-            return at == a.verb + 1 or before is a.tokens[a.verb + 1] or named
+            direct = at == a.verb + 1 or before is a.tokens[a.verb + 1]
+            if person:
+                return named or (b.changed and at == a.verb + 1)
+            return direct or named
         if at != a.verb + 1:
             return named
-        return any(t.key in lexicon.ATTRIBUTES for t in subject) or (named and len(subject) > 1)
-    if verb.key == stem("call"):
+        keys = {t.key for t in subject}
+        return (
+            bool(keys & lexicon.ATTRIBUTES)
+            or (named and len(subject) > 1 and not keys & lexicon.SEVERAL)
+            or (named and a.plural and b.plural and not keys & lexicon.SEVERAL)
+            or verb.text == "called"
+        )
+    if verb.key == "go":
+        return linked and named and not person
+    if verb.key in lexicon.SINGLE and (linked or a.passive or named):
         return True
-    return b.changed
+    if verb.key == stem("use"):
+        return b.changed or (named and len(a.tokens) > at + len(one))
+    return b.changed and max(len(one), len(other)) < 5 and not (a.first and _attempts(a))
+
+
+def _attempts(a: Sentence) -> bool:
+    return a.tokens[a.verb].key in lexicon.ATTEMPTS
 
 
 def _opposite_verb(b: Sentence, one: Sequence[Token], other: Sequence[Token]) -> Finding | None:
@@ -286,7 +316,8 @@ def _holder(
 ) -> Finding | None:
     """Compare "Ann owns the billing service" with "Ben owns the billing service"."""
     one, other = a.tokens[slice(*left)], b.tokens[slice(*right)]
-    if left != (0, a.verb) or right != (0, b.verb) or not one or not other:
+    rest = {t.key for t in (*a.tokens[: left[0]], *a.tokens[left[1] : a.verb])}
+    if left[1] > a.verb or right[1] > b.verb or not one or not other or rest - lexicon.TITLES:
         return None
     if any(t.kind == "prep" or (t.is_value and t.kind != "address") for t in (*one, *other)):
         return None
@@ -307,6 +338,9 @@ def _reordered(a: Sentence, b: Sentence) -> Finding | None:
     if (a.mode or "always") != (b.mode or "always") or a.mode in ("not", "never"):
         return None
     left, right = _content(a.tokens) - _AGENTS, _content(b.tokens) - _AGENTS
+    verbs = a.tokens[a.verb].key, b.tokens[b.verb].key
+    if verbs[0] != verbs[1] and _shared(lexicon.ALIKE, *verbs):
+        left, right = left - {verbs[0]}, right - {verbs[1]}
     (lost, new), common = (left - right, right - left), left & right
     if len(lost) != 1 or len(new) != 1 or len(common) < 2 or _places(a) != _places(b):
         return None
@@ -327,6 +361,30 @@ def _reordered(a: Sentence, b: Sentence) -> Finding | None:
 def _places(a: Sentence) -> frozenset[str]:
     """Return the prepositions that tell two things apart: "from", "with", "before"."""
     return frozenset(t.key for t in a.tokens if t.key in lexicon.SPECIFIC_PREPS)
+
+
+def _inverted(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare "Ann is our treasurer" with "Our treasurer is Ben"."""
+    turned = _turned(a), _turned(b)
+    if turned == (None, None) or None not in turned:
+        return None
+    return _aligned(turned[0] or a, turned[1] or b)
+
+
+def _turned(a: Sentence) -> Sentence | None:
+    """Return "the treasurer is Ann" for "Ann is the treasurer"; None for another shape."""
+    subject, complement = a.subject, a.tokens[a.verb + 1 :]
+    if a.tokens[a.verb].key != "be" or not subject or not complement:
+        return None
+    if not all(t.text[0].isupper() and not t.is_value and t.kind != "prep" for t in subject):
+        return None
+    keys = {t.key for t in complement}
+    if not keys & (lexicon.ATTRIBUTES | lexicon.HOLDER_WORDS) or not (a.first or a.plural):
+        return None
+    named = tuple(t._replace(kind="name") for t in subject)
+    return replace(
+        a, tokens=(*complement, a.tokens[a.verb], *named), verb=len(complement)
+    )  # fmt: skip
 
 
 _AGENTS: Final = frozenset({"we", "they", "you"})
@@ -350,9 +408,45 @@ def _changed(a: Sentence, b: Sentence) -> Finding | None:
         return None
     if verb.key in lexicon.ENDS and (found := _ended(a, b)) is not None:
         return found
-    if verb.key in lexicon.MOVES:
-        return _moved(a, b)
-    return None
+    if verb.key in lexicon.MOVES and (moved := _moved(a, b)) is not None:
+        return moved
+    return _new_value(a, b)
+
+
+def _new_value(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare with a later sentence in other words that gives the value of now."""
+    if not b.changed or b.past or a.mode in _NEGATIVE or b.mode in _NEGATIVE or _vague(a):
+        return None
+    if a.bounds != b.bounds or _places(a) != _places(b) or a.deictic or b.deictic:
+        return None
+    values, others = ([t for t in s.tokens if t.is_value] for s in (a, b))
+    if len(values) != 1 or len(others) != 1 or values[0].kind != others[0].kind:
+        return None
+    one, other = values[0], others[0]
+    if one.key == other.key or one.kind in ("ordinal", "code", "number", "version", "year"):
+        return None
+    left = _content(a.tokens) - _AGENTS - {_key(one), a.tokens[a.verb].key}
+    right = _content(b.tokens) - _AGENTS - {_key(other), b.tokens[b.verb].key}
+    subject = _content(a.subject) - _AGENTS
+    if not left & right - {"i"} or not (subject <= right or right <= left):
+        return None
+    return _finding(b, f"same subject and attribute, other value: {one.text} / {other.text}")
+
+
+def _lived(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare two states of one person's life."""
+    who, whose = _content(a.subject) - _AGENTS, _content(b.subject) - _AGENTS
+    persons = {t.key for t in (*a.subject, *b.subject) if t.text[0].isupper()} | {"i"}
+    persons |= lexicon.KIN
+    if not who or not who <= whose or not whose - {"and"} <= persons or a.past:
+        return None
+    states = state_change(a.text, b.text)
+    if states is None:
+        return None
+    return Finding(
+        Relation.UPDATES, f"another state of the same person: {states[0]} / {states[1]}",
+        changed=True,
+    )  # fmt: skip
 
 
 def _ended(a: Sentence, b: Sentence) -> Finding | None:
@@ -412,10 +506,15 @@ def _moved(a: Sentence, b: Sentence) -> Finding | None:
     before = _content(old)
     thing = (subject | _content(topic)) - lexicon.GENERIC - before
     if before:
-        others = _content(b.tokens) - before - _content(new) - {verb.key}
+        if not before <= said or not (new or verb.key == stem("transfer")):
+            return None
         if not before & _content(a.tokens[a.verb :]) and not _content(a.subject) <= before:
             return None
-        return changed if new and before <= said and others & said - _AGENTS - {"i"} else None
+        others = _content(b.tokens) - before - _content(new) - {verb.key}
+        if others & said - _AGENTS - {"i"}:
+            return changed
+        tool = a.tokens[a.verb].key in lexicon.MOVES[verb.key] | {stem("use")}
+        return changed if tool and any(t.kind == "name" for t in old) else None
     if topic and _content(topic) & said:
         thing -= subject - said
     if not new or not thing or not thing <= said or _content(new) <= said:
@@ -428,7 +527,8 @@ def _moved(a: Sentence, b: Sentence) -> Finding | None:
         return None
     values = [t.kind for t in new if t.is_value]
     rest = [t for t in a.tokens[a.verb + 1 :] if _key(t) not in thing and t.kind != "prep"]
-    if not rest or (previous == "be" and not values and not _linked(a)):
+    complement = previous == "be" and not values and not _linked(a)
+    if verb.key != stem("rename") and (not rest or complement):
         return None
     if values and not any(t.kind == "name" for t in new):
         kinds = {t.kind for t in rest if t.is_value}
@@ -451,13 +551,21 @@ def _split(
     for token in tokens:
         if token.kind == "prep" and token.key == "from":
             place = "from"
-        elif token.kind == "prep" and token.key in ("to", "into", "by", "with", "in", "on"):
+        elif token.kind == "prep" and token.key in (
+            "to",
+            "into",
+            "by",
+            "with",
+            "in",
+            "on",
+            "until",
+        ):
             if place == "to" and token.key in ("in", "on", "with", "by"):
                 place = "rest"
                 parts.setdefault(place, [])
             elif place in ("object", "from"):
                 place = "to"
-        elif token.key in ("and", "for", "since", "after"):
+        elif token.key in ("and", "for", "since", "after", "as"):
             place = "rest"
             parts.setdefault(place, [])
         else:

@@ -51,7 +51,7 @@ ALIASES: Final = {
         "may": "darf dürfen",
         "must": "muss müssen doit doivent debe deben",
         "can": "kann können peut peuvent puede pueden",
-        "every": "jeden jede jedes alle chaque cada",
+        "every": "each jeden jede jedes alle chaque cada",
         "new": "neuer neue neues neuen nouveau nouvelle nuevo nueva",
         "live": "wohnt wohne wohnen lebt habite habitent vit vive viven resides reside residing",
         "listen": "lauscht lauschen écoute escucha",
@@ -59,6 +59,7 @@ ALIASES: Final = {
         "use": "nutzt nutzen verwendet verwenden utilise utilisent usa usan",
         "work": "arbeitet arbeite arbeiten travaille trabaja trabajo",
         "call": "heißt heissen heißen heisse heiße llama llaman appelle named titled",
+        "jefe": "jefa",
         "cost": "kostet kosten coûte coûtent cuesta cuestan",
         "run": "läuft laufen tourne ran corre",
         "begin": "beginnt beginnen commence commencent empieza comienza starts start started "
@@ -69,7 +70,6 @@ ALIASES: Final = {
         "close": "schließt schließen ferme ferment cierra shut shuts closes closed geschlossen "
         "fermé fermée cerrado cerrada",
         # English variants.
-        "every_": "each",
         "database": "db databases",
         "production": "prod live_",
         "staging": "stage_",
@@ -113,9 +113,11 @@ FILLERS: Final = words(
     "the a an this that these those its his her their your just really very quite actually "
     "basically simply already currently please roughly about around approximately own exactly "
     "still some any there here so too_ however hence therefore indeed well usually normally "
-    "generally typically both all it everyone's per se up out only_ sich auch_ et_ n ne"
+    "generally typically both all it everyone's per se up out only_ sich auch_ et_ n ne se"
 )
-BE: Final = words("is are am be been being was were 's 're 'm")
+BE: Final = words(
+    "ist sind wird werden wurde est sont es está están is are am be been being was were 's 're 'm"
+)
 HAVE: Final = words("has have had having 've hat haben a_ ont ha han")
 DO: Final = words("do does did done")
 PAST_AUX: Final = words("was were had did war waren hatte était estaba")
@@ -142,7 +144,7 @@ GENERIC: Final = _stems(
 SUBJECTLESS: Final = words("it this that these those they there he she one which who such")
 PRONOUNS: Final = words("i we he she they you it someone somebody everyone everybody one")
 ADDITIVE: Final = words(
-    "also another too additionally furthermore moreover besides other others additional "
+    "also another additionally furthermore moreover besides other others additional "
     "alternatively either neither else second_ likewise again_"
 )
 BOUNDS: Final = words(
@@ -273,7 +275,7 @@ _VERBS: Final = _stems(
     "delay reschedule rotate reset renew expire delete archive back sync cover exclude block "
     "encrypt hash compress log track monitor measure count limit cap allow default return show "
     "display print render return fail pass retry wait poll fetch load save cache write happen "
-    "occur celebrate look care share split contain consist seat sleep employ hire fire offer "
+    "separate occur celebrate look care share split contain consist seat employ hire fire offer "
     "provide grant give rent lease borrow lend date marry divorce break stock produce supply "
     "come fit weigh measure reach exceed start schedule plan intend do clean water feed walk "
     "bring set turn put help enforce validate generate trigger invoke assign transfer pass "
@@ -283,7 +285,7 @@ _VERBS: Final = _stems(
 
 SINGLE: Final = _stems(
     "live reside stay run host store keep write call report belong base locate build implement "
-    "sit park deploy end begin happen default point resolve listen bind publish track manage own "
+    "sit park deploy happen default point resolve listen bind publish track manage own "
     "lead maintain authenticate bank cost take_place hold train bear found place terminate house "
     "study_at work serve run_by schedule print render expire seat stand book bill commute come "
     "depart arrive handle do be supply provide teach"
@@ -362,6 +364,31 @@ OPPOSITES: Final = {
 
 _HOLD: Final = "live reside stay be base locate run host store keep deploy sit meet hold take park "
 _TOOL: Final = "use run host store be build write keep deploy track manage do pay supply get have "
+KIN: Final = _stems(
+    "wife husband partner sister brother mother father mum dad son daughter cousin uncle aunt "
+    "niece nephew friend boss colleague neighbour grandmother grandfather grandma grandpa "
+    "girlfriend boyfriend flatmate frau herr mr mrs ms dr"
+)
+SEVERAL: Final = _stems(
+    "sister brother son daughter cousin uncle aunt niece nephew friend colleague neighbour "
+    "flatmate child hobby language skill pet"
+)
+TITLES: Final = _stems("team mr mrs ms dr frau herr company group squad the")
+EVENTS: Final = _stems("have go meet see travel fly visit attend")
+"""Verbs whose day is that of one occasion among others."""
+ATTEMPTS: Final = _stems("try begin start want plan go come hope look need do get make keep think")
+ALIKE: Final = _groups(
+    "have own keep hold employ count contain seat run operate serve",
+    "cost charge be sell",
+    "last take be",
+    "happen be hold meet begin schedule plan",
+    "expire last be",
+    "live be base reside",
+    "run use be host",
+    "begin open be",
+    "go send be publish appear",
+)
+"""Verbs that one value may follow with the same meaning."""
 STATES: Final = frozenset(word for pair in OPPOSITES for word in pair)
 
 MOVES: Final = {
@@ -390,7 +417,7 @@ MOVES: Final = {
 
 ENDS: Final = _stems(
     "leave quit stop drop cancel abandon retire decommission remove delete sell lose scrap revoke "
-    "lift abolish discontinue deprecate resign sunset ditch withdraw divorce finish close "
+    "lift abolish discontinue deprecate resign sunset ditch withdraw divorce close "
     "terminate cease end disband dissolve dismiss"
 )
 """Verbs by which what was so ends; their object, or their passive subject, is what ends."""

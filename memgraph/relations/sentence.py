@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from memgraph.policy.stemming import stem
-from memgraph.relations import lexicon
+from memgraph.relations import lexicon, phrases
 
 MAX_TOKENS: Final = 40
 
@@ -37,6 +37,7 @@ class Sentence:
     """A sentence as it is compared.
 
     Attributes:
+        text: the whole sentence in lower case, contractions written out.
         tokens: content words and values, in order; the verb is among them.
         verb: where the verb stands in ``tokens``; -1: none was recognised.
         mode: "", "not", "may", "forbid", "must", "neednot", "can", "cannot", "should",
@@ -46,12 +47,14 @@ class Sentence:
         passive: True for "was moved", "has been cancelled".
         unsure: True for questions, opinions and conditions.
         additive: True for "also", "another".
-        deictic: True for a subject that only its context tells: "It", "This setting".
+        first: True where "I" or "my" is said.
+        deictic: the first word of a subject that only its context tells ("it", "this"); else "".
         will: True for what is said of the future by "will".
         plural: True where "we" or "our" is said.
         bounds: words such as "at least" and "maximum"; what they bound is another attribute.
     """
 
+    text: str
     tokens: tuple[Token, ...]
     verb: int
     mode: str
@@ -61,7 +64,8 @@ class Sentence:
     unsure: bool
     additive: bool
     plural: bool
-    deictic: bool
+    first: bool
+    deictic: str
     will: bool
     bounds: frozenset[str]
 
@@ -74,91 +78,6 @@ class Sentence:
         return frozenset(token.key for token in self.tokens if token.kind != "prep")
 
 
-_CONTRACTIONS: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), replacement)
-    for pattern, replacement in (
-        (r"[’`´]", "'"),
-        (r"\bcan't\b|\bcannot\b|\bcan ?not\b", "can not"),
-        (r"\bwon't\b", "will not"),
-        (r"\bshan't\b", "shall not"),
-        (r"\bain't\b", "is not"),
-        (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b",
-         r"\1 not"),
-        (r"\b(I)'m\b", r"\1 am"),
-        (r"\b(I|we|you|they|who)'(?:ve)\b", r"\1 have"),
-        (r"\b(I|we|you|they)'(?:re)\b", r"\1 are"),
-        (r"\b(I|we|you|they|he|she|it)'ll\b", r"\1 will"),
-        (r"\b(I|we|you|they|he|she|it)'d\b", r"\1 would"),
-        (r"\b(he|she|it|that|there|who|here)'s\b", r"\1 is"),
-        (r"\blet's\b", "let us"),
-        (r"'s (?=(?:a|an|the|our|my|not|no|in|on|at|now|been|\w{3,}ing)\b)", " is "),
-        (r"\bn'(?=\w)|\b[ld]'(?=\w)", ""),
-    )
-)  # fmt: skip
-_PHRASES: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), replacement)
-    for pattern, replacement in (
-        (r"\b(?:no longer|nicht (?:mehr|länger)|ya no|ne plus)\b", " not_any_more "),
-        (r"\bkeine?[nmr]? (?=\S+(?: \S+){0,3} mehr\b)", " not_any_more "),
-        (r"\b(?:any ?more|any longer|ceased to)\b", " now "),
-        (r"\b(?:isn't|is not|are not|am not|be not|not) (?:allowed|permitted|supposed) to\b",
-         " forbid "),
-        (r"\b(?:(?:is|are|am|be) )?(?:forbidden|prohibited|banned) (?:to|from)\b", " forbid "),
-        (r"\b(?:must|may|shall) not\b|\bmustn't\b", " forbid "),
-        (r"\b(?:do|does|did|need) not (?:need|have) to\b|\b(?:is|are) not (?:required|obliged) to\b"
-         r"|\bneed not\b(?! \w+ an?\b)", " neednot "),
-        (r"\b(?:is|are|am) not able to\b|\bunable to\b|\bcan not\b", " cannot "),
-        (r"\bshould not\b", " shouldnot "),
-        (r"\b(?:is|are|am) (?:allowed|permitted|free|welcome) to\b", " may "),
-        (r"\b(?:is|are|am) able to\b", " can "),
-        (r"\b(?:has|have|need|needs) to\b|\b(?:is|are|am) (?:required|obliged) to\b", " must "),
-        (r"\b(?:used to)\b", " formerly "),
-        (r"\b(?:these days|at (?:present|the moment)|from (?:now|here) on|by now|meanwhile|"
-         r"in the meantime|as of (?:now|today|this \w+|next \w+)|nowadays|lately|recently|"
-         r"from (?:this|next) \w+ on|for good|at last)\b", " now "),
-        (r"(?:^|,? )\b(?:since|as of|starting|starting in|effective|from|seit|depuis|desde) "
-         r"(?:(?:this|last|next|early|late|mid) ?)?(?:january|february|march|april|may|june|july|"
-         r"august|september|october|november|december|januar|februar|märz|mai|juni|juli|oktober|"
-         r"dezember|monday|tuesday|wednesday|thursday|friday|saturday|sunday|yesterday|today|"
-         r"week|month|year|quarter|summer|spring|autumn|winter)(?: \d{4})?(?: on)?\b(?!')",
-         " now "),
-        (r",? (?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|winter|"
-         r"quarter|night|morning|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-         r"|yesterday|tonight)\b", " lately "),
-        (r"\bin charge of\b|\btakes? care of\b|\blooks? after\b", "responsible for"),
-        (r"\bthe (?=responsible for)", ""),
-        (r"\bbroke up\b|\bsplit up\b", "separated"),
-        (r"\b(?:gave|given|give|giving) up(?: on)?\b|\bgot rid of\b|\bgotten rid of\b", "quit"),
-        (r"\b(?:shut|closed|shutting) down\b|\b(?:switched|turned) off\b", "retired"),
-        (r"\b(?:turned|switched) on\b", "on"),
-        (r"\b(?:passed away|died)\b", "dead"),
-        (r"\b(?:took|taken|takes|taking) over\b"
-         r"|\b(?:passed|handed)(?: over)?(?= .{0,60}\bfrom\b)", "transferred"),
-        (r"\b(trip|journey|party|meeting|wedding|deal|merger|concert|dinner|workshop|event) "
-         r"(.{0,60}?)\bis off\b", r"\1 \2was cancelled"),
-        (r"\b(?:pushed|brought|put|moved|pulled) (?:back|forward|off)\b"
-         r"|\b(?:pushed|brought)(?= .{0,60}\b(?:back|forward)\b)", "postponed"),
-        (r"\b(?:gone|went|going) over(?= .{0,40}\bto\b)", "switched"),
-        (r"\b(?:all the time|at all times|without exception)\b", "always"),
-        (r"\b(?:more than|longer than|over|above|exceeding|at least|no less than|mindestens)"
-         r" (?=\d|[a-z]+ (?:days|hours))", " least "),
-        (r"\b(?:less than|fewer than|under|below|at most|up to|no more than|höchstens)"
-         r" (?=\d|[a-z]+ (?:days|hours))", " most "),
-        (r"\bhalf an hour\b|\ba half hour\b", "30 minutes"),
-        (r"\bquarter of an hour\b", "15 minutes"),
-        (r"\b(?:one|an hour) and a half(?: hours)?\b", "1.5 hours"),
-        (r"\b(for|in|takes?|took|within|after|lasts?|is|of|than) (?:a|an) (?:full |whole |single )?"
-         r"(?=(?:minute|hour|day|week|month|year)\b)", r"\1 1 "),
-    )
-)  # fmt: skip
-_EVERY: Final = re.compile(
-    r"\b(?:(?:(?P<times>once|twice|\d+ times|three times|four times) )?"
-    r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?) "
-    r"(?P<count>second|other|third|\d+|two|three|four|six)? ?"
-    r"(?P<unit>minute|hour|day|night|week|fortnight|month|quarter|year|weekday|monday|tuesday|"
-    r"wednesday|thursday|friday|saturday|sunday|morning|evening|afternoon|sprint)s?\b(?! ago)",
-    re.IGNORECASE,
-)
 _TOKEN: Final = re.compile(
     r"(?P<url>https?://[^\s,;\"'”)]+)"
     r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8})"
@@ -183,14 +102,11 @@ _CLAUSE_OPENERS: Final = lexicon.words(
 _AFTER_COMMAND: Final = lexicon.words(
     "the a an your my our this that these those it them and to in on at for with by us you all how"
 )
-# Formulas, labels, list heads and inferences are no statements of their own.
-_NO_CLAIM: Final = re.compile(
-    r"[?:]$|[=\\]|\*\*|^(?:so|therefore|thus|hence|let|suppose|given|consider|ensure|choose|"
-    r"please|enjoy|start|make sure|note|for example|e\.g\.|example)\b"
-    r"|(?<![.@])\bexample\b(?!\.)|\bthis means\b",
-    re.IGNORECASE,
-)
+_UNCHANGED: Final = lexicon.words("quit put cut set hit let split shut")
 _PARTICLES: Final = frozenset({"on", "off", "up", "down", "out"})
+_MODALS: Final = lexicon.words(
+    "may can must should shall forbid neednot cannot shouldnot never always"
+)
 _MODES: Final = {
     "may": "may", "can": "can", "must": "must", "should": "should", "shall": "must",
     "forbid": "forbid", "neednot": "neednot", "cannot": "cannot", "shouldnot": "shouldnot",
@@ -204,25 +120,8 @@ _MODES: Final = {
 @lru_cache(maxsize=16_384)
 def read(text: str, speaker: str | None = None) -> Sentence:
     """Return a sentence read for comparison; "I" and "my" stand for ``speaker`` where known."""
-    raw = text.strip()
-    claim = not _NO_CLAIM.search(raw)
-    for pattern, replacement in _CONTRACTIONS:
-        raw = pattern.sub(replacement, raw)
-    for pattern, replacement in _PHRASES:
-        raw = pattern.sub(replacement, raw)
-    return _Reader(_words(_EVERY.sub(_period, raw)), speaker, claim).read()
-
-
-def _period(match: re.Match[str]) -> str:
-    """Return "every second Tuesday" and "once a week" as one word, ``every=…``."""
-    unit = match["unit"].lower()
-    count = {"second": 2, "other": 2, "two": 2, "third": 3, "three": 3, "four": 4, "six": 6}.get(
-        (match["count"] or "").lower()
-    )
-    number = count or int(match["count"] or 1)
-    often = (match["times"] or match["often"] or "once").lower().split()[0]
-    times = int(often) if often.isdigit() else {"twice": 2, "three": 3, "four": 4}.get(often, 1)
-    return f" every_{unit}_{number}_{times} "
+    plain, claim = phrases.normalise(text)
+    return _Reader(_words(phrases.rewrite(plain)), speaker, claim).read(plain.lower())
 
 
 class _Word(NamedTuple):
@@ -250,14 +149,15 @@ class _Reader:
         self.mode = ""
         self.past = self.changed = self.passive = self.additive = False
         self.unsure = not claim or self._is_command()
-        self.deictic = bool(words) and words[0].low in lexicon.SUBJECTLESS
+        self.deictic = words[0].low if words and words[0].low in lexicon.SUBJECTLESS else ""
         self.will = any(word.low in ("will", "'ll", "shall") for word in words)
         self.bounds: set[str] = set()
         self.verb = -1
-        self.plural = False
+        self.modal = -1
+        self.plural = self.first = False
 
-    def read(self) -> Sentence:
-        at = 0
+    def read(self, text: str) -> Sentence:
+        at = self._opening()
         while at < len(self.words) and len(self.tokens) < MAX_TOKENS:
             if self._ends_clause(at):
                 self._note_rest(at)
@@ -265,8 +165,8 @@ class _Reader:
             at += self._take(at)
         self._find_verb()
         return Sentence(
-            tuple(self.tokens), self.verb, self.mode, self.past, self.changed, self.passive,
-            self.unsure, self.additive, self.plural, self.deictic, self.will,
+            text, tuple(self.tokens), self.verb, self.mode, self.past, self.changed, self.passive,
+            self.unsure, self.additive, self.plural, self.first, self.deictic, self.will,
             frozenset(self.bounds),
         )  # fmt: skip
 
@@ -275,6 +175,15 @@ class _Reader:
         if len(self.words) < 2 or stem(self.words[0].low) not in lexicon.VERBS:
             return False
         return self.words[1].low in _AFTER_COMMAND
+
+    def _opening(self) -> int:
+        """Return how many words "After the fire," takes before the sentence proper."""
+        if not self.words or self.words[0].low not in ("after", "since"):
+            return 0
+        for at, word in enumerate(self.words[:8]):
+            if word.low == ",":
+                return at + 1
+        return 0
 
     def _ends_clause(self, at: int) -> bool:
         """True at the comma after a whole clause, where another one begins."""
@@ -292,8 +201,6 @@ class _Reader:
         for word in self.words[at + 1 :]:
             if word.low in ("if", "unless", "except", "?"):
                 self.unsure = True
-            if word.low in ("now", "instead"):
-                self.changed = True
 
     def _take(self, at: int) -> int:
         """Read the word at a place, and return how many words that took."""
@@ -323,13 +230,25 @@ class _Reader:
             return True
         if alias in _MODES and not (alias == "may" and self._month_at(at)):
             self._set_mode(_MODES[alias])
+            if alias in _MODALS and self.modal < 0:
+                self.modal = len(self.tokens)
             self.changed = self.changed or alias == "not_any_more"
             return True
         if alias == "formerly":
             self.past = self.changed = True
+            self.modal = len(self.tokens)
             return True
+        if alias == "now_does":
+            self.changed = True
+            self.modal = len(self.tokens)
+            return True
+        if alias == "will" and self.modal < 0:
+            self.modal = len(self.tokens)
         if low in lexicon.PAST_AUX:
             self.past = True
+        if alias == "too":
+            self.additive = self.additive or at + 1 >= len(self.words)
+            return True
         if alias in lexicon.ADDITIVE:
             self.additive = True
         elif alias in lexicon.CONDITIONS or alias in lexicon.OPINIONS:
@@ -363,6 +282,7 @@ class _Reader:
 
     def _add(self, word: _Word, low: str, alias: str, at: int) -> None:
         if alias in ("i", "my", "me", "mine", "myself"):
+            self.first = True
             key = self.speaker or "i"
             self._push(Token(word.text, key, "name" if self.speaker else "word"), low)
             return
@@ -563,6 +483,8 @@ class _Reader:
         self.verb = at
         if low in lexicon.BE:
             self.tokens[at] = Token(self.tokens[at].text, "be", "word")
+        elif self.passive and self.tokens[at].key == "call":
+            self.tokens[at] = Token("called", "be", "word")
         elif low in lexicon.HAVE:
             self.tokens[at] = Token(self.tokens[at].text, "have", "word")
         elif not perfect and not self.passive and self._is_past(low):
@@ -571,6 +493,12 @@ class _Reader:
             self.past = False
 
     def _verb_place(self) -> int:
+        if (
+            0 < self.modal < len(self.lows)
+            and not any(low in lexicon.BE or low in lexicon.HAVE for low in self.lows[: self.modal])
+            and self.tokens[self.modal].kind == "word"
+        ):
+            return self.modal
         for at, low in enumerate(self.lows):
             if low in lexicon.BE or low in lexicon.HAVE or low in lexicon.DO:
                 return at
@@ -592,8 +520,10 @@ class _Reader:
     def _is_finite(self, at: int) -> bool:
         """True for a word that is the verb of its sentence, by its form and its neighbours."""
         token, low = self.tokens[at], self.lows[at]
-        if token.kind not in ("word",) or token.key not in lexicon.VERBS:
+        if token.kind != "word" or token.key not in lexicon.VERBS:
             return False
+        if low == "happens":
+            return True
         before = self.tokens[at - 1]
         if before.kind == "prep":
             return False
@@ -606,12 +536,15 @@ class _Reader:
                 and after.key in lexicon.VERBS
                 and (low.endswith("s") != after_low.endswith("s"))
                 and not after_low.endswith(("ed", "ing"))
+                and not low.endswith("ed")
                 and at + 2 < len(self.tokens)
             ):
                 return False
         plural = self.lows[at - 1].endswith("s") and not self.lows[at - 1].endswith("ss")
         if at == 1 and low.endswith("s"):
             plural = False
+        if at == 1 and low in _UNCHANGED and self.tokens[0].text[0].isupper():
+            return True
         if low.endswith("s") and not low.endswith("ss"):
             return not plural or before.kind == "name"
         if low in lexicon.PAST_FORMS or low.endswith("ed"):
@@ -621,6 +554,11 @@ class _Reader:
             or before.key in ("i", "we", "you")
             or before.kind == "name"
             or bool(self.mode)
+            or (
+                self.lows[0].endswith("s")
+                and at + 1 < len(self.lows)
+                and self.tokens[at + 1].kind == "prep"
+            )
             or lexicon.ALIASES.get(low, low) != low
             or before.key == (self.speaker or "i")
         )
@@ -636,7 +574,7 @@ class _Reader:
         return (
             low in lexicon.PAST_FORMS
             or (low in lexicon.ALIASES and stem(lexicon.ALIASES[low]) in lexicon.VERBS)
-            or (low in ("quit", "put", "set", "run", "come", "become", "cut"))
+            or (low in _UNCHANGED or low in ("run", "come", "become"))
         )
 
     def _is_past(self, low: str) -> bool:

@@ -1,0 +1,153 @@
+"""Phrases of several words, read as one word that the comparison knows."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MAX_CHARS: Final = 400
+"""What is read of a text; a claim is shorter."""
+
+_CONTRACTIONS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), replacement)
+    for pattern, replacement in (
+        (r"[’`´]", "'"),
+        (r"\bcan't\b|\bcannot\b|\bcan ?not\b", "can not"),
+        (r"\bwon't\b", "will not"),
+        (r"\bshan't\b", "shall not"),
+        (r"\bain't\b", "is not"),
+        (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b",
+         r"\1 not"),
+        (r"\b(I)'m\b", r"\1 am"),
+        (r"\b(I|we|you|they|who)'(?:ve)\b", r"\1 have"),
+        (r"\b(I|we|you|they)'(?:re)\b", r"\1 are"),
+        (r"\b(I|we|you|they|he|she|it)'ll\b", r"\1 will"),
+        (r"\b(I|we|you|they|he|she|it)'d\b", r"\1 would"),
+        (r"\b(he|she|it|that|there|who|here)'s\b", r"\1 is"),
+        (r"\blet's\b", "let us"),
+        (r"'s (?=(?:a|an|the|our|my|not|no|in|on|at|now|been|\w{3,}ing)\b)", " is "),
+        (r"\bn'(?=\w)|\b[ld]'(?=\w)", ""),
+    )
+)  # fmt: skip
+_PHRASES: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), replacement)
+    for pattern, replacement in (
+        (r"^(?:for what it is worth|by the way|btw|fyi|it turn(?:s|ed) out(?: that)?|"
+         r"apparently|actually|well|just so you know|update|correction|sorry),? ", ""),
+        (r",? (?:as far as I know|if I remember correctly|I believe|by the way|as usual)\b", ""),
+        (r"\btakes? place\b|\btook place\b", "happens"),
+        (r"\b(?:(?:have|has|'s) (?:now )?)?(?:come|grown|learn(?:ed|t)|got(?:ten)? used|begun|"
+         r"started|came|began) to\b", " now_does "),
+        (r"\b(?:(?:have|has|'s) )?(?:started|begun|began|taken up|took up) (?=\w+ing\b)",
+         " now_does "),
+        (r"\b(?:(?:have|has|'s) )?(?:stopped|quit|ceased|given up|gave up) (?=\w+ing\b)",
+         " not_any_more "),
+        (r" since (?=(?:we|i|they|he|she|the \w+ (?:was|were|is))\b)", " now ; "),
+        (r" (?:since|after) (?:the|our|my|his|her) \w+(?: \w+)?(?=[.!]?$)", " now "),
+        (r"\b(?:no longer|nicht (?:mehr|länger)|ya no|ne plus)\b", " not_any_more "),
+        (r"\bkeine?[nmr]? (?=\S+(?: \S+){0,3} mehr\b)", " not_any_more "),
+        (r"\b(?:any ?more|any longer|ceased to)\b", " now "),
+        (r"\b(?:isn't|is not|are not|am not|be not|not) (?:allowed|permitted|supposed) to\b",
+         " forbid "),
+        (r"\b(?:(?:is|are|am|be) )?(?:forbidden|prohibited|banned) (?:to|from)\b", " forbid "),
+        (r"\b(?:must|may|shall) not\b|\bmustn't\b", " forbid "),
+        (r"\b(?:do|does|did|need) not (?:need|have) to\b|\b(?:is|are) not (?:required|obliged) to\b"
+         r"|\bneed not\b(?! \w+ an?\b)", " neednot "),
+        (r"\b(?:is|are|am) not able to\b|\bunable to\b|\bcan not\b", " cannot "),
+        (r"\bshould not\b", " shouldnot "),
+        (r"\b(?:is|are|am) (?:allowed|permitted|free|welcome) to\b", " may "),
+        (r"\b(?:is|are|am) able to\b", " can "),
+        (r"\b(?:has|have|need|needs) to\b|\b(?:is|are|am) (?:required|obliged) to\b", " must "),
+        (r"\b(?:used to)\b", " formerly "),
+        (r"\b(?:these days|at (?:present|the moment)|from (?:now|here) on|by now|meanwhile|"
+         r"in the meantime|as of (?:now|today|this \w+|next \w+)|nowadays|lately|recently|"
+         r"from (?:this|next) \w+ on|for good|at last)\b", " now "),
+        (r"(?:^|,? )\b(?:since|as of|starting|starting in|effective|from|seit|depuis|desde) "
+         r"(?:(?:this|last|next|early|late|mid) ?)?(?:january|february|march|april|may|june|july|"
+         r"august|september|october|november|december|januar|februar|märz|mai|juni|juli|oktober|"
+         r"dezember|monday|tuesday|wednesday|thursday|friday|saturday|sunday|yesterday|today|"
+         r"week|month|year|quarter|summer|spring|autumn|winter)(?: \d{4})?(?: on)?\b(?!')",
+         " now "),
+        (r"(?:^|,? )(?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|"
+         r"winter|quarter|night|morning|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+         r"|yesterday|tonight)\b", " lately "),
+        (r"\b(?:ist|sind|bin) (?:\w+ )?nach (\w+) (?:um)?gezogen\b", r"moved to \1"),
+        (r"\bwurden? (?:von .{1,30} )?auf (.{1,40}) (?:verschoben|verlegt|umgestellt)\b",
+         r"was moved to \1"),
+        (r"\b(?:went|gone|goes|is|are|came) (?:up|down) to\b", "raised to"),
+        (r" for (?:everyone|everybody|all of us|all users)\b", ""),
+        (r"\bin charge of\b|\btakes? care of\b|\blooks? after\b", "responsible for"),
+        (r"\bthe (?=responsible for)", ""),
+        (r"\bbroke up\b|\bsplit up\b", "separated"),
+        (r"\b(?:gave|given|give|giving) up(?: on)?\b|\bgot rid of\b|\bgotten rid of\b", "quit"),
+        (r"\b(?:shut|closed|shutting) down\b|\b(?:switched|turned) off\b", "retired"),
+        (r"\b(?:turned|switched) on\b", "on"),
+        (r"\b(?:passed away|died)\b", "dead"),
+        (r"\b(?:took|taken|takes|taking) over\b"
+         r"|\b(?:passed|handed)(?: over)?(?= .{0,60}\bfrom\b)", "transferred"),
+        (r"\b(trip|journey|party|meeting|wedding|deal|merger|concert|dinner|workshop|event) "
+         r"(.{0,60}?)\bis off\b", r"\1 \2was cancelled"),
+        (r"\b(?:pushed|brought|put|moved|pulled) (?:back|forward|off)\b"
+         r"|\b(?:pushed|brought)(?= .{0,60}\b(?:back|forward)\b)", "postponed"),
+        (r"\b(?:gone|went|going) over(?= .{0,40}\bto\b)", "switched"),
+        (r"\b(?:all the time|at all times|without exception)\b", "always"),
+        (r"\b(?:more than|longer than|over|above|exceeding|at least|no less than|mindestens)"
+         r" (?=\d|[a-z]+ (?:days|hours))", " least "),
+        (r"\b(?:less than|fewer than|under|below|at most|up to|no more than|höchstens)"
+         r" (?=\d|[a-z]+ (?:days|hours))", " most "),
+        (r"\bhalf an hour\b|\ba half hour\b", "30 minutes"),
+        (r"\bquarter of an hour\b", "15 minutes"),
+        (r"\b(?:one|an hour) and a half(?: hours)?\b", "1.5 hours"),
+        (r"\bleft(?=[.!]?$)", " now "),
+        (r"\b(for|in|takes?|took|gets?|have|has|within|after|lasts?|is|of|than) (?:a|an) "
+         r"(?:full |whole |single )?(?=(?:minute|hour|day|week|month|year)\b)", r"\1 1 "),
+    )
+)  # fmt: skip
+_EVERY: Final = re.compile(
+    r"\b(?:(?:(?P<times>once|twice|\d+ times|three times|four times) )?"
+    r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?) "
+    r"(?P<count>second|other|third|\d+|two|three|four|six)? ?"
+    r"(?P<unit>minute|hour|day|night|week|fortnight|month|quarter|year|weekday|monday|tuesday|"
+    r"wednesday|thursday|friday|saturday|sunday|morning|evening|afternoon|sprint)s?\b(?! ago)",
+    re.IGNORECASE,
+)
+# Formulas, labels, list heads and inferences are no statements of their own.
+_NO_CLAIM: Final = re.compile(
+    r"[?:]$|[=\\]|\*\*|^(?:so|therefore|thus|hence|let|suppose|given|consider|ensure|choose|"
+    r"please|enjoy|start|make sure|note|for example|e\.g\.|example)\b"
+    r"|(?<![.@])\bexample\b(?!\.)|\bthis means\b",
+    re.IGNORECASE,
+)
+_PARTLY: Final = re.compile(
+    r"\bnot (?:all|every|only|necessarily|just|entirely|always|fully|exactly|really|yet|so|too|"
+    r"very|quite|sure)\b",
+    re.IGNORECASE,
+)
+
+
+def normalise(text: str) -> tuple[str, bool]:
+    """Return a text with contractions written out, and whether it can be a plain claim."""
+    plain = text.strip()[:MAX_CHARS]
+    claim = not _NO_CLAIM.search(plain)
+    for pattern, replacement in _CONTRACTIONS:
+        plain = pattern.sub(replacement, plain)
+    return plain, claim and not _PARTLY.search(plain)
+
+
+def rewrite(text: str) -> str:
+    """Return a text in which phrases such as "is not allowed to" are one word each."""
+    for pattern, replacement in _PHRASES:
+        text = pattern.sub(replacement, text)
+    return _EVERY.sub(_period, text)
+
+
+def _period(match: re.Match[str]) -> str:
+    """Return "every second Tuesday" and "once a week" as one word, ``every=…``."""
+    unit = match["unit"].lower()
+    count = {"second": 2, "other": 2, "two": 2, "third": 3, "three": 3, "four": 4, "six": 6}.get(
+        (match["count"] or "").lower()
+    )
+    number = count or int(match["count"] or 1)
+    often = (match["times"] or match["often"] or "once").lower().split()[0]
+    times = int(often) if often.isdigit() else {"twice": 2, "three": 3, "four": 4}.get(often, 1)
+    return f" every_{unit}_{number}_{times} "
