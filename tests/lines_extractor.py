@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memgraph.consolidation.extracting import FactCandidate
-from memgraph.consolidation.ports import Page, PageProposal, ResolutionProposal
+from memgraph.consolidation.ports import FactCandidate, Page, PageProposal, ResolutionProposal
 from memgraph.consolidation.turns import Turn
 from memgraph.model.enums import MemoryType
 

@@ -23,8 +23,9 @@ SYSTEM: Final = (
     "them, unchanged, with its not or never. Episodes with context_only "
     "are there to understand the others and can't be cited.\n"
     "2. For a fact that may change or deny something known, ask detect_conflicts with its ref. "
-    "Where a stored fact says the opposite for the same time, propose with resolve_conflict which "
-    "of them is to stand; where both may be true, do nothing.\n"
+    "It gives facts about the same subject, most of which agree. Where one says the opposite for "
+    "the same time, propose with resolve_conflict which of them is to stand, with the words of "
+    "each that cannot both be true; where both may be true, do nothing.\n"
     "3. Then call mark_session_consolidated. If nothing is worth remembering, call it at once.\n"
     "Items that are rejected come back with a code; mend them once or leave them out."
 )
@@ -41,6 +42,10 @@ def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 _SESSION: Final = {"type": "string", "description": "The session's id."}
 _FACT: Final = {"type": "string", "description": "A staged fact by its ref, for instance #0."}
+_CITED: Final = {
+    "type": "string",
+    "description": "Words of that fact, unchanged, that the other one contradicts.",
+}
 _EITHER: Final = {
     "type": "string",
     "description": "The ref of a staged fact, or the memory_id of what detect_conflicts gave.",
@@ -55,6 +60,8 @@ PARAMETERS: Final[Mapping[str, dict[str, Any]]] = {
     "resolve_conflict": _object(
         winner=_EITHER,
         loser=_EITHER,
+        winner_says=_CITED,
+        loser_says=_CITED,
         reason={"type": "string", "maxLength": MAX_REASON_CHARS},
     ),
 }
@@ -65,7 +72,7 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
     "save_facts_batch": "Hand in facts. Answers for each with a ref, or a code if it is rejected.",
     "mark_session_consolidated": "End the work on this page.",
     "is_session_consolidated": "Whether there is nothing left to do.",
-    "detect_conflicts": "Give the stored facts that may contradict a fact that was handed in.",
+    "detect_conflicts": "Give the stored facts about the subject of a fact that was handed in.",
     "resolve_conflict": "Propose which of two facts that contradict each other is to stand.",
 }
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from memgraph.clock import iso
 from memgraph.consolidation.agent_schemas import MAX_REASON_CHARS, PARAMETERS
-from memgraph.consolidation.extracting import FactCandidate
-from memgraph.consolidation.ports import ResolutionProposal
+from memgraph.consolidation.ports import FactCandidate, ResolutionProposal
 from memgraph.consolidation.prompting import fenced_lines
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.jobs import MAX_REJECTED_KEPT, RejectedItem
@@ -159,7 +158,9 @@ class ConsolidatorTools:
             self._shown[fact] = {each.memory_id: each for each in found}
         return fenced_lines([_known(each) for each in self._shown[fact].values()], self._mark)
 
-    def resolve_conflict(self, winner: str, loser: str, reason: str) -> Answer:
+    def resolve_conflict(
+        self, winner: str, loser: str, winner_says: str, loser_says: str, reason: str
+    ) -> Answer:
         """Propose which of a staged fact and a stored one, that contradict, is to stand."""
         self._check_open()
         if not reason.strip() or len(reason) > MAX_REASON_CHARS or not reason.isprintable():
@@ -173,7 +174,11 @@ class ConsolidatorTools:
             raise Refused("protected")
         if any({each.winner, each.loser} == {winner, loser} for each in self.resolutions):
             raise Refused("repeated")
-        self.resolutions.append(ResolutionProposal(winner, loser, reason.strip()))
+        texts = {ref: self.facts[self._place(ref)].content, other: shown.content}
+        proposal = ResolutionProposal(winner, loser, reason.strip(), winner_says, loser_says)
+        if not proposal.is_grounded_in(texts[winner], texts[loser]):
+            raise Refused("citation")
+        self.resolutions.append(proposal)
         return {"outcome": "staged"}
 
     def mark_session_consolidated(self, session_id: str) -> Answer:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memgraph.consolidation.extracting import FactCandidate
+from memgraph.consolidation.comparing import Author
+from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.turns import Turn
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
@@ -30,9 +31,10 @@ class Draft:
     Attributes:
         number: its place in the page's proposal.
         given: ready to be written; ``key`` is ``number`` as text.
-        time: when it happened, or else was said; milliseconds.
+        time: when it happened, or else was said or stored; milliseconds.
         place: the scope, agent and sensitivity of its turns.
         voice: who said the quoted words; of several the weightiest.
+        author: who states it; unknown where several said the turns.
     """
 
     number: int
@@ -40,6 +42,7 @@ class Draft:
     time: int
     place: Place
     voice: Voice
+    author: Author
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -54,7 +57,13 @@ class Draft:
 
 def turn_of(row: TurnRow) -> Turn:
     return Turn(
-        row.memory_id, row.content, row.source_role or "", row.at, row.sequence, row.told_as
+        row.memory_id,
+        row.content,
+        row.source_role or "",
+        row.at,
+        row.sequence,
+        row.told_as,
+        dated=bool(row.dated),
     )
 
 
@@ -87,8 +96,10 @@ def draft(
         return RejectedItem(code="fact.silent", where=where)
     most = MAX_AGENT_CONFIDENCE if voice is Voice.AGENT else MAX_CONFIDENCE
     rows = [turns[each] for each in dict.fromkeys(candidate.evidence)]
-    place, time = place_of(rows[0]), candidate.event_time
-    time = max(row.at for row in rows) if time is None else time
+    place, event_time = place_of(rows[0]), candidate.event_time
+    if event_time is None:
+        event_time = max((row.at for row in rows if row.dated), default=None)
+    time = max(row.at for row in rows) if event_time is None else event_time
     fields = {
         "key": str(number),
         "content": " ".join(candidate.content.split()),
@@ -101,14 +112,21 @@ def draft(
         "scope_id": place.scope_id,
         "agent_id": place.agent_id,
         "session_id": session_id,
-        "event_time": time,
+        "event_time": event_time,
         "decay_rate": 0.0 if _is_quotation(candidate, voice) else None,
         "attributes": candidate.attributes,
         "source": source_of(rows, session_id),
         "derived_from": tuple(row.memory_id for row in rows),
     }
+    author = Author.of(
+        candidate.content,
+        captured_by=CapturedBy.EXTRACTOR.value,
+        source_type=SourceType.CHANNEL_TRANSCRIPT.value,
+        agent_id=place.agent_id,
+        roles={row.source_role or "" for row in rows},
+    )
     try:
-        return Draft(number, validated(MemoryInput, fields), time, place, voice)
+        return Draft(number, validated(MemoryInput, fields), time, place, voice, author)
     except InvalidInput as error:
         return RejectedItem(code=error.code, where=where)
 

@@ -8,14 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memgraph.model.enums import MemoryType, Sensitivity
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.extracting import FactCandidate
     from memgraph.consolidation.turns import Turn
     from memgraph.model.jobs import RejectedItem
+
+
+MIN_CITED_CHARS = 2
+"""A shorter citation stands in any text."""
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class FactCandidate:
+    """A fact that may be remembered.
+
+    Attributes:
+        content: stands alone: a quotation, or a model's sentence in the third person.
+        type: never Identity.
+        importance: 0..90.
+        confidence: 0.1..0.9; at most 0.5 where an agent said it.
+        event_time: when it was said, or the day that a model read in it, in milliseconds; None
+            where that is unknown.
+        evidence: memory ids of the turns it rests on, the earliest first.
+        quote: the sentence as it was said.
+        attributes: ``speaker`` (the role), ``quote``.
+    """
+
+    content: str
+    type: MemoryType
+    importance: int
+    confidence: float
+    event_time: int | None
+    evidence: tuple[str, ...]
+    quote: str
+    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +74,7 @@ class KnownFacts(Protocol):
     """
 
     def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
-        """Facts that speak of the same thing and may contradict a statement of that time."""
+        """Return facts that may speak of the subject of a statement of that time."""
         ...
 
 
@@ -92,12 +125,22 @@ class ResolutionProposal:
     """That one of two memories that contradict each other is to stand.
 
     ``winner`` and ``loser`` are ids of stored facts, or ``#0``, ``#1``, … for a place in
-    ``PageProposal.facts``. It is applied only where the rules find the contradiction too.
+    ``PageProposal.facts``. It is applied only where the rules find the contradiction too, or where
+    both texts hold what it cites of them.
     """
 
     winner: str
     loser: str
     reason: str
+    winner_says: str = ""
+    loser_says: str = ""
+
+    def is_grounded_in(self, winner: str, loser: str) -> bool:
+        """Return whether each text holds the words cited of it, and these differ."""
+        cited = [_plain(each) for each in (self.winner_says, self.loser_says)]
+        if min(map(len, cited)) < MIN_CITED_CHARS or cited[0] == cited[1]:
+            return False
+        return cited[0] in _plain(winner) and cited[1] in _plain(loser)
 
 
 @dataclass(frozen=True, slots=True)

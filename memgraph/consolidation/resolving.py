@@ -11,13 +11,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memgraph.classification.relations import Statement
-from memgraph.consolidation.comparing import Comparer
 from memgraph.consolidation.drafts import Draft
-from memgraph.consolidation.gating import of_one_thing
-from memgraph.consolidation.lookup import is_protected, stands_against
-from memgraph.consolidation.matching import Matched, Read
+from memgraph.consolidation.lookup import is_protected
+from memgraph.consolidation.matching import Matched, Read, relation_of
 from memgraph.consolidation.ports import ResolutionProposal
+from memgraph.model.enums import Relation
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import MAX_REASON_CHARS
@@ -42,7 +40,6 @@ def decide(
     proposals: Sequence[ResolutionProposal],
     drafts: Sequence[Draft],
     matched: Matched,
-    comparer: Comparer,
     *,
     dismissed: Collection[frozenset[str]] = (),
     at: int,
@@ -64,7 +61,7 @@ def decide(
         known = queries.facts_by_id(connection, sorted(named), place, at=at)
         spoken = queries.speakers(connection, known)
     voices = _Voices(_winners(drafts, matched), spoken)
-    said = {f"#{each.number}": Statement(each.given.content, each.time) for each in drafts}
+    said = {f"#{each.number}": each.given.content for each in drafts}
     taken: list[Decision] = []
     refused: list[RejectedItem] = []
     for number, each in enumerate(proposals):
@@ -77,11 +74,8 @@ def decide(
         if code is None and frozenset((winner, loser)) in dismissed:
             code = "resolution.dismissed"
         if code is None:
-            row = known[loser]
-            new = said.get(winner) or Statement(known[winner].content, known[winner].time)
-            [guess] = comparer.relations([(Statement(row.content, row.time), new)])
-            of_one = of_one_thing(row.content, new.text)
-            if guess is None or not of_one or not stands_against(guess):
+            new = said.get(winner) or known[winner].content
+            if not _stands_against(each, new, known[loser].content):
                 code = "resolution.unrelated"
         if code is not None:
             refused.append(_rejected(code, where, number))
@@ -89,6 +83,14 @@ def decide(
         reason = " ".join(each.reason.split())[: MAX_REASON_CHARS // 2]
         taken.append(Decision(winner, loser, reason, f"{where}, resolution {number}"))
     return taken, refused
+
+
+def _stands_against(proposal: ResolutionProposal, winner: str, loser: str) -> bool:
+    """Return whether the rules find two statements opposed, or both hold what a model cites."""
+    relation = relation_of(winner, loser)
+    if relation is not None:
+        return relation is not Relation.DUPLICATE
+    return proposal.is_grounded_in(winner, loser)
 
 
 class _Voices(NamedTuple):

@@ -27,7 +27,11 @@ class SessionState(NamedTuple):
 
 
 class TurnRow(NamedTuple):
-    """A turn with all that its facts inherit. ``at``: when it was said, else when stored."""
+    """A turn with all that its facts inherit.
+
+    ``at``: when it was said, else when stored. ``dated``: it is known when it was said; of a file's
+    turn only by the file's own word, of any other it was said when it was stored.
+    """
 
     pk: int
     memory_id: str
@@ -46,6 +50,7 @@ class TurnRow(NamedTuple):
     content_sha256: str | None
     stored_at: int
     told_as: str | None
+    dated: int
 
 
 class FactRow(NamedTuple):
@@ -82,7 +87,8 @@ _TURNS = (
     "SELECT m.pk, m.memory_id, m.content, m.status, m.source_role,"
     " coalesce(m.event_time, m.created_at), m.sequence, m.scope, m.scope_id, m.agent_id,"
     " m.sensitivity, s.source_path, s.workflow_run_id, s.step_id, s.content_sha256, m.created_at,"
-    " json_extract(m.attributes, '$.told_as')"
+    " json_extract(m.attributes, '$.told_as'),"
+    " m.event_time IS NOT NULL OR (s.source_path IS NULL AND s.content_sha256 IS NULL)"
     " FROM memories m JOIN memory_sources s ON s.source_id = m.source_id"
     " WHERE m.session_id = ? AND m.kind = 'episode'"
 )

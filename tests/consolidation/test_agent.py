@@ -20,10 +20,10 @@ from memgraph.consolidation.agent_tools import (
     ConsolidatorTools,
     longest_shown,
 )
-from memgraph.consolidation.extracting import FactCandidate
 from memgraph.consolidation.ports import (
     Budget,
     Extractor,
+    FactCandidate,
     KnownFact,
     Page,
     PageProposal,
@@ -120,8 +120,11 @@ DETECT = ("detect_conflicts", {"fact": "#0"})
 END = ("mark_session_consolidated", {"session_id": SESSION})
 
 
-def resolve(winner: str, loser: str, reason: str = "said later") -> tuple[str, dict[str, str]]:
-    return "resolve_conflict", {"winner": winner, "loser": loser, "reason": reason}
+def resolve(
+    winner: str, loser: str, reason: str = "said later", cited: tuple[str, str] = ("green", "red")
+) -> tuple[str, dict[str, str]]:
+    words = {"winner_says": cited[0], "loser_says": cited[1]}
+    return "resolve_conflict", {"winner": winner, "loser": loser, "reason": reason, **words}
 
 
 def tools(given: Page | None = None) -> ConsolidatorTools:
@@ -172,7 +175,9 @@ def test_a_page_is_read_saved_checked_and_ended() -> None:
         "quote": "painted the garden fence green",
         "model": "fake",
     }
-    assert proposal.resolutions == (ResolutionProposal("#0", "fact_old", "said later"),)
+    assert proposal.resolutions == (
+        ResolutionProposal("#0", "fact_old", "said later", "green", "red"),
+    )
     assert proposal.rejected == ()
     assert proposal.complete
     assert (proposal.calls, proposal.tokens) == (3, 330)
@@ -312,6 +317,9 @@ def test_a_model_that_hands_in_nonsense_without_end_is_given_up() -> None:
         (resolve("#0", "ep_1"), "not_in_conflict"),
         (resolve("#0", "fact_sealed"), "protected"),
         (resolve("#1", "fact_old"), "not_in_conflict"),
+        (resolve("#0", "fact_old", cited=("green", "blue")), "citation"),
+        (resolve("#0", "fact_old", cited=("fence", "fence")), "citation"),
+        (resolve("#0", "fact_old", cited=("", "red")), "citation"),
         (resolve("#0", "fact_old", " "), "reason"),
         (resolve("#0", "fact_old", "r" * 401), "reason"),
         (resolve("#0", "fact_old", "a\x00b"), "reason"),
@@ -336,7 +344,7 @@ def test_a_resolution_is_taken_once_and_a_protected_fact_may_win() -> None:
     for asked in (
         resolve("#0", "fact_old"),
         resolve("fact_old", "#0"),
-        resolve("fact_sealed", "#0"),
+        resolve("fact_sealed", "#0", cited=("red", "green")),
     ):
         page_tools.call(asked[0], json.dumps(asked[1]))
     assert [(each.winner, each.loser) for each in page_tools.resolutions] == [

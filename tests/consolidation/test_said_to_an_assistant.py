@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memgraph.consolidation.extracting import FactCandidate, RuleExtractor
+from memgraph.consolidation.ports import FactCandidate
+from memgraph.consolidation.quotations import RuleExtractor
 from memgraph.consolidation.turns import Turn
-from memgraph.service.classifiers import classify_types
 
 DATA = Path(__file__).parent / "said_to_an_assistant.tsv"
 AT = 1_780_000_000_000
@@ -52,7 +52,7 @@ def labelled(half: str) -> list[tuple[frozenset[str], str]]:
 
 def facts(text: str) -> list[FactCandidate]:
     turns = [Turn("ep_0", text, "user", AT, 0), Turn("ep_1", "Okay.", "assistant", AT + 1, 1)]
-    return RuleExtractor(classify_types).extract(turns, limit=5)
+    return RuleExtractor().extract(turns, limit=5)
 
 
 def measured(half: str) -> Counts:

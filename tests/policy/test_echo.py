@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.consolidation.speakers import speaker_of
 from memgraph.model.conversation import turn_event
 from memgraph.model.events import UserMessage
 from memgraph.model.speaking import Voice, voice_of
@@ -150,6 +149,3 @@ def test_events_speakers_and_echo_agree_on_who_speaks() -> None:
     for role in ("user", "Mira", "planner", "bot", "tool", "Human"):
         told = turn_event(EpisodeInput(content="x", session_id="s", source_role=role), "ep_1")
         assert isinstance(told, UserMessage) is not echo.is_agent(role)
-        heard = speaker_of(role)
-        assert (heard is None) is (voice_of(role) is Voice.SILENT)
-        assert heard is None or heard.agent is (voice_of(role) is Voice.AGENT)

@@ -40,7 +40,7 @@ def written(folder: Path) -> Path:
 def test_facts_and_what_they_cover(tmp_path: Path) -> None:
     found = consolidation.run(written(tmp_path))
     assert found["facts"]["number"] == 2
-    assert found["facts"]["by_form"] == {"resolved": 1.0}
+    assert sum(found["facts"]["by_type"].values()) == 2
     assert found["turns"] == {"number": 4, "sessions": 1, "covered": 0.5}
     assert found["coverage"]["facts"]["questions"] == 1.0
     assert found["coverage"]["facts"]["evidence"] == 0.75

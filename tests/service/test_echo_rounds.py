@@ -195,7 +195,7 @@ def test_what_an_agent_adds_is_not_lost(service: MemoryService, seeded: Orchestr
     say(
         seeded,
         "new",
-        ("assistant", f"{known} Ida keeps three goats near the mill since 2026."),
+        ("assistant", f"{known} I ordered three goats near the mill on 2 May 2026."),
     )
     report = consolidate(service, "new")
     assert report.echoes == 1

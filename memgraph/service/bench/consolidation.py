@@ -19,14 +19,13 @@ from typing import Any
 
 from memgraph.clock import parse_time
 from memgraph.config.life import ConsolidationSettings
-from memgraph.consolidation.extracting import FactCandidate, RuleExtractor
+from memgraph.consolidation.ports import FactCandidate
+from memgraph.consolidation.quotations import RuleExtractor
 from memgraph.consolidation.turns import Turn
 from memgraph.service.bench.locomo import Conversation, Scored, figures, load, read, score
-from memgraph.service.classifiers import classify_types
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 
-_CONTEXT_TURNS = 6
 _TOP = 20
 Found = tuple[Conversation, list[FactCandidate]]
 
@@ -46,7 +45,7 @@ def run(
             turns and facts, of facts alone. A fact counts as the turns it rests on.
 
     Returns:
-        ``facts`` (their number, per session, by form and type), ``turns`` (share that facts rest
+        ``facts`` (their number, per session, by type), ``turns`` (share that facts rest
         on), ``coverage`` (of the facts and of both base lines: share of the questions with a
         covered turn, mean share of the evidence turns, characters per character of all turns),
         ``cpu_ms_per_20_turns``, and with ``recall`` the measures of ``bench locomo``.
@@ -55,8 +54,8 @@ def run(
         InvalidInput: the file is not LoCoMo's.
     """
     conversations = list(read(data))
-    extractor = RuleExtractor(classify_types)
-    # The weights are read at the first call.
+    extractor = RuleExtractor()
+    # The patterns are compiled and the names are read at the first call.
     extractor.extract([Turn("", "I moved to Rome.", "Ana", 0, 0)], limit=1)
     started = time.process_time()
     found = [(each, list(_facts(extractor, each))) for each in conversations]
@@ -87,9 +86,7 @@ def _facts(extractor: RuleExtractor, conversation: Conversation) -> Iterator[Fac
         ]
         for at in range(0, len(turns), rules.page_episodes):
             yield from extractor.extract(
-                turns[at : at + rules.page_episodes],
-                before=turns[max(0, at - _CONTEXT_TURNS) : at],
-                limit=rules.max_facts_per_page,
+                turns[at : at + rules.page_episodes], limit=rules.max_facts_per_page
             )
 
 
@@ -99,14 +96,10 @@ def _described(found: Sequence[Found]) -> dict[str, Any]:
     sessions = sum(
         len({turn.session_id for turn in conversation.turns}) for conversation, _ in found
     )
-    forms = Counter(str(fact.attributes["form"]) for fact in facts)
     return {
         "facts": {
             "number": len(facts),
             "per_session": round(len(facts) / max(1, sessions), 2),
-            "by_form": {
-                form: round(count / len(facts), 4) for form, count in sorted(forms.items())
-            },
             "by_type": dict(sorted(Counter(fact.type.value for fact in facts).items())),
         },
         "turns": {

@@ -12,12 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memgraph.consolidation.comparing import Comparer
 from memgraph.consolidation.ports import Budget, ConflictJudge, Extractor
 from memgraph.errors import MemgraphError, NotFound, ProviderError
 from memgraph.model.consolidation import SessionReport
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
-from memgraph.service.classifiers import local_embedding, relation_classifier
 from memgraph.service.life.extractors import chosen_extractor, chosen_judge
 from memgraph.service.life.page_writing import (
     PageDone,
@@ -212,7 +210,6 @@ class _Run:
             opened=opened,
             extractor=extractor or chosen_extractor(opened),
             judge=judge or chosen_judge(opened),
-            comparer=Comparer(relation_classifier(), local_embedding().embed),
             budget=budget or Budget(chosen.max_calls, chosen.max_tokens),
             now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
             stop=stop,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from memgraph.consolidation.extracting import RuleExtractor
 from memgraph.consolidation.ports import ConflictJudge, Extractor, Page, PageProposal
+from memgraph.consolidation.quotations import RuleExtractor
 from memgraph.model.jobs import RejectedItem
-from memgraph.service.classifiers import classify_types
 from memgraph.service.opened import Opened
 
 RULES = "rules"
@@ -32,15 +31,12 @@ def chosen_judge(opened: Opened) -> ConflictJudge | None:
 
 
 class RulePages:
-    """The rules and the local model behind the port."""
+    """The rules behind the port."""
 
     name = RULES
 
-    def __init__(self, rules: RuleExtractor | None = None) -> None:
-        self._rules = rules or RuleExtractor(classify_types)
-
     def propose(self, page: Page) -> PageProposal:
-        facts, left = self._rules.extract_some(page.turns, before=page.before, limit=page.max_facts)
+        facts, left = RuleExtractor().extract_some(page.turns, limit=page.max_facts)
         if not left:
             return PageProposal(facts=tuple(facts))
         where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"

@@ -12,13 +12,12 @@ import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.consolidation.drafts import Draft, source_of
-from memgraph.consolidation.gating import of_one_thing
 from memgraph.consolidation.lookup import is_protected
-from memgraph.consolidation.matching import repeats
+from memgraph.consolidation.matching import relation_of
 from memgraph.consolidation.resolving import Decision
 from memgraph.errors import Conflict, InvalidInput, NotFound, QuotaReached
 from memgraph.model.consolidation import EdgeNote, FactNote
-from memgraph.model.enums import EdgeType
+from memgraph.model.enums import EdgeType, Relation
 from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput, validated
@@ -104,7 +103,10 @@ def preview(work: PageWork, earlier: list[tuple[Place, str]]) -> PageDone:
         done.rejected += [*group.rejected, *group.undecided]
         for each in group.matched.fresh:
             content = each.given.content
-            again = any(at == group.place and repeats(content, old) for at, old in earlier)
+            again = any(
+                at == group.place and relation_of(content, old) is Relation.DUPLICATE
+                for at, old in earlier
+            )
             done.facts.append(_note(each, None, "strengthened" if again else "stored"))
         earlier += [(group.place, each.given.content) for each in group.matched.fresh]
         done.facts += [
@@ -156,8 +158,9 @@ def _require_unchanged_store(connection: sa.Connection, group: GroupWork, at: in
 
 
 def _touches(new: str, old: FactRow) -> bool:
-    """Whether a fact that came meanwhile may be what a new one repeats, or stand against it."""
-    return of_one_thing(new, old.content) or (bool(old.twin) and repeats(new, old.content))
+    """Return whether a new fact repeats one that came meanwhile, or stands against it."""
+    relation = relation_of(new, old.content)
+    return relation is not None and (relation is not Relation.DUPLICATE or bool(old.twin))
 
 
 def _write_group(
@@ -190,7 +193,7 @@ def _write_group(
         )
         done.facts.append(_note(each, target, "strengthened"))
     transaction.tell(written.entries)
-    open_ones = _join(opened, transaction, group.matched.links, written, done)
+    open_ones = _join(opened, transaction, group, group.matched.links, written, done)
     for decision in group.decisions:
         _decide(opened, transaction, group, decision, written, done, open_ones)
     told += open_ones.values()
@@ -212,6 +215,7 @@ def _strengthening(group: GroupWork) -> list[tuple[Draft, str]]:
 def _join(
     opened: Opened,
     transaction: Transaction,
+    group: GroupWork,
     links: Sequence[EdgeInput],
     written: Written,
     done: PageDone,
@@ -220,8 +224,13 @@ def _join(
     connection = transaction.connection
     stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
     active = queries.active_ids(connection, stored)
+    rows = queries.facts_by_id(connection, sorted(active), group.place, at=transaction.at)
+    # What a person told or confirmed is contradicted, and replaced by a person alone.
+    protected = {one for one, row in rows.items() if is_protected(row)}
     known = [
-        link
+        link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
+        if link.to_id in protected
+        else link
         for link in links
         if all(end[0] == "#" or end in active for end in (link.from_id, link.to_id))
     ]
@@ -261,6 +270,8 @@ def _decide(
     except NotFound as error:
         done.rejected.append(RejectedItem(code=error.code, where=decision.where))
         return
+    if edges.find(connection, winner, loser, EdgeType.UPDATES) is not None:
+        return  # settled by the rules
     rows = queries.facts_by_id(connection, [winner, loser], group.place, at=at)
     if len(rows) < 2 or is_protected(rows[loser]):
         done.rejected.append(RejectedItem(code="resolution.changed", where=decision.where))
@@ -276,7 +287,7 @@ def _decide(
                     "reason": f"proposed: {decision.reason}",
                 },
             )
-            open_ones |= _join(opened, transaction, [link], written, done)
+            open_ones |= _join(opened, transaction, group, [link], written, done)
         edge = edges.get_between(connection, winner, loser, EdgeType.CONTRADICTS)
         if not opened.writer.joiner.may_replace(connection, winner, loser):
             # It stays open: a person decides for the less trusted one, or nobody does.

@@ -9,7 +9,6 @@ from math import ceil
 import sqlalchemy as sa
 
 from memgraph.consolidation import lookup
-from memgraph.consolidation.comparing import Comparer
 from memgraph.consolidation.drafts import Draft, draft, groups_of, turn_of
 from memgraph.consolidation.matching import Matched, match
 from memgraph.consolidation.ports import (
@@ -22,7 +21,7 @@ from memgraph.consolidation.ports import (
 )
 from memgraph.consolidation.resolving import Decision, decide
 from memgraph.errors import ProviderAnswerInvalid
-from memgraph.model.enums import EdgeType, Scope, Sensitivity
+from memgraph.model.enums import Scope, Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput
 from memgraph.policy.echo import heard_role, judged_at
@@ -44,7 +43,6 @@ class Tools:
     opened: Opened
     extractor: Extractor
     judge: ConflictJudge | None
-    comparer: Comparer
     budget: Budget
     now_ms: int
     stop: Callable[[], bool]
@@ -137,7 +135,7 @@ def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:
     """Hold all drafts and what is to be decided against the store, as it is now."""
     read, at = tools.opened.database.read, tools.now_ms
     for group in work.groups:
-        group.matched = match(read, group.drafts, tools.comparer, at=at)
+        group.matched = match(read, group.drafts, at=at)
         dismissed: list[EdgeInput] = []
         if tools.judge is not None:
             dismissed = _dismiss(tools.judge, group, tools.budget)
@@ -146,7 +144,6 @@ def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:
             group.proposal.resolutions,
             group.drafts,
             group.matched,
-            tools.comparer,
             dismissed={frozenset((link.from_id, link.to_id)) for link in dismissed},
             at=at,
             where=f"session {page.state.session_id}",
@@ -154,9 +151,12 @@ def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:
 
 
 def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> list[EdgeInput]:
-    """Leave out the contradictions that a second opinion takes for none, and give them."""
+    """Drop the edges that a second opinion takes for no contradiction, and return them."""
     said = {f"#{each.number}": each.given.content for each in group.drafts} | group.matched.texts
-    suspected = [link for link in group.matched.links if link.edge_type is EdgeType.CONTRADICTS]
+    doubtful = group.matched.doubtful
+    suspected = [
+        link for link in group.matched.links if frozenset((link.from_id, link.to_id)) in doubtful
+    ]
     if not suspected:
         return []
     words = judge.judge(
@@ -182,7 +182,7 @@ def _page(
         turns=tuple(turn_of(row) for row in rows),
         before=tuple(turn_of(row) for row in before if _open_to(row, place)),
         sensitivity=Sensitivity(place.sensitivity),
-        known=lookup.StoredFacts(tools.opened.database.read, place, tools.comparer, tools.now_ms),
+        known=lookup.StoredFacts(tools.opened.database.read, place, tools.now_ms),
         budget=tools.budget,
         max_facts=most,
         now_ms=tools.now_ms,

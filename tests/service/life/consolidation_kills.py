@@ -16,7 +16,6 @@ import traceback
 from pathlib import Path
 
 from memgraph import MemoryService
-from memgraph.service.classifiers import classify_types, relation_classifier
 from memgraph.service.life.consolidating import consolidate_pending
 
 NAME = "orc-1"
@@ -64,8 +63,6 @@ def wait(pid: int, seconds: float) -> bool:
 
 
 def main(seed: Path, folder: Path, kills: int) -> None:
-    classify_types(["It is loaded now."])
-    relation_classifier().classify([])
     chance = random.Random()
     ends = time.monotonic() + DEADLINE_SECONDS
     plain = folder / "undisturbed"

@@ -221,17 +221,24 @@ def test_a_dry_run_knows_what_its_earlier_pages_would_store(orc: Orchestrator) -
     assert dry.pages == done.pages == 2
 
 
-def test_another_value_of_one_attribute_is_joined_and_left_open(orc: Orchestrator) -> None:
+@pytest.mark.parametrize(
+    ("second", "edge_type", "status"),
+    [("user", EdgeType.UPDATES, "superseded"), ("Ann", EdgeType.CONTRADICTS, "active")],
+)
+def test_another_value_replaces_ones_own_word_and_contradicts_anothers(
+    orc: Orchestrator, second: str, edge_type: EdgeType, status: str
+) -> None:
     say(orc, "s-1", BUILD)
     run(orc, "s-1")
+    old = facts(orc)[BUILD].memory_id
     orc._service.clock.advance(ms=86_400_000)  # type: ignore[attr-defined]
-    say(orc, "s-2", SLOWER)
+    say(orc, "s-2", SLOWER, source_role=second)
     report = run(orc, "s-2")
-    found = facts(orc)
     [edge] = report.edges
-    assert edge.edge_type in (EdgeType.UPDATES, EdgeType.CONTRADICTS)
-    assert (edge.from_id, edge.to_id) == (found[SLOWER].memory_id, found[BUILD].memory_id)
-    assert found[BUILD].status == "active"
+    assert edge.edge_type is edge_type
+    assert (edge.from_id, edge.to_id) == (facts(orc)[SLOWER].memory_id, old)
+    assert "10 minutes" in str(edge.reason)
+    assert orc.get(old).status == status
     assert orc.verify().ok
 
 
@@ -244,7 +251,7 @@ def test_a_proposed_resolution_is_applied_where_the_rules_see_it_too(orc: Orches
     run(orc, "s-1")
     old = facts(orc)[BUILD].memory_id
     orc._service.clock.advance(ms=86_400_000)  # type: ignore[attr-defined]
-    say(orc, "s-2", SLOWER)
+    say(orc, "s-2", SLOWER, source_role="human")
     report = run(orc, "s-2", extractor=resolving("#0", old))
     assert report.rejected == ()
     assert len(report.resolved) == 1

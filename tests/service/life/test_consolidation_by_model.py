@@ -158,7 +158,8 @@ def save(*facts: Any) -> tuple[str, Any]:
 
 
 def resolve(winner: str, loser: str) -> tuple[str, Any]:
-    return "resolve_conflict", {"winner": winner, "loser": loser, "reason": "as told"}
+    words = {"winner_says": "Oslo", "loser_says": "Lisbon"}
+    return "resolve_conflict", {"winner": winner, "loser": loser, "reason": "as told", **words}
 
 
 def play(

@@ -230,7 +230,7 @@ def test_two_turns_with_a_tool_and_a_handoff(tmp_path: Path) -> None:
     # The model was sent all of it in the second turn, as it had been.
     assert texts(sent[:-1]) == texts(before)
     assert texts(after[: len(before)]) == texts(before)
-    assert facts == ["The user lives in Berlin."]
+    assert [each.split(" (")[0] for each in facts] == ["user: “I live in Berlin.”"]
 
 
 def test_a_streamed_run_is_kept_too(tmp_path: Path) -> None:

@@ -1,0 +1,100 @@
+"""Facts from the turns of a conversation without a model: quotations, chosen by rules.
+
+A fact is a sentence as it was said, with its speaker and the day: ``Ann: “I live in Oslo.”
+(2024-01-10)``. Nothing is rephrased, joined or inferred; what the rules are unsure of stays in its
+turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from memgraph.consolidation.ports import FactCandidate
+from memgraph.consolidation.sentence_rules import Judged, judge, statements_of
+from memgraph.consolidation.turns import Turn
+from memgraph.model.defaults import DEFAULT_IMPORTANCE
+from memgraph.model.enums import MemoryType
+from memgraph.model.speaking import AGENTS, PERSONS, Voice, voice_of
+from memgraph.relations import quote
+
+MAX_CONFIDENCE: Final = 0.7
+AGENT_CONFIDENCE: Final = 0.45
+MAX_SPEAKER_CHARS: Final = 60
+# A name is called by its beginning too: "Mel" for Melanie.
+_SHORTENED: Final = (3, 4)
+
+
+class _Found(NamedTuple):
+    score: int
+    fact: FactCandidate
+
+
+class RuleExtractor:
+    """Reads pages of turns. It has no state; instances may be shared by threads."""
+
+    def extract(self, turns: Sequence[Turn], *, limit: int) -> list[FactCandidate]:
+        """Return at most ``limit`` facts, the most telling, in the order they were said."""
+        return self.extract_some(turns, limit=limit)[0]
+
+    def extract_some(self, turns: Sequence[Turn], *, limit: int) -> tuple[list[FactCandidate], int]:
+        """Return what ``extract`` returns, and the number of facts that were left out."""
+        facts: dict[tuple[str, str], _Found] = {}
+        for found in _quotations(turns):
+            words = " ".join(found.fact.quote.casefold().split()).rstrip(".!")
+            key = (str(found.fact.attributes["speaker"]), words)
+            known = facts.get(key)
+            if known is not None:
+                evidence = dict.fromkeys((*known.fact.evidence, *found.fact.evidence))
+                found = _Found(known.score, replace(known.fact, evidence=tuple(evidence)))
+            facts[key] = found
+        ordered = list(facts.values())
+        best = sorted(range(len(ordered)), key=lambda at: (-ordered[at].score, at))[:limit]
+        return [ordered[at].fact for at in sorted(best)], len(ordered) - len(best)
+
+
+def speaker_of(role: str) -> str:
+    """Return how a speaker is written before a quotation: the name, or the role in lower case."""
+    name = " ".join("".join(" " if each in ":“”" else each for each in role).split())
+    name = name[:MAX_SPEAKER_CHARS].rstrip()
+    if name.casefold() in AGENTS | PERSONS or name.casefold() == "customer":
+        return name.casefold()
+    return name.capitalize() if name.isalpha() and name.islower() else name
+
+
+def _quotations(turns: Sequence[Turn]) -> Iterator[_Found]:
+    """Yield the sentences of turns that are facts, in the order they were said."""
+    speakers = _names(turns)
+    for turn in turns:
+        voice = voice_of(turn.source_role, turn.told_as)
+        if voice is Voice.SILENT:
+            continue
+        for sentence in statements_of(turn.content, speakers):
+            judged = judge(sentence, speakers=speakers, voice=voice)
+            if judged is not None:
+                yield _Found(judged.score, _fact(turn, sentence, judged, voice))
+
+
+def _names(turns: Sequence[Turn]) -> frozenset[str]:
+    """Return the names by which those who talk call each other."""
+    names = {speaker_of(turn.source_role) for turn in turns}
+    firsts = {name.split()[0] for name in names if name}
+    short = {first[:size] for first in firsts for size in _SHORTENED if len(first) > size + 1}
+    return frozenset(each for each in names | firsts | short if each[:1].isupper())
+
+
+def _fact(turn: Turn, sentence: str, judged: Judged, voice: Voice) -> FactCandidate:
+    confidence = MAX_CONFIDENCE if judged.own or judged.type is MemoryType.DECISION else 0.6
+    if voice is Voice.AGENT:
+        confidence = AGENT_CONFIDENCE
+    return FactCandidate(
+        content=quote(speaker_of(turn.source_role), sentence, turn.day),
+        type=judged.type,
+        importance=DEFAULT_IMPORTANCE[judged.type],
+        confidence=round(confidence - (0.2 if judged.hedged else 0.0), 2),
+        event_time=turn.at_ms if turn.dated else None,
+        evidence=(turn.memory_id,),
+        quote=sentence,
+        attributes={"speaker": turn.source_role, "quote": sentence},
+    )
