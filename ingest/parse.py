@@ -10,6 +10,7 @@ from ingest.candidates import Finding, ParsedDocument
 from ingest.decoding import decode
 from ingest.parsers.json_ import parse_json
 from ingest.parsers.markdown import parse_markdown
+from ingest.parsers.slack import Above, no_file_above
 from ingest.parsers.text import parse_text
 from ingest.reasons import Part, Reason, refuse
 
@@ -19,12 +20,15 @@ _PARSERS: Mapping[str, _Parser] = {".txt": parse_text, ".md": parse_markdown, ".
 SUPPORTED_TYPES = tuple(sorted(_PARSERS))
 
 
-def parse_document(data: bytes, path: str, clean: _Clean | None = None) -> ParsedDocument:
+def parse_document(
+    data: bytes, path: str, clean: _Clean | None = None, above: Above = no_file_above
+) -> ParsedDocument:
     """What is in a file. ``path`` is relative to the drop zone, with ``/``.
 
     Args:
         clean: takes out of a text what the memory itself wrote, line numbers unchanged, and counts
             it. A file that is nothing else is refused.
+        above: the content of a file, by its name, in the folder above that of this one.
 
     Raises:
         IngestRejected: ``details['reason']`` is a ``Reason``; nothing else is ever raised.
@@ -44,7 +48,11 @@ def parse_document(data: bytes, path: str, clean: _Clean | None = None) -> Parse
             raise refuse(Reason.OWN_OUTPUT, "the file is what this memory itself had handed out")
         if echoes:
             findings = (*findings, Finding(Part.OWN_OUTPUT, count=echoes))
-    document = replace(parser(text, path, findings), text=text)
+    if parser is parse_json:
+        document = parse_json(text, path, findings, above)
+    else:
+        document = parser(text, path, findings)
+    document = replace(document, text=text)
     if document.candidates:
         return document
     return replace(document, findings=(*document.findings, Finding(Part.NOTHING_EXTRACTED)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -329,7 +330,7 @@ class _Work:
 
     def _plan(self, content: FileContent) -> Document:
         """Parse the file. What takes more than one transaction is kept until it is stored."""
-        read = parse_document(content.data, self.shown, self.store.without_own_output)
+        read = parse_document(content.data, self.shown, self.store.without_own_output, self._above)
         self._check_count(read)
         parsed = self.extractor.extend(extract(read), read)
         self.claim.reserve("processed")
@@ -363,6 +364,17 @@ class _Work:
         if steps > _SMALL or sum(len(each.content) for each in memories) > _SMALL_CHARS:
             write_text(self.claim.plan_file, document.model_dump_json())
         return document
+
+    def _above(self, name: str) -> bytes | None:
+        """A file in the folder above the one where this file lay, dropped or done with."""
+        folders = self.claim.path.split("/")[:-2]
+        for path in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
+            with (
+                suppress(Vanished, StillBeingWritten, IngestRejected),
+                open_parent(self.claim.zone, path) as (parent, bare),
+            ):
+                return read_safely(bare, parent, max_bytes=_MEGABYTE * 10).data
+        return None
 
     def _check_count(self, read: ParsedDocument) -> None:
         most = self.store.settings.memory.ingest.max_memories_per_file

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ingest.candidates import (
-    MAX_NAME_CHARS,
-    MAX_TURN_CHARS,
-    Candidate,
-    Finding,
-    KeySource,
-    ParsedDocument,
-    split_long,
-)
+from ingest.candidates import MAX_NAME_CHARS, Finding, ParsedDocument
 from ingest.dates import read_json_time
-from ingest.parsers.naming import conversation_name, document_keys, session_name, title_of
-from ingest.parsers.transcript import episode
+from ingest.parsers.naming import conversation_name, session_name
+from ingest.parsers.transcript import Turns
 from ingest.reasons import Part
 
 _WHO = ("speaker", "name", "role", "author", "sender", "from", "user", "username")
@@ -36,15 +28,6 @@ class _Chat:
     messages: Sequence[Any]
     pointer: str
     about: Mapping[str, Any]
-
-
-@dataclass(slots=True)
-class _Reading:
-    path: str
-    several: bool
-    keys: KeySource = field(default_factory=KeySource)
-    candidates: list[Candidate] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
 
 
 def find_chats(value: Any) -> list[_Chat]:
@@ -75,18 +58,10 @@ def parse_chats(
     chats: Sequence[_Chat], path: str, findings: tuple[Finding, ...] = ()
 ) -> ParsedDocument:
     """Each message as an episode in order; a message without words is told and left out."""
-    reading = _Reading(path, several=len(chats) > 1, findings=list(findings))
+    turns = Turns(path, list(findings))
     for place, chat in enumerate(chats, start=1):
-        _read_chat(reading, chat, place)
-    made = reading.candidates
-    return ParsedDocument(
-        "chat",
-        tuple(made),
-        findings=tuple(reading.findings),
-        title=title_of(path),
-        main_key=made[0].key if made else None,
-        document_keys=document_keys(path),
-    )
+        _read_chat(turns, chat, place if len(chats) > 1 else None)
+    return turns.document("chat")
 
 
 def _chat_of(value: Mapping[str, Any], pointer: str) -> Iterator[_Chat]:
@@ -128,49 +103,39 @@ def _speaker(message: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _read_chat(reading: _Reading, chat: _Chat, place: int) -> None:
+def _read_chat(turns: Turns, chat: _Chat, place: int | None) -> None:
     about = chat.about
-    base = session_name(reading.path)
-    conversation = _label(about, ("conversation_id", "thread_id", "channel_id", "chat_id"))
-    session = _label(about, ("session_id", "session", "id"))
+    base = session_name(turns.path)
+    conversation = label_of(about, ("conversation_id", "thread_id", "channel_id", "chat_id"))
+    session = label_of(about, ("session_id", "session", "id"))
     if session is None:
-        session = f"{conversation or base}#{place}" if reading.several else conversation or base
+        session = f"{conversation or base}#{place}" if place else conversation or base
     conversation = conversation or conversation_name(session)
-    started = _time(about, reading, chat.pointer)
-    sequence = 0
+    started = _time(about, turns, chat.pointer)
     for index, message in enumerate(chat.messages):
         where = f"{chat.pointer}/{index}"
         if not _is_message(message):
-            reading.findings.append(Finding(Part.MESSAGE_INVALID, where))
+            turns.findings.append(Finding(Part.MESSAGE_INVALID, where))
             continue
-        text = _words(message, where, reading)
-        if not text:
-            reading.findings.append(Finding(Part.MESSAGE_EMPTY, where))
-            continue
-        own = _time(message, reading, where)
-        pieces = list(split_long(text, MAX_TURN_CHARS))
-        if len(pieces) > 1:
-            reading.findings.append(Finding(Part.CONTENT_SPLIT, where, {"pieces": len(pieces)}))
-        for piece in pieces:
-            made = episode(
-                reading.keys.new(),
-                piece,
-                where,
-                speaker=_speaker(message) or "unknown",
-                session=session,
-                conversation=conversation,
-                sequence=sequence,
-                event_time=started if own is None else own,
-                turn_id=_label(message, _ID),
-            )
-            role = message.get("role")
-            if isinstance(role, str) and role.strip() and role != made.source_role:
-                made = replace(made, attributes={**made.attributes, "role": role[:100]})
-            reading.candidates.append(made)
-            sequence += 1
+        text = _words(message, where, turns)
+        own = _time(message, turns, where)
+        speaker = _speaker(message) or "unknown"
+        role = message.get("role")
+        named = isinstance(role, str) and role.strip() and role != speaker
+        turns.say(
+            text,
+            where,
+            speaker=speaker,
+            session=session,
+            conversation=conversation,
+            event_time=started if own is None else own,
+            turn_id=label_of(message, _ID),
+            attributes={"role": str(role)[:100]} if named else None,
+        )
 
 
-def _label(values: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def label_of(values: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """The first of some names that has a word or a number."""
     for name in names:
         given = values.get(name)
         if isinstance(given, str) and given.strip():
@@ -180,7 +145,7 @@ def _label(values: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return None
 
 
-def _time(values: Mapping[str, Any], reading: _Reading, where: str) -> int | None:
+def _time(values: Mapping[str, Any], turns: Turns, where: str) -> int | None:
     for name in _WHEN:
         given = values.get(name)
         if given is None:
@@ -188,16 +153,16 @@ def _time(values: Mapping[str, Any], reading: _Reading, where: str) -> int | Non
         moment = read_json_time(given)
         if moment is not None:
             return moment
-        reading.findings.append(Finding(Part.DATE_NOT_UNDERSTOOD, f"{where}/{name}"))
+        turns.findings.append(Finding(Part.DATE_NOT_UNDERSTOOD, f"{where}/{name}"))
     return None
 
 
-def _words(message: Mapping[str, Any], where: str, reading: _Reading) -> str:
+def _words(message: Mapping[str, Any], where: str, turns: Turns) -> str:
     """What was said: text, the texts among content parts, and the tools that were called."""
     parts: list[str] = []
     for name in _WHAT:
         if message.get(name) is not None:
-            parts.extend(_texts(message[name], f"{where}/{name}", reading))
+            parts.extend(_texts(message[name], f"{where}/{name}", turns))
             break
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
@@ -209,7 +174,7 @@ def _words(message: Mapping[str, Any], where: str, reading: _Reading) -> str:
     return "\n".join(part.strip() for part in parts if part.strip())
 
 
-def _texts(content: Any, where: str, reading: _Reading) -> Iterator[str]:
+def _texts(content: Any, where: str, turns: Turns) -> Iterator[str]:
     if isinstance(content, str):
         yield content
         return
@@ -222,4 +187,4 @@ def _texts(content: Any, where: str, reading: _Reading) -> Iterator[str]:
         if isinstance(text, str):
             yield text
         else:
-            reading.findings.append(Finding(Part.CONTENT_PART_SKIPPED, f"{where}/{place}"))
+            turns.findings.append(Finding(Part.CONTENT_PART_SKIPPED, f"{where}/{place}"))

@@ -1,8 +1,9 @@
-"""The project's own document: each item is taken or left out by itself, with its code."""
+"""Lists of memories, the project's own and mem0's: each item is taken or left out by itself."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -13,14 +14,16 @@ from ingest.candidates import (
     MAX_CANDIDATES,
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
+    MAX_NAME_CHARS,
     Candidate,
     CandidateEdge,
     Finding,
     KeySource,
     ParsedDocument,
+    clean_tags,
 )
-from ingest.dates import to_ms
-from ingest.document import EdgeItem, MemoryItem
+from ingest.dates import read_json_time, to_ms
+from ingest.document import MAX_CONTENT_CHARS, EdgeItem, MemoryItem
 from ingest.parsers.naming import document_keys, title_of
 from ingest.reasons import Part, Reason, refuse
 from memgraph.model.enums import MemoryStatus, MemoryType, Scope
@@ -30,11 +33,17 @@ _FIELDS = frozenset(("memories", "edges"))
 _CLAIMS = frozenset(("captured_by", "source", "memory_id", "created_at", "orchestrator_id"))
 _MAX_ATTRIBUTES_CHARS = 16_000
 _DEFAULT_CONFIDENCE = 0.8
+_MEM0_IDS = ("id", "user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
+_SUBJECT = re.compile(r"(?:the|an?|this|these|there|it|user|from|since|in|on) ", re.IGNORECASE)
+# A user id that is a person's name, and no number or digest.
+_NAME = re.compile(r"[^\W\d_]{2,40}(?:[ ._-][^\W\d_]{1,40}){0,3}")
 
 
 def is_memories_document(value: Any) -> bool:
     """Whether a JSON value means to be a document of memories, well-formed or not."""
     if not isinstance(value, dict) or "memories" not in value:
+        return False
+    if is_mem0(value):
         return False
     return isinstance(value["memories"], list) or set(value) <= _FIELDS
 
@@ -81,6 +90,85 @@ def parse_memories(
         title=title_of(path),
         main_key=made[0].key if made else None,
         document_keys=document_keys(path),
+    )
+
+
+def is_mem0(value: Any) -> bool:
+    """Whether a JSON value is what mem0 exports: items that have a text as ``memory``."""
+    items = _mem0_items(value)[1]
+    good = sum(isinstance(each, dict) and isinstance(each.get("memory"), str) for each in items)
+    return good > 0 and good * 2 >= len(items)
+
+
+def parse_mem0(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
+    """Each memory as a fact about its user, as old as its last change."""
+    told = list(findings)
+    keys = KeySource()
+    made: list[Candidate] = []
+    seen: set[str] = set()
+    pointer, items = _mem0_items(value)
+    for place, raw in enumerate(items):
+        where = f"{pointer}/{place}"
+        text = raw.get("memory") if isinstance(raw, dict) else None
+        if not isinstance(text, str) or not text.strip() or len(text) > MAX_CONTENT_CHARS:
+            told.append(Finding(Part.VALUE_INVALID, where, {"problems": ["memory: not a text"]}))
+            continue
+        name = raw["id"] if isinstance(raw.get("id"), str) else None
+        if raw.get("event") in ("DELETE", "NONE") or (name is not None and name in seen):
+            told.append(Finding(Part.KEY_REPEATED if name in seen else Part.MESSAGE_HIDDEN, where))
+            continue
+        seen |= {name} if name is not None else set()
+        made.append(_mem0_memory(raw, text.strip(), keys.new(), where, told))
+    if isinstance(value, dict) and value.get("relations"):
+        told.append(Finding(Part.UNKNOWN_FIELD, "/relations"))
+    return ParsedDocument(
+        "memories",
+        tuple(made),
+        findings=tuple(told),
+        title=title_of(path),
+        main_key=made[0].key if made else None,
+        document_keys=document_keys(path),
+    )
+
+
+def _mem0_items(value: Any) -> tuple[str, Sequence[Any]]:
+    """The items with the pointer to their list."""
+    if isinstance(value, dict):
+        for name in ("results", "memories"):
+            if isinstance(value.get(name), list):
+                return f"/{name}", value[name]
+    return "", value if isinstance(value, list) else ()
+
+
+def _mem0_memory(
+    raw: Mapping[str, Any], text: str, key: str, where: str, told: list[Finding]
+) -> Candidate:
+    about = raw.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    categories = raw.get("categories")
+    named = [*(categories if isinstance(categories, list) else ()), about.get("category")]
+    tags = clean_tags(each for each in named if isinstance(each, str))
+    given = (raw.get(name) for name in ("updated_at", "created_at"))
+    said_at = next((each for each in given if each is not None), None)
+    at, until = read_json_time(said_at), read_json_time(raw.get("expiration_date"))
+    if said_at is not None and at is None:
+        told.append(Finding(Part.DATE_NOT_UNDERSTOOD, where))
+    user = raw.get("user_id")
+    user = " ".join(user.split())[:MAX_NAME_CHARS] if isinstance(user, str) else ""
+    # "Lives in Braga" says of nobody that he does.
+    has_subject = user.casefold() in text.casefold() or _SUBJECT.match(text) is not None
+    prefers = any("preference" in tag for tag in tags)
+    ids = {name: raw[name] for name in _MEM0_IDS if isinstance(raw.get(name), str)}
+    return Candidate(
+        key,
+        text if has_subject or not _NAME.fullmatch(user) else f"{user}: {text}",
+        where,
+        type=MemoryType.PREFERENCE if prefers else MemoryType.FACT,
+        confidence=_DEFAULT_CONFIDENCE,
+        event_time=at,
+        valid_until=until,
+        tags=tags,
+        attributes={name: each[:MAX_NAME_CHARS] for name, each in ids.items()},
     )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ingest.candidates import (
     MAX_TURN_CHARS,
     Candidate,
     Finding,
+    Format,
     KeySource,
     ParsedDocument,
     clean_tags,
@@ -18,7 +21,7 @@ from ingest.candidates import (
     summarize,
 )
 from ingest.dates import read_date
-from ingest.parsers.naming import conversation_name, document_keys, session_name
+from ingest.parsers.naming import conversation_name, document_keys, session_name, title_of
 from ingest.reasons import Part
 from memgraph.model.enums import MemoryKind, MemoryType
 
@@ -53,6 +56,70 @@ _LABEL_WORDS = (
     "warnung hinweis achtung beispiel datum betreff von an titel"
 )
 _LABELS = frozenset(_LABEL_WORDS.split())
+
+
+@dataclass(slots=True)
+class Turns:
+    """The episodes of a conversation file, as they are read, and what was left out."""
+
+    path: str
+    findings: list[Finding]
+    candidates: list[Candidate] = field(default_factory=list)
+    keys: KeySource = field(default_factory=KeySource)
+    _next: Counter[str] = field(default_factory=Counter)
+
+    def say(
+        self,
+        text: str,
+        where: str,
+        *,
+        speaker: str,
+        session: str,
+        conversation: str,
+        event_time: int | None,
+        turn_id: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        numbered: bool = True,
+    ) -> None:
+        """Append a turn, in pieces where it is long.
+
+        Args:
+            numbered: its place in the session is the next one of this file; False: the next one
+                in the store, for a session that goes on from file to file.
+        """
+        pieces = list(split_long(text, MAX_TURN_CHARS))
+        if not pieces:
+            self.findings.append(Finding(Part.MESSAGE_EMPTY, where))
+        if len(pieces) > 1:
+            self.findings.append(Finding(Part.CONTENT_SPLIT, where, {"pieces": len(pieces)}))
+        for piece in pieces:
+            sequence = self._next[session]
+            self._next[session] += 1
+            made = episode(
+                self.keys.new(),
+                piece,
+                where,
+                speaker=speaker,
+                session=session,
+                conversation=conversation,
+                sequence=sequence if numbered else None,
+                event_time=event_time,
+                turn_id=turn_id or str(sequence),
+            )
+            if attributes:
+                made = replace(made, attributes={**made.attributes, **attributes})
+            self.candidates.append(made)
+
+    def document(self, format_: Format, title: str | None = None) -> ParsedDocument:
+        """What was read, as a document."""
+        return ParsedDocument(
+            format_,
+            tuple(self.candidates),
+            findings=tuple(self.findings),
+            title=title or title_of(self.path),
+            main_key=self.candidates[0].key if self.candidates else None,
+            document_keys=document_keys(self.path),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,43 +177,17 @@ def parse_transcript(text: str, path: str, findings: tuple[Finding, ...] = ()) -
         session: base if len(used) == 1 else f"{base}#{place}"
         for place, session in enumerate(used, start=1)
     }
-    keys = KeySource()
-    told = list(findings)
-    counts: Counter[int] = Counter()
-    made: list[Candidate] = []
+    told = Turns(path, list(findings))
     for turn in turns:
-        content = "\n".join(turn.texts).strip()
-        where = lines(turn.first, turn.last)
-        if not content:
-            told.append(Finding(Part.MESSAGE_EMPTY, where))
-            continue
-        pieces = list(split_long(content, MAX_TURN_CHARS))
-        if len(pieces) > 1:
-            told.append(Finding(Part.CONTENT_SPLIT, where, {"pieces": len(pieces)}))
-        when = turn.event_time if turn.event_time is not None else starts[turn.session]
-        for piece in pieces:
-            sequence = counts[turn.session]
-            counts[turn.session] += 1
-            made.append(
-                episode(
-                    keys.new(),
-                    piece,
-                    where,
-                    speaker=turn.name,
-                    session=names[turn.session],
-                    conversation=conversation_name(base),
-                    sequence=sequence,
-                    event_time=when,
-                )
-            )
-    return ParsedDocument(
-        "transcript",
-        tuple(made),
-        findings=tuple(told),
-        title=title,
-        main_key=made[0].key if made else None,
-        document_keys=document_keys(path),
-    )
+        told.say(
+            "\n".join(turn.texts).strip(),
+            lines(turn.first, turn.last),
+            speaker=turn.name,
+            session=names[turn.session],
+            conversation=conversation_name(base),
+            event_time=turn.event_time if turn.event_time is not None else starts[turn.session],
+        )
+    return replace(told.document("transcript"), title=title)
 
 
 def episode(
@@ -157,9 +198,9 @@ def episode(
     speaker: str,
     session: str,
     conversation: str,
-    sequence: int,
+    sequence: int | None,
     event_time: int | None,
-    turn_id: str | None = None,
+    turn_id: str,
 ) -> Candidate:
     """One turn of a conversation as a candidate. What was said is observed, not known."""
     return Candidate(
@@ -175,7 +216,7 @@ def episode(
         conversation_id=conversation,
         session_id=session,
         sequence=sequence,
-        turn_id=turn_id or str(sequence),
+        turn_id=turn_id,
         source_role=speaker,
         tags=clean_tags(("conversation",)),
         attributes={"speaker": speaker},

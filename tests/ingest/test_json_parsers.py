@@ -56,8 +56,8 @@ def test_strict_json(text: str, reason: Reason) -> None:
 
 
 def test_what_only_looks_wrong_is_taken() -> None:
-    text = '{"a":"\\\\u0000 [[[ \\ud83d\\ude00","b":9223372036854775807,"c":-9223372036854775808}'
-    (made,) = parse_document(text.encode(), "x.json").candidates
+    row = '{"a":"\\\\u0000 [[[ \\ud83d\\ude00","b":9223372036854775807,"c":-9223372036854775808}'
+    made, _ = parse_document(f"[{row},{row}]".encode(), "x.json").candidates
     assert "\\u0000 [[[ \U0001f600" in made.content
 
 
@@ -237,40 +237,3 @@ def test_a_time_that_cannot_be_read_is_told() -> None:
     assert [(each.code, each.locator) for each in parsed.findings] == [
         (Part.DATE_NOT_UNDERSTOOD, "/0/time")
     ]
-
-
-def test_any_other_json_becomes_observations_with_pointers() -> None:
-    parsed = parse(
-        {
-            "service": "api",
-            "port": 80,
-            "none": None,
-            "db": {"host": "h", "a/b": {"tags": ["x", "y"]}},
-            "users": [{"name": "Ann", "date": "2024-05-06"}, {"name": "Bob"}],
-        },
-        "config.json",
-    )
-    assert parsed.format == "observations"
-    assert [(each.locator, each.content) for each in parsed.candidates] == [
-        ("#", "config: service: api; port: 80"),
-        ("/db", "db: host: h"),
-        ("/db/a~1b/tags", "db > a/b > tags: x; y"),
-        ("/users/0", "users > 0: name: Ann; date: 2024-05-06"),
-        ("/users/1", "users > 1: name: Bob"),
-    ]
-    assert {each.type for each in parsed.candidates} == {MemoryType.OBSERVATION}
-    assert parsed.candidates[3].event_time == 1714953600000
-    keys = {each.locator: each.key for each in parsed.candidates}
-    assert [(e.from_key, e.to_key) for e in parsed.edges] == [
-        (keys["/db"], keys["#"]),
-        (keys["/db/a~1b/tags"], keys["/db"]),
-        (keys["/users/0"], keys["#"]),
-        (keys["/users/1"], keys["#"]),
-    ]
-
-
-@pytest.mark.parametrize("value", [{}, [], None, {"a": {"b": [None, ""]}}, {"messages": []}])
-def test_json_that_says_nothing(value: Any) -> None:
-    parsed = parse(value)
-    assert parsed.candidates == ()
-    assert [each.code for each in parsed.findings] == [Part.NOTHING_EXTRACTED]
