@@ -55,7 +55,7 @@ def test_a_memory_has_its_own_lines_of_the_file_that_is_kept(orc: Orchestrator) 
 
 
 def test_a_value_of_a_json_file_is_shown_by_its_pointer(orc: Orchestrator) -> None:
-    records = {"notes": [{"about": "Tea is at four."}, {"about": "Cake is at five."}]}
+    records = [{"about": "Tea is at four."}, {"about": "Cake is at five."}]
     memory = one_of(ingested(orc, "records.json", json.dumps(records)), "Cake")
     found = orc.source_lines(memory.memory_id)
     assert (found.state, found.first_line) == ("kept", None)
