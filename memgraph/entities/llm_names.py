@@ -131,7 +131,7 @@ def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:
     if not any(letter.isalnum() for letter in name):
         return SHAPE_INVALID
     found = [
-        EntitySpan(name, each.start(), each.end(), EntityType(kind), CONFIDENCE)
+        EntitySpan(name, each.start(), each.end(), EntityType(kind), CONFIDENCE, "llm")
         for each in islice(re.finditer(as_a_word(name), text), MAX_MENTIONS)
     ]
     return found or NOT_IN_TEXT

@@ -1,9 +1,12 @@
-"""What a run of capitalised words names: person, place, organization, project or nothing."""
+"""What a run of capitalised words names: person, place, organization, project or nothing.
+
+Evidence is a list, a word of the name that marks a kind, or what stands around it. Without evidence
+a name gets less than ``UNSURE``: it is told, and links nothing.
+"""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from memgraph.entities.gazetteer import Gazetteer, without_accents
@@ -14,13 +17,20 @@ if TYPE_CHECKING:
 
 Guess = tuple[EntityType, float]
 
+UNSURE: Final = 0.45
 _CAMEL = re.compile(r"[A-Z][a-z]+[A-Z]\w*")
 _COMMON_ENDING = re.compile(
-    r"(?:ing|tion|sion|ment|ness|ity|ly|ed|ies|[ae]nce|[ae]ncy|age|ism|ship|hood|ware|cracy|logy)s?$"
+    r"(?:s|ing|tion|sion|ment|ness|ity|ly|ed|[ae]nce|[ae]ncy|age|ism|ship|hood|ware|cracy|logy)$"
 )
 _PEOPLE_ENDING = re.compile(r"(?:ese|ian|ish|ean|er-born|-born|-based|-style)s?$")
+DETERMINERS: Final = frozenset(
+    ("the", "a", "an", "this", "that", "these", "our", "your", "my", "his", "her", "their", "each")
+)
+_PROJECT_HEADS: Final = ("project", "projekt", "projet", "proyecto", "operation")
+_SPEECH: Final = frozenset(("said", "says", "told", "tells", "asked", "asks", "thinks", "wrote"))
+_STREETS: Final = ("straße", "strasse", "platz", "gasse", "allee", "gatan", "straat", "gracht")
+_OF: Final = frozenset(("of", "for", "de", "für", "du", "del", "di"))
 _SHORTEST: Final = 4
-_VERDICTS: Final = 8_192
 _LOOK_BACK: Final = 3
 
 
@@ -32,44 +42,33 @@ def guess_type(
     Args:
         title: whether a form of address stood directly before.
     """
-    marked = _by_mark(sentence, low, high, lists, title=title)
+    if title or _is_addressed(sentence, low, lists):
+        return EntityType.PERSON, 0.95
+    words = sentence.words(low, high)
+    phrase = sentence.text[words[0].start : words[-1].end]
+    if phrase in lists.organizations:
+        numbered = sentence.lower(high)[:1].isdigit()
+        return None if numbered else (EntityType.ORGANIZATION, 0.9)
+    headed = sentence.in_title(low)
+    several = high - low > 1
+    # In a heading capitals say nothing: only lists and legal forms do.
+    marked = _by_mark(sentence, low, high, lists) if several and not headed else None
+    if marked is None and words[-1].lower.endswith(_STREETS):
+        marked = (EntityType.LOCATION, 0.8) if len(words[-1].text) > _SHORTEST + 3 else None
     if marked is not None:
         return marked
-    listed = _by_list(sentence, low, high, lists)
-    if listed is not None:
-        return listed
-    if high - low == 1 and sentence.word(low).text in lists.ambiguous:
-        return None
-    if high - low > 1:
-        return _several_unknown(sentence, low, high, lists)
-    return _one_unknown(sentence, low, lists)
-
-
-def _by_mark(
-    sentence: Sentence, low: int, high: int, lists: Gazetteer, *, title: bool
-) -> Guess | None:
-    """By a word of the name itself, or a form of address before it."""
-    cues, words = lists.cues, sentence.words(low, high)
-    lowers = [word.lower for word in words]
-    several = high - low > 1
-    if title or _is_addressed(sentence, low, lists):
-        return _ADDRESSED
-    if several and lowers[0] in ("project", "projekt", "projet", "proyecto", "operation"):
-        return EntityType.PROJECT, 0.9
-    place_head = lowers[0] in cues["place_head"] and words[0].text not in lists.given
-    if several and (lowers[-1] in cues["place_word"] or place_head):
-        return EntityType.LOCATION, 0.85
-    if several and any(word in cues["org_word"] for word in lowers[1:]):
-        return EntityType.ORGANIZATION, 0.9
-    if several and lowers[0] in cues["org_head"]:
-        return EntityType.ORGANIZATION, 0.85
-    if several and "&" in sentence.text[words[0].start : words[-1].end]:
-        return EntityType.ORGANIZATION, 0.8
-    if lowers[0] in cues["place_suffix"]:
-        return None
-    if lowers[-1].endswith(_STREETS) and is_street(lowers[-1]):
-        return EntityType.LOCATION, 0.8
-    return None
+    given = is_given(words[0].text, lists)
+    if phrase in lists.places and words[0].lower in lists.cues["place_or_word"]:
+        return (EntityType.LOCATION, 0.8) if _place_before(sentence, low, lists) else None
+    if phrase in lists.places:
+        if not given:
+            return EntityType.LOCATION, 0.9
+        return (EntityType.PERSON, UNSURE) if headed else _person_or_place(sentence, low, lists)
+    if several:
+        return _several(sentence, low, high, lists, given=given, headed=headed)
+    if given:
+        return _one_given(sentence, low, lists, headed=headed)
+    return None if headed else _one_unknown(sentence, low, lists)
 
 
 def _is_addressed(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
@@ -77,157 +76,159 @@ def _is_addressed(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
     return sentence.lower(at - 1) in lists.cues["title"] and sentence.gap(at - 1) in (" ", ". ")
 
 
-_ADDRESSED: Final = (EntityType.PERSON, 0.95)
-
-
-def is_street(lower: str) -> bool:
-    return any(lower.endswith(end) and len(lower) > len(end) + 2 for end in _STREETS)
-
-
-_STREETS: Final = ("straße", "strasse", "platz", "gasse", "allee", "gatan", "straat", "gracht")
-
-
-def _by_list(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess | None:
-    words = sentence.words(low, high)
-    phrase = sentence.text[words[0].start : words[-1].end]
-    first = words[0].text
-    if phrase in lists.organizations:
-        return EntityType.ORGANIZATION, 0.9
-    place = phrase in lists.places
-    given = is_given(first, lists)
-    if place and given:
-        if _person_around(sentence, low, lists) or not _place_around(sentence, low, lists):
-            return EntityType.PERSON, 0.75
+def _by_mark(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess | None:
+    """By a word of the name itself."""
+    cues, words = lists.cues, sentence.words(low, high)
+    lowers, before = [word.lower for word in words], sentence.lower(low - 1)
+    given = is_given(words[0].text, lists)
+    if lowers[0] in _PROJECT_HEADS:
+        return EntityType.PROJECT, 0.9
+    if words[0].text in lists.organizations:
+        # "Google Drive" is what a firm makes.
+        return EntityType.ORGANIZATION, UNSURE
+    if lowers[-1] in cues["place_word"]:
+        # "Frank Ocean" sings; "Madison Park" is a place where a place is meant.
+        person = given and high - low == 2 and not _place_before(sentence, low, lists)
+        if not person or lowers[-1] in cues["street"] or before in DETERMINERS:
+            return EntityType.LOCATION, 0.8
+    weak = lowers[0] in cues["weak_place_head"] and _place_before(sentence, low, lists)
+    if (weak or lowers[0] in cues["place_head"]) and not given:
         return EntityType.LOCATION, 0.8
-    if place:
-        return EntityType.LOCATION, 0.85
-    if not given:
-        return None
-    if high - low > 1:
-        return EntityType.PERSON, 0.9
-    if _project_around(sentence, low, lists) and first in lists.ambiguous:
-        return EntityType.PROJECT, 0.6
-    if first not in lists.ambiguous:
-        return EntityType.PERSON, 0.8
-    cued = _person_around(sentence, low, lists)
-    if not cued and (words[0].first or first in lists.ordinary or _number_next(sentence, low)):
-        return None
-    return EntityType.PERSON, 0.7
+    # "Art Institute of Chicago"
+    ends = [at for at in range(1, len(lowers)) if (*lowers, "of")[at + 1] in _OF]
+    if any(lowers[at] in cues["org_word"] for at in ends) and before not in ("a", "an"):
+        return EntityType.ORGANIZATION, 0.8
+    if lowers[0] in cues["org_head"]:
+        return EntityType.ORGANIZATION, 0.8
+    if "&" in sentence.text[words[0].start : words[-1].end]:
+        return EntityType.ORGANIZATION, 0.7
+    return None
 
 
-def _several_unknown(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess | None:
+def _person_or_place(sentence: Sentence, at: int, lists: Gazetteer) -> Guess:
+    if _person_around(sentence, at, lists) or not _place_around(sentence, at, lists):
+        return EntityType.PERSON, 0.7
+    return EntityType.LOCATION, 0.8
+
+
+def _several(
+    sentence: Sentence, low: int, high: int, lists: Gazetteer, *, given: bool, headed: bool
+) -> Guess | None:
     words = sentence.words(low, high)
-    if sentence.lower(high) in lists.cues["project_after"] and sentence.gap(high - 1) == " ":
-        return EntityType.PROJECT, 0.55
-    if any(word.text.isupper() and len(word.text) > 2 for word in words):
+    surname = words[-1].text in lists.surnames or words[0].text in lists.surnames
+    determined = sentence.lower(low - 1) in DETERMINERS and not words[0].first
+    if given and words[0].text not in lists.ambiguous and not determined:
+        return EntityType.PERSON, 0.85 if surname or not headed else UNSURE
+    if headed or any(word.text.isupper() and len(word.text) > 2 for word in words):
         return None
-    if words[-1].text in lists.surnames or words[0].text in lists.surnames:
+    if surname and not determined:
         return EntityType.PERSON, 0.75
     if _org_around(sentence, low, lists):
         return EntityType.ORGANIZATION, 0.6
-    if _person_around(sentence, low, lists) or sentence.lower(high) in lists.cues["person_after"]:
-        return (EntityType.PERSON, 0.6) if not sentence.german else None
-    if sentence.german or any(not word.text.isalpha() for word in words):
+    after = sentence.lower(high)
+    if not determined and not sentence.german:
+        if _asked(sentence, low, lists) or (after in _SPEECH and not words[0].first):
+            return EntityType.PERSON, 0.6
+        if given and after in lists.cues["person_after"]:
+            return EntityType.PERSON, 0.6
+    if after in lists.cues["project_after"] and sentence.gap(high - 1) == " ":
+        return EntityType.PROJECT, UNSURE
+    plain = all(word.text.isalpha() for word in words)
+    if determined or sentence.german or not plain or (words[0].first and not given):
         return None
-    return EntityType.PERSON, 0.5
+    return EntityType.PERSON, UNSURE
 
 
-def guess_unlisted(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
-    """``guess_type`` of one word that no list of places, organizations or given names has.
-
-    Nor is it a street by its ending.
-    """
-    if _is_addressed(sentence, at, lists):
-        return _ADDRESSED
-    return _one_unknown(sentence, at, lists)
+def _one_given(sentence: Sentence, at: int, lists: Gazetteer, *, headed: bool) -> Guess | None:
+    word = sentence.word(at)
+    if word.text not in lists.ambiguous:
+        return EntityType.PERSON, UNSURE if headed else 0.8
+    if headed or sentence.lower(at + 1)[:1].isdigit():
+        return None
+    if _project_around(sentence, at, lists) and not word.first:
+        return EntityType.PROJECT, UNSURE
+    if word.first or word.text in lists.ordinary:
+        # A common word, unless it speaks or is spoken to.
+        cued = _asked(sentence, at, lists) or sentence.lower(at + 1) in _SPEECH
+    else:
+        cued = _person_around(sentence, at, lists)
+    if cued:
+        return EntityType.PERSON, 0.7
+    common = word.first or word.lower in lists.cues["month"] or word.text in lists.ordinary
+    return None if common else (EntityType.PERSON, UNSURE)
 
 
 def _one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
     word = sentence.word(at)
-    if _is_unfit(word.text):
+    lower = word.lower
+    short = len(word.text) < _SHORTEST or word.text[:2].isupper()
+    if short or _PEOPLE_ENDING.search(lower):
         return None
-    if _CAMEL.fullmatch(word.text):
-        return EntityType.PROJECT, 0.6
-    spoken_of = not word.first and not sentence.german
-    if word.text in lists.surnames and (spoken_of or _person_around(sentence, at, lists)):
-        return EntityType.PERSON, 0.65
     if sentence.lower(at + 1) == "et" and sentence.lower(at + 2) == "al":
         return EntityType.PERSON, 0.9
+    if word.text in lists.surnames and not word.first and not sentence.german:
+        return EntityType.PERSON, 0.65
+    if _CAMEL.fullmatch(word.text):
+        return EntityType.PROJECT, UNSURE
     head, hyphen, tail = word.text.partition("-")
-    if hyphen and (head in lists.ordinary or not tail[:1].isupper()):
+    if hyphen and (head in lists.ordinary or not tail[:1].isupper() or sentence.german):
         return None
-    if hyphen and tail[:1].isupper() and not sentence.german:
-        return EntityType.PROJECT, 0.55
     if sentence.german or "'" in word.text or "’" in word.text:
         return None
     return _by_surroundings(sentence, at, lists)
 
 
-def is_plain(word: str, lists: Gazetteer) -> bool:
-    """Whether ``word`` is no name wherever it opens a sentence, "et al" aside.
-
-    What ``guess_unlisted`` says of it whatever surrounds it.
-    """
+def looks_common(word: str) -> bool:
+    """Whether ``word`` ends as common nouns, verbs and peoples do, or is too short for a name."""
+    if "-" in word or _CAMEL.fullmatch(word) or word.lower().endswith(_STREETS):
+        return False
     lower = word.lower()
-    told = "-" in word or word in lists.surnames or _CAMEL.fullmatch(word)
-    return _is_unfit(word) or (_is_common(lower) and not told)
-
-
-# The two are asked of words that return: a look-up takes a tenth of the searches.
-@lru_cache(maxsize=_VERDICTS)
-def _is_unfit(word: str) -> bool:
-    """Too short, an abbreviation, or who comes from somewhere: no name by itself."""
     short = len(word) < _SHORTEST or word[:2].isupper()
-    return short or _PEOPLE_ENDING.search(word.lower()) is not None
-
-
-@lru_cache(maxsize=_VERDICTS)
-def _is_common(lower: str) -> bool:
-    """Whether it ends as common nouns, verbs and plurals do."""
-    return lower.endswith("s") or _COMMON_ENDING.search(lower) is not None
+    return short or bool(_COMMON_ENDING.search(lower) or _PEOPLE_ENDING.search(lower))
 
 
 def _by_surroundings(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
     word, before, after = sentence.word(at), sentence.lower(at - 1), sentence.lower(at + 1)
-    if word.first and _is_common(word.lower):
-        return None
+    common = _COMMON_ENDING.search(word.lower) is not None
+    if word.first:
+        if common:
+            return None
+        if after in _SPEECH:
+            return EntityType.PERSON, 0.5
+        subject = word.possessive or after in lists.cues["predicate"] or after == "and"
+        around = subject or _project_around(sentence, at, lists)
+        return (EntityType.PROJECT, UNSURE) if around else None
+    if after in lists.cues["in_house"] and sentence.gap(at) == " " and not common:
+        return EntityType.PROJECT, 0.55
     if _project_around(sentence, at, lists):
-        return EntityType.PROJECT, 0.6
+        return EntityType.PROJECT, UNSURE
     if before in ("called", "named", "name", "is") and _kin_before(sentence, at, lists):
         return EntityType.PERSON, 0.5
-    if word.first:
-        coordinated = after == "and" and at + 2 < len(sentence)
-        if coordinated and sentence.word(at + 2).capital:
-            return EntityType.PROJECT, 0.45
-        subject = word.possessive or after in lists.cues["predicate"]
-        return (EntityType.PROJECT, 0.4) if subject else None
     if _org_around(sentence, at, lists):
         return EntityType.ORGANIZATION, 0.6
-    if before in lists.cues["person_before"] and before not in ("with", "by"):
-        return EntityType.PERSON, 0.55
+    if after in _SPEECH or (_asked(sentence, at, lists) and before not in ("with", "by")):
+        return EntityType.PERSON, UNSURE if common else 0.55
     if _place_before(sentence, at, lists):
         recent = {sentence.lower(i) for i in range(at - 1 - _LOOK_BACK, at - 1)}
         if recent & lists.cues["place_verb"]:
-            return EntityType.LOCATION, 0.6
-        if recent & lists.cues["code_noun_before"]:
-            return EntityType.PROJECT, 0.6
-    return EntityType.PROJECT, 0.45
-
-
-def _number_next(sentence: Sentence, at: int) -> bool:
-    return sentence.lower(at + 1)[:1].isdigit()
+            return EntityType.LOCATION, UNSURE if common else 0.6
+    return EntityType.PROJECT, UNSURE
 
 
 def _project_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+    """``the Basalt repo``, ``Basalt 2.4``, ``a bug in Basalt``."""
+    word = sentence.word(at)
     after = sentence.lower(at + 1) if sentence.gap(at) == " " else ""
-    if sentence.word(at).possessive and after not in ("importer", "api", "backlog", "pipeline"):
+    if word.possessive and after not in ("importer", "api", "backlog", "pipeline"):
         return False
-    version = _VERSION.match(sentence.text, sentence.word(at).end)
+    version = _VERSION.match(sentence.text, word.end)
     # A bare number after a word that opens a sentence is rather a number: "Room 12 is free".
-    versioned = version and (version["dotted"] or not sentence.word(at).first)
+    versioned = version and (version["dotted"] or not word.first)
     if after in lists.cues["project_after"] or versioned:
         return True
     before = sentence.lower(at - 1)
+    if before == "in":
+        before = sentence.lower(at - 2)
     return before in lists.cues["code_noun_before"] and sentence.gap(at - 1) == " "
 
 
@@ -239,7 +240,10 @@ _VERSION = re.compile(
 def is_given(word: str, lists: Gazetteer) -> bool:
     """Whether ``word``, or the first part of a double name, is a listed given name."""
     plain = word if word.isascii() else without_accents(word)
-    return plain in lists.given or ("-" in plain and plain.partition("-")[0] in lists.given)
+    head, _, tail = plain.partition("-")
+    return plain in lists.given or (
+        tail[:1].isupper() and head in lists.given and head not in lists.ambiguous
+    )
 
 
 def _kin_before(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
@@ -247,9 +251,14 @@ def _kin_before(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
     return bool(recent & lists.cues["person_before"])
 
 
-def _person_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+def _asked(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+    """``ask Greta``, ``hi, Greta``, ``my brother Emeka``."""
     before = sentence.lower(at - 1)
-    if before in lists.cues["person_before"] and sentence.gap(at - 1) in (" ", ": ", ", "):
+    return before in lists.cues["person_before"] and sentence.gap(at - 1) in (" ", ": ", ", ")
+
+
+def _person_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+    if _asked(sentence, at, lists):
         return True
     word = sentence.word(at)
     if word.possessive and sentence.lower(at + 1) in lists.cues["person_before"]:
@@ -284,9 +293,9 @@ def _org_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
     before = sentence.lower(at - 1)
     if before not in lists.cues["org_before"] or sentence.gap(at - 1) != " ":
         return False
-    recent = [sentence.lower(i) for i in range(max(0, at - 1 - _LOOK_BACK), at - 1)]
     if before in ("customer", "client", "vendor", "supplier", "company", "competitor", "acquired"):
         return True
+    recent = [sentence.lower(i) for i in range(max(0, at - 1 - _LOOK_BACK), at - 1)]
     if any(word in lists.cues["org_verb"] for word in recent):
         return True
     if at < 2:

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from enum import Enum, auto
 from functools import cache, lru_cache
 from typing import Final
 
 from memgraph.entities.gazetteer import Gazetteer, gazetteer
-from memgraph.entities.name_types import guess_type, guess_unlisted, is_given, is_plain, is_street
+from memgraph.entities.name_types import DETERMINERS, guess_type, is_given, looks_common
 from memgraph.entities.spans import EntitySpan
 from memgraph.entities.words import Sentence, Word, first_word, is_abbreviation, read_words
 from memgraph.model.enums import EntityType
 
 _JOINT = re.compile(r"[ \u00a0]|\. | & ")
-_VERDICTS: Final = 8_192
 _LONGEST: Final = 6
 _LONGEST_PHRASE: Final = 4
 
@@ -33,11 +31,8 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
     for at in sentence.likely:
         if at < done:
             continue
-        alone = _alone(sentence, at)
-        if alone is not None:
-            guess = guess_unlisted(sentence, at, lists) if alone is _Alone.UNKNOWN else None
-            if guess is not None:
-                yield _at(sentence, at, *guess)
+        # "GOV.UK" and "io.BytesIO" are one word each.
+        if _says_nothing(sentence, at) or sentence.gap(at - 1) == ".":
             continue
         word = sentence.word(at)
         length = 1
@@ -53,44 +48,25 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
         done = at + length
 
 
-class _Alone(Enum):
-    """What a capitalised word is that no other capitalised word follows."""
-
-    NOTHING = auto()
-    # The rules for one unlisted word decide alone.
-    UNKNOWN = auto()
-    # As the one before; where it opens a sentence they find nothing but "Smith et al".
-    PLAIN = auto()
-    LISTED = auto()
-
-
-def _alone(sentence: Sentence, at: int) -> _Alone | None:
-    """NOTHING or UNKNOWN where the word itself tells so; None: all rules are to be asked.
-
-    Most capitalised words only open a sentence. For those this gives what all the rules would
-    find, without reading what stands around them.
-    """
+def _says_nothing(sentence: Sentence, at: int) -> bool:
+    """Whether a capitalised word is only an ordinary one, as most are that open a sentence."""
     if not sentence.capital(at) or sentence.capital(at + 1):
-        return None
-    alone = _alone_as(sentence.text_of(at))
-    if alone is _Alone.PLAIN:
-        plain = sentence.opens(at) and sentence.lower(at + 1) != "et"
-        return _Alone.NOTHING if plain else _Alone.UNKNOWN
-    return None if alone is _Alone.LISTED else alone
+        return False
+    plain = _plain(sentence.text_of(at))
+    return plain is not None and (plain or (sentence.opens(at) and sentence.lower(at + 1) != "et"))
 
 
-@lru_cache(maxsize=_VERDICTS)
-def _alone_as(word: str) -> _Alone:
+@lru_cache(maxsize=8_192)
+def _plain(word: str) -> bool | None:
+    """True: ``word`` never is a name alone; False: not where it opens a sentence; None: it may."""
     lists, lower = gazetteer(), word.lower()
     # These may begin something longer without a second capital letter: "Bank of the", "Anna von".
     heads = lower in lists.cues["org_head"] or lower in lists.cues["place_head"]
-    if heads or word in _phrase_heads(mixed=True) or is_given(word, lists):
-        return _Alone.LISTED
+    if heads or word in _phrase_heads() or is_given(word, lists) or word in lists.surnames:
+        return None
     if word in lists.ordinary:
-        return _Alone.NOTHING
-    if word in lists.organizations or word in lists.places or is_street(lower):
-        return _Alone.LISTED
-    return _Alone.PLAIN if is_plain(word, lists) else _Alone.UNKNOWN
+        return True
+    return False if looks_common(word) else None
 
 
 def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
@@ -110,21 +86,11 @@ def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
 
 
 @cache
-def _phrase_heads(*, mixed: bool = False) -> frozenset[str]:
-    """The first words of the listed phrases, as a text's words are read.
-
-    Args:
-        mixed: only of those that have a word without a capital letter: "Bank of America".
-    """
+def _phrase_heads() -> frozenset[str]:
+    """The first words of the listed phrases, as a text's words are read."""
     lists = gazetteer()
-    phrases = lists.organizations | lists.places
-    heads = {first_word(phrase) for phrase in phrases if not mixed or _is_mixed(phrase)}
+    heads = {first_word(phrase) for phrase in lists.organizations | lists.places}
     return frozenset(heads | {head.removesuffix("'s") for head in heads})
-
-
-def _is_mixed(phrase: str) -> bool:
-    words = read_words(phrase, ())
-    return not all(words.capital(at) for at in range(len(words)))
 
 
 def _phrase_span(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> EntitySpan:
@@ -225,6 +191,8 @@ def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bo
     """Whether the run's first word is a sentence opener and not the beginning of the name."""
     word = sentence.word(begin)
     follower = sentence.word(begin + 1) if begin + 1 < end else None
+    if word.lower in DETERMINERS and follower is not None:
+        return True
     if word.text in lists.ordinary:
         if not word.first and sentence.word(end - 1).lower in lists.cues["org_word"]:
             # "European Medicines Agency"; but "The Hollin Bank" after a colon.
@@ -275,13 +243,16 @@ def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[Enti
         first, _, last = word.lower.rpartition("-")
         generic = first.partition("-")[0] in lists.cues["generic"]
         numbered = after[:1].isdigit() and sentence.gap(at) in (" ", " v")
-        component = last in lists.cues["component"] and not generic
+        filed = sentence.text[word.end : word.end + 1] in ("/", ".") and after != ""
+        component = last in lists.cues["component"] and not generic and "-of-" not in word.lower
+        if first[:1].isdigit() or (filed and sentence.gap(at) != ". "):
+            return
         if component or (numbered and not generic and not last.isdigit()):
             yield _at(sentence, at, EntityType.PROJECT, 0.6)
         return
     opening = sentence.text[max(0, word.start - 1) : word.start]
     marked = before in ("todo", "fixme", "xxx") and opening == "("
-    asking = before in lists.cues["person_before"] or before in lists.cues["lower_person_before"]
+    asking = before in lists.cues["person_before"] or before == "with"
     asked = asking and sentence.gap(at - 1) in (" ", ": ")
     speaks = word.first and after in lists.cues["person_after"] and sentence.gap(at) == " "
     if marked or asked or speaks or word.possessive:

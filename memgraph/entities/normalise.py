@@ -32,8 +32,13 @@ def canonical(name: str) -> str:
         text = folded
 
 
+def is_unspaced(letter: str) -> bool:
+    """Whether it belongs to a script that writes no spaces between words."""
+    return letter >= _UNPARTED
+
+
 def as_a_word(name: str) -> str:
     """A pattern for a name that is no part of a longer word, in a script that parts words."""
-    before = r"(?<!\w)" if name[0] < _UNPARTED else ""
-    after = r"(?!\w)" if name[-1] < _UNPARTED else ""
+    before = "" if is_unspaced(name[0]) else r"(?<!\w)"
+    after = "" if is_unspaced(name[-1]) else r"(?!\w)"
     return f"{before}{re.escape(name)}{after}"

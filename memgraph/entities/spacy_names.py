@@ -114,7 +114,7 @@ def _span(text: str, entity: Any) -> EntitySpan | None:
     # "yesterday", "two weeks" and "Monday" are dates for a pipeline and name no day here.
     if kind is EntityType.DATE and not any(find_dates(text[start:end])):
         return None
-    return EntitySpan(text[start:end], start, end, kind, CONFIDENCE)
+    return EntitySpan(text[start:end], start, end, kind, CONFIDENCE, "spacy")
 
 
 def _type_of(label: str) -> EntityType | None:

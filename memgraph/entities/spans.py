@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from memgraph.model.enums import EntityType
 
@@ -14,6 +15,7 @@ class EntitySpan:
 
     Attributes:
         confidence: 0..1, how sure the rule is that found it; comparable between rules.
+        provider: who found it.
     """
 
     text: str
@@ -21,17 +23,21 @@ class EntitySpan:
     end: int
     type: EntityType
     confidence: float
+    provider: str = "regex"
 
 
 def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
     """Keep spans that do not overlap, in order of their start.
 
-    Of two that overlap the more confident is kept, then the longer, then the earlier.
+    Of two that overlap the one of the better provider is kept, then the more confident, the longer,
+    the earlier. What rules read from a form (an address, a date) goes before all.
     """
     given = list(spans)
     if len(given) < 2:
         return given
-    ranked = sorted(given, key=lambda s: (-s.confidence, s.start - s.end, s.start, s.type.value))
+    ranked = sorted(
+        given, key=lambda s: (-_rank(s), -s.confidence, s.start - s.end, s.start, s.type.value)
+    )
     kept: list[EntitySpan] = []
     taken: set[int] = set()
     for span in ranked:
@@ -41,3 +47,24 @@ def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
             taken.update(positions)
             kept.append(span)
     return sorted(kept, key=lambda s: s.start)
+
+
+def _rank(span: EntitySpan) -> int:
+    if span.type not in _NAMED:
+        return len(_RANKS)
+    # A pipeline calls phones and meals products and works of art: it names them, and no more.
+    return (
+        0 if span.provider == "spacy" and span.type is EntityType.OTHER else _RANKS[span.provider]
+    )
+
+
+_RANKS: Final = {"regex": 0, "spacy": 1, "llm": 2}
+_NAMED: Final = frozenset(
+    (
+        EntityType.PERSON,
+        EntityType.PROJECT,
+        EntityType.ORGANIZATION,
+        EntityType.LOCATION,
+        EntityType.OTHER,
+    )
+)

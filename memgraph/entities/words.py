@@ -15,7 +15,8 @@ _LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
 _WORD = re.compile(rf"{_LETTER}+(?:[-'’]{_LETTER}+)*")
 _WORDS = re.compile(f"({_WORD.pattern})")
 _ASCII_WORDS = re.compile(r"([0-9A-Za-z_]+(?:[-'][0-9A-Za-z_]+)*)")
-_SENTENCE_END: Final = frozenset(".!?\n…•")
+# Behind these a capital letter says nothing; a colon and marks of lists and emphasis among them.
+_SENTENCE_END: Final = frozenset('.!?\n…•:*#>|“"')
 _UMLAUTS: Final = frozenset("äöüß")
 _MAX_WORD: Final = 40
 # Words return: what each is need not be found again.
@@ -84,6 +85,7 @@ class Sentence:
         self._forms = forms
         self._words: dict[int, Word] = {}
         self._german: bool | None = None
+        self._titled: list[tuple[int, int]] | None = None
 
     def __len__(self) -> int:
         return len(self._forms)
@@ -137,6 +139,15 @@ class Sentence:
         before = self._forms[at - 1]
         return not (gap.startswith(".") and _is_abbreviation(before.text, before.lower))
 
+    def in_title(self, at: int) -> bool:
+        """Whether the word stands in a heading, a label or a title, where all have capitals."""
+        if self._titled is None:
+            self._titled = [*_marked_titles(self.text)]
+            if len(self.likely) > _TITLE_WORDS:
+                self._titled += _capital_lines(self.text)
+        start = self._starts[at]
+        return any(low <= start < high for low, high in self._titled)
+
     @property
     def german(self) -> bool:
         """Whether more German words than English ones stand at the beginning."""
@@ -147,6 +158,42 @@ class Sentence:
                 balance += not _UMLAUTS.isdisjoint(self.text[:_LANGUAGE_CHARACTERS])
             self._german = balance > 0
         return self._german
+
+
+def _marked_titles(text: str) -> Iterator[tuple[int, int]]:
+    """The ranges of headings, of bold and emphasised labels, and of quoted titles."""
+    if not _TITLE_MARKS.isdisjoint(text):
+        for match in _TITLE.finditer(text):
+            yield match.span()
+
+
+def _capital_lines(text: str) -> Iterator[tuple[int, int]]:
+    """The ranges of lines in which every word but the smallest has a capital letter."""
+    for line in _LINE.finditer(text):
+        words = _LETTERS.findall(line[0])
+        capital = sum(each[0].isupper() for each in words)
+        small = (each in _SMALL for each in words if not each[0].isupper())
+        if capital > _TITLE_WORDS and all(small):
+            yield line.span()
+
+
+_TITLE_MARKS: Final = frozenset("#*_\"“'‘")
+_SMALL: Final = (
+    *("of", "the", "and", "a", "an", "in", "on", "to"),
+    *("for", "with", "at", "from", "by", "or"),
+)
+_TITLE_PART: Final = (
+    r"[A-Z0-9][\w'’&-]{0,30}(?:[ :,]{1,2}(?:[A-Z0-9&][\w'’-]{0,30}|"
+    rf"{'|'.join(_SMALL)})){{0,9}}[!?.:,]?"
+)
+_TITLE = re.compile(
+    rf"^ {{0,3}}#{{1,6}} [^\n]{{1,200}}|\*\*{_TITLE_PART}\*\*|[“\"]{_TITLE_PART}[”\"]"
+    rf"|(?<!\w)['‘]{_TITLE_PART}['’](?!\w)|(?<![\w*])[*_]{_TITLE_PART}[*_](?![\w*])",
+    re.MULTILINE,
+)
+_LINE = re.compile(r"[^\n]{12,200}")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_TITLE_WORDS: Final = 3
 
 
 def read_words(text: str, covered: Sequence[tuple[int, int]]) -> Sentence:

@@ -32,6 +32,9 @@ class EntityRow(SQLModel, table=True):
     created_at: int = column(sa.Integer, nullable=False)
     # The id of the entity that is meant by this name; then nothing is linked to this one.
     merged_into: str | None = column(sa.Text)
+    # Who said of what type it is, and how sure that is, 0..1; None: from before schema 0007.
+    type_provider: str | None = column(sa.Text)
+    type_confidence: float | None = column(sa.Float)
 
 
 class EntityAliasRow(SQLModel, table=True):

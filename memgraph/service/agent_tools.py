@@ -79,7 +79,7 @@ class RememberFact(Arguments):
     ] = MAX_CONFIDENCE
     entity_names: Annotated[
         tuple[Name, ...],
-        Field(max_length=20, description="Whom and what the statement names, as written in it."),
+        Field(max_length=20, description="Whom and what the statement is about, by name."),
     ] = ()
 
 

@@ -74,6 +74,7 @@ _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "derivation": {"added_at": None},
         "recall": dict.fromkeys((*ASKED_FOR, *OF_RECEIPT)),
     },
+    "0009": {"entity": {"type_provider": None, "type_confidence": None}},
 }
 
 _CHECKS: dict[tuple[str, str], Check] = {}

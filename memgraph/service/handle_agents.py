@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memgraph.errors import Conflict
@@ -36,7 +36,7 @@ from memgraph.service.handle_writing import WritingHandle
 from memgraph.service.recalling import answer
 from memgraph.service.receipts import behind as behind_of
 from memgraph.storage import job_runs, memories
-from memgraph.storage.enrichment_queries import ENRICHED_NAMES
+from memgraph.storage.entities import ENTITY_NAMES
 
 if TYPE_CHECKING:
     from memgraph.consolidation.echo_filter import Repeated
@@ -83,8 +83,8 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         repeats in part.
 
         Args:
-            entity_names: whom or what it names, in case rules miss it; a name that does not stand
-                in the text names nothing.
+            entity_names: whom or what it is about; each is linked to it, whether or not it
+                stands in the text.
             session_id: the conversation in which it was said.
             scope, scope_id: where it is kept; see ``agent_rules.place_of``.
 
@@ -284,15 +284,11 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         edges: Sequence[EdgeInput],
         entity_names: Sequence[str],
     ) -> Outcome:
+        if entity_names:
+            # A rebuild of the links reads them there.
+            attributes = {**given.attributes, ENTITY_NAMES: list(entity_names[:MAX_NAMES])}
+            given = given.model_copy(update={"attributes": attributes})
         prepared = opened.writer.prepare(given)
-        known = {each.key for each in prepared.names}
-        named = [[name, self._type_of_entity(name)] for name in entity_names[:MAX_NAMES]]
-        kept = [each for each in named if opened.naming.kept(given.content, [each])]
-        more = [each for each in opened.naming.kept(given.content, kept) if each.key not in known]
-        if more:
-            # A rebuild of the links does not find them again by rules.
-            given = given.model_copy(update={"attributes": {ENRICHED_NAMES: kept}})
-        prepared = replace(prepared, given=given, names=(*prepared.names, *more))
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
                 transaction.connection,
@@ -306,15 +302,6 @@ class AgentsHandle(WritingHandle, ReadingHandle):
                 raise written.errors[0]
             transaction.tell(written.entries)
         return written.memories[0]
-
-    def _type_of_entity(self, name: str) -> str:
-        """What a name is known for; ``other`` when nobody knows it."""
-        from memgraph.service.life.profiles import listing
-
-        with self._service.opened(self.name) as opened:
-            known = listing(opened, self.viewer, prefix=name, limit=5)
-        same = [each for each in known if each.canonical_name.casefold() == name.casefold()]
-        return same[0].type.value if same else "other"
 
 
 def _known(content: str, said: Repeated) -> Proposed | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
 from memgraph.model.enums import EntityType
+from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import MAX_NAME_CHARS
-from memgraph.storage.entities import EntityName
+from memgraph.storage.entities import TOLD, EntityName
 
 if TYPE_CHECKING:
     from memgraph.entities.providers import EntityProvider
@@ -39,7 +40,10 @@ def names_of(spans: Iterable[EntitySpan]) -> list[EntityName]:
     """The names of those spans that are sure enough, each once, in their order."""
     found: dict[tuple[str, str], EntityName] = {}
     for span in spans:
-        if span.confidence >= SURE and (name := _name(span.text, span.type)) is not None:
+        if span.confidence < SURE:
+            continue
+        name = _name(span.text, span.type, span.confidence, span.provider)
+        if name is not None:
             found.setdefault((name.key, name.type), name)
     return list(found.values())
 
@@ -90,6 +94,24 @@ class Naming:
         text = _key(content)
         found = (_kept(each) for each in names[:MAX_KEPT_NAMES])
         return self.resolved(each for each in found if each is not None and each.key in text)
+
+    def given(self, names: Any) -> list[EntityName]:
+        """The names that a memory was given (``attributes.entity_names``), each once.
+
+        What kind of thing a name names the rules say, where they know it.
+        """
+        if not isinstance(names, list):
+            return []
+        written = [each for each in names[:MAX_KEPT_NAMES] if isinstance(each, str)]
+        found = (self._given(" ".join(each.split())) for each in written)
+        return list(dict.fromkeys(each for each in found if each is not None))
+
+    def _given(self, written: str) -> EntityName | None:
+        if len(written) > MAX_NAME_CHARS:
+            return None
+        key = _key(written)
+        by_rules = next((each for each in self._rules(written) if each.key == key), None)
+        return by_rules or _name(written, EntityType.OTHER, 0.0, "regex")
 
     def query_keys(self, text: str) -> set[str]:
         """The keys under which the entities of a question may be known; nicknames in any case."""
@@ -243,6 +265,66 @@ def _key(text: str) -> str:
 
 # Who is talked of once is talked of again.
 @lru_cache(maxsize=_NAMES)
-def _name(written: str, kind: EntityType) -> EntityName | None:
+def _name(
+    written: str, kind: EntityType, confidence: float = 1.0, provider: str = TOLD
+) -> EntityName | None:
     key = _key(written)
-    return EntityName(key, written, kind) if key else None
+    return EntityName(key, written, kind, confidence, provider) if key else None
+
+
+@lru_cache(maxsize=_NAMES)
+def speaker_named(role: str, told_as: str | None = None) -> EntityName | None:
+    """Return the person that the role of a turn names; None for agents and for words of a role.
+
+    A role in lower case names somebody only if it is a listed given name, or was declared a
+    person's (``told_as``).
+    """
+    from memgraph.entities.gazetteer import gazetteer
+
+    voice = voice_of(role, told_as)
+    written = " ".join(role.split())
+    lower = written.casefold()
+    words = _WORD.findall(lower)
+    if voice not in (Voice.PERSON, Voice.NAMED) or not words or len(written) > MAX_NAME_CHARS:
+        return None
+    if lower.removeprefix("the ") in _ROLES or _NO_NAME.search(written):
+        return None
+    if told_as != "person":
+        if not _MACHINES.isdisjoint(words):
+            return None
+        if written == lower != written.upper() and words[0] not in gazetteer().lower_given:
+            return None
+    return _name(written.title() if written == lower else written, EntityType.PERSON)
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+# An account, an address, a number.
+_NO_NAME = re.compile(r"[\d_@/\\:<>{}\[\]]")
+_ROLES = frozenset(
+    (
+        *("user", "human", "customer", "client", "caller", "person", "owner", "speaker", "guest"),
+        *("visitor", "unknown", "me", "you", "i", "interviewer", "interviewee", "host", "narrator"),
+        *("moderator", "everyone", "all", "anonymous", "participant", "student", "teacher"),
+        *("patient", "doctor", "team", "admin", "administrator", "operator", "developer"),
+    )
+)
+_MACHINES = frozenset(
+    (
+        *("assistant", "agent", "ai", "bot", "chatbot", "model", "gpt", "chatgpt", "claude"),
+        *("gemini", "copilot", "llama", "mistral", "llm", "system", "tool", "function", "service"),
+        *("server", "helper", "planner", "researcher", "critic", "coder", "router", "worker"),
+        *("supervisor", "orchestrator", "coordinator", "executor", "reviewer", "summarizer"),
+        *("retriever", "runner", "pipeline", "scheduler", "monitor", "support", "notifier"),
+    )
+)
+
+
+def known_names(
+    rows: Iterable[tuple[str, str, EntityType]],
+) -> Iterator[tuple[str, str]]:
+    """Names to search texts for, as (key, as written): those of rows, and persons' first names."""
+    for key, written, kind in rows:
+        yield key, written
+        first, _, more = key.partition(" ")
+        if more and kind is EntityType.PERSON:
+            yield first, written.partition(" ")[0]

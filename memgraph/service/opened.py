@@ -182,6 +182,7 @@ class Opened:
     @cached_property
     def writer(self) -> Writer:
         # A process that only reads does without.
+        from memgraph.service.linking import EntityLinker
         from memgraph.service.writing import Writer
 
         return Writer(
@@ -190,6 +191,7 @@ class Opened:
             find_names=self.find_names,
             inferred_decay_rate=self.settings.memory.decay.rate,
             trust=Trust.of(self.settings.memory.trust),
+            linker=EntityLinker(self.ids, self.naming),
         )
 
     @contextmanager

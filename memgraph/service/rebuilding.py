@@ -17,7 +17,8 @@ from memgraph.audit.journal import Entry
 from memgraph.audit.vectors import damaged
 from memgraph.errors import InvalidInput, MemoryDisabled
 from memgraph.service.embedding import DIMENSIONS_KEY, MODEL_KEY, Drained, model_mismatch
-from memgraph.service.opened import Opened
+from memgraph.service.linking import Named
+from memgraph.service.opened import Opened, Transaction
 from memgraph.storage import derived, embeddings, metadata, text_index, vectors
 from memgraph.storage.entities import EntityName
 
@@ -182,29 +183,56 @@ def _vectors(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
 
 
 def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+    """Link what the rules find, then remove what nothing names, then look for what is known.
+
+    A name that only older rules found is so not found again for being known.
+    """
     with opened.database.read() as connection:
-        total = derived.memory_count(connection)
-    done, after = 0, 0
-    while True:
-        progress(Part.ENTITIES, done, total)
-        with opened.database.read() as connection:
-            batch = derived.contents(connection, after, BATCH)
-        if not batch:
-            break
-        # Names are looked for outside of the transaction: it may take longer than writers wait.
-        found = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
-        with opened.transaction(actor) as transaction:
-            touched = derived.unlink(transaction.connection, [pk for pk, _, _ in batch])
-            opened.writer.link_entities(transaction.connection, found, transaction.at)
-            derived.recount(transaction.connection, touched, [pk for pk, _, _ in batch])
-        done, after = done + len(batch), batch[-1][0]
+        total = 2 * derived.memory_count(connection)
+    linker = opened.writer.linker
+
+    def relink(transaction: Transaction, found: Sequence[Named]) -> None:
+        pks = [pk for pk, _ in found]
+        touched = derived.unlink(transaction.connection, pks)
+        linker.link(transaction.connection, found, transaction.at, search=False)
+        derived.recount(transaction.connection, touched, pks)
+
+    done = _in_batches(opened, actor, relink, lambda done: progress(Part.ENTITIES, done, total))
     with opened.transaction(actor) as transaction:
         derived.recount_all(transaction.connection)
         removed = derived.remove_unnamed(transaction.connection)
+    _in_batches(
+        opened,
+        actor,
+        lambda transaction, found: linker.link_known(transaction.connection, found),
+        lambda more: progress(Part.ENTITIES, done + more, total),
+    )
+    with opened.transaction(actor) as transaction:
         number = derived.entity_count(transaction.connection)
         details = {"part": Part.ENTITIES, "entities": number, "removed": removed}
         transaction.tell([Entry("rebuild", None, details)])
     return {Part.ENTITIES.value: number}
+
+
+def _in_batches(
+    opened: Opened,
+    actor: str,
+    change: Callable[[Transaction, Sequence[Named]], None],
+    progress: Callable[[int], None],
+) -> int:
+    """Change the links of all memories, some in each transaction; returns how many memories."""
+    done, after = 0, 0
+    while True:
+        progress(done)
+        with opened.database.read() as connection:
+            batch = derived.contents(connection, after, BATCH)
+        if not batch:
+            return done
+        # Names are looked for outside of the transaction: it may take longer than writers wait.
+        found = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
+        with opened.transaction(actor) as transaction:
+            change(transaction, found)
+        done, after = done + len(batch), batch[-1][0]
 
 
 def names_in(opened: Opened, content: str, kept: Any) -> tuple[EntityName, ...]:

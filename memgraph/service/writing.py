@@ -5,7 +5,7 @@ Nothing here calls a model. What a write leaves to do (embedding) waits in the o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from memgraph.service.confining import Confines
 from memgraph.service.conversing import StoredTurn
 from memgraph.service.embedding import claim_model
 from memgraph.service.joining import Joiner, Written
+from memgraph.service.linking import EntityLinker
 from memgraph.service.naming import NameFinder
 from memgraph.service.quotas import Quotas
 from memgraph.storage import embeddings, entities, erasing, memories, sessions, vectors
@@ -103,6 +104,7 @@ class Writer:
     find_names: NameFinder
     inferred_decay_rate: float
     trust: Trust
+    linker: EntityLinker
 
     @property
     def joiner(self) -> Joiner:
@@ -256,7 +258,7 @@ class Writer:
                 written.ids_by_key[given.key] = outcome.memory_id
         self._insert(connection, stored, at=at, actor=actor)
         memories.insert_derivations(connection, derived)
-        self.link_entities(connection, names, at)
+        self.linker.link(connection, names, at)
         said = [
             StoredTurn(row["session_id"], row["memory_id"], item.given)
             for row, item in stored
@@ -395,43 +397,6 @@ class Writer:
             source=given.source,
             inferred_rate=self.inferred_decay_rate,
         )
-
-    def link_entities(
-        self,
-        connection: sa.Connection,
-        found: Sequence[tuple[int, tuple[EntityName, ...]]],
-        at: int,
-        linked: Collection[tuple[int, int]] = (),
-    ) -> int:
-        """Link memories, each with the names in it, to entities; unknown ones are made.
-
-        Args:
-            linked: pairs of (entity key, memory key) that are there already.
-
-        Returns:
-            How many links are new.
-        """
-        names = {name: None for _, each in found for name in each}
-        if not names:
-            return 0
-        known = entities.find(connection, list(names))
-        keys = known.keys
-        entities.add_spellings(connection, known.spellings)
-        # Two spellings of one new entity: the first one seen names it.
-        fresh: dict[tuple[str, str], EntityName] = {}
-        for name in names:
-            if name not in keys:
-                fresh.setdefault((name.key, name.type), name)
-        created = entities.create(
-            connection, {name: self.ids.new("ent_") for name in fresh.values()}, at
-        )
-        for name in names:
-            if name not in keys:
-                keys[name] = created[fresh[name.key, name.type]]
-        pairs = {(keys[name], pk): None for pk, each in found for name in each}
-        new = [pair for pair in pairs if pair not in linked] if linked else list(pairs)
-        entities.link(connection, new)
-        return len(new)
 
 
 def _sequence(

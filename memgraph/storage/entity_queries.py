@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EntityType
 from memgraph.model.values import Memory
+from memgraph.storage.entities import ENTITY_NAMES
 from memgraph.storage.rows import memory_from_row
 from memgraph.storage.statements import driver
 from memgraph.storage.text_index import saying
@@ -114,10 +115,27 @@ def seen(connection: sa.Connection, pk: int, view: View) -> Seen | None:
     return Seen(int(count), int(first), int(last)) if count else None
 
 
+def of_first_names(connection: sa.Connection, keys: Collection[str]) -> list[EntityRow]:
+    """People whose full name begins with one of these names, the most mentioned first."""
+    return _rows(
+        connection,
+        f"SELECT DISTINCT {_FIELDS} FROM json_each(?) f CROSS JOIN entities e"
+        f" ON e.name_key > f.value || ' ' AND e.name_key < f.value || '!' {_MEANT}"
+        " WHERE e.type = 'person' ORDER BY 6 DESC, 1",
+        (json.dumps(sorted(keys)),),
+    )
+
+
 def contents(connection: sa.Connection, pk: int, view: View) -> Iterator[str]:
-    """The texts that name an entity, newest first, as they are asked for."""
+    """The texts that name an entity, newest first, as they are asked for.
+
+    With the speaker of a turn before its text, and behind a text the names that it was given.
+    """
     found = driver(connection).execute(
-        f"SELECT m.content {_memories_of(view)} ORDER BY l.memory_pk DESC", _values(view, pk)
+        "SELECT coalesce(m.source_role || ': ', '') || m.content"
+        f" || coalesce(' ' || json_extract(m.attributes, '$.{ENTITY_NAMES}'), '')"
+        f" {_memories_of(view)} ORDER BY l.memory_pk DESC",
+        _values(view, pk),
     )
     return (str(content) for (content,) in found)
 
@@ -137,10 +155,10 @@ def contents_saying(
 
 
 def top_memories(connection: sa.Connection, pk: int, view: View, limit: int) -> list[Memory]:
-    """The most important memories that name an entity, then the newest."""
+    """Facts that name an entity, then turns: the most important first, then the newest."""
     found = driver(connection).execute(
-        f"SELECT {view.memory_columns('m')} {_memories_of(view)}"
-        f" ORDER BY m.importance DESC, {_WHEN} DESC, m.pk DESC LIMIT :limit",
+        f"SELECT {view.memory_columns('m')} {_memories_of(view)} AND m.kind <> 'reflection'"
+        f" ORDER BY m.kind = 'episode', m.importance DESC, {_WHEN} DESC, m.pk DESC LIMIT :limit",
         {**_values(view, pk), "limit": limit},
     )
     return [memory_from_row(row) for row in found]

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph import MemoryInput, MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.entities.normalise import as_a_word
 from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo
 from memgraph.service.life import profiles
 from memgraph.storage import integrity
@@ -522,3 +523,105 @@ def test_no_language_model_is_asked_while_a_write_waits(tmp_path: Path) -> None:
 
 def test_without_models_nothing_accurate_is_there(orc: Orchestrator) -> None:
     assert orc.accurate_ner_available is False
+
+
+# Who speaks, and what is known.
+
+
+def about(orc: Orchestrator, name: str) -> list[str]:
+    return [each.content for each in orc.get_entity_info(name).memories]
+
+
+def test_whoever_speaks_is_an_entity(orc: Orchestrator) -> None:
+    turn = orc.save_episode("I have two cats.", session_id="s", source_role="Jolene")
+    orc.save_episode("Noted.", session_id="s", source_role="assistant")
+    orc.save_episode("Who is on call?", session_id="s", source_role="user")
+    orc.remember("Has two cats.", derived_from=[turn])
+    orc.remember("Calvin: “I moved to Osaka.” (2024-01-10)")
+    assert len(about(orc, "Jolene")) == 2
+    assert about(orc, "calvin") == ["Calvin: “I moved to Osaka.” (2024-01-10)"]
+    people = {name for name, kind, _ in all_of(orc) if kind == "person"}
+    assert people == {"Jolene", "Calvin"}
+    sound_after_a_rebuild(orc)
+
+
+@pytest.mark.parametrize(
+    "role",
+    ["user", "Assistant", "system", "tool", "Research Agent", "planner", "gpt-4", "bot_7", "a@b.c"],
+)
+def test_a_role_is_no_person(orc: Orchestrator, role: str) -> None:
+    orc.save_episode("nothing here", session_id="s", source_role=role)
+    assert all_of(orc) == []
+
+
+def test_a_declared_agent_is_no_person_and_a_declared_person_is(orc: Orchestrator) -> None:
+    orc.publish(AgentTurn(session_id="s", content="done", source_role="Scout"))
+    orc.publish(UserTurn(session_id="s", content="thanks", source_role="quillon"))
+    assert [name for name, _, _ in all_of(orc)] == ["Quillon"]
+
+
+def test_known_names_are_found_in_new_text(orc: Orchestrator) -> None:
+    orc.save_episode("hello", session_id="s", source_role="Jolene")
+    orc.remember("Jolene lives in Paris.")
+    orc.remember("The town of Jolenesville is far.")
+    orc.remember("Mail jolene@example.org or see /jolene/x.")
+    # Facts first, then turns.
+    assert about(orc, "Jolene") == ["Jolene lives in Paris.", "hello"]
+    sound_after_a_rebuild(orc)
+
+
+def test_a_common_word_is_a_name_only_where_it_is_written_as_one(orc: Orchestrator) -> None:
+    orc.save_episode("hello", session_id="s", source_role="Will")
+    orc.save_episode("hello", session_id="s", source_role="Mark")
+    orc.remember("Will it rain? Mark the date. We will mark it.")
+    assert len(about(orc, "Will")) == len(about(orc, "Mark")) == 1
+    orc.remember("They met Will and Mark there.")
+    assert len(about(orc, "Will")) == len(about(orc, "Mark")) == 2
+
+
+def test_a_first_name_means_the_one_person_who_has_it(orc: Orchestrator) -> None:
+    orc.remember("Mrs. Ottilie Varga signed.")
+    orc.remember("Ottilie called again.")
+    assert len(about(orc, "Ottilie Varga")) == 2
+    assert orc.get_entity_info("Ottilie").canonical_name == "Ottilie Varga"
+    orc.remember("Mrs. Ottilie Brandt signed.")
+    orc.remember("Then ottilie left, and Ottilie came.")
+    assert len(about(orc, "Ottilie Varga")) == 2
+    assert len(about(orc, "Ottilie Brandt")) == 1
+
+
+def test_a_surname_in_hidden_memories_is_not_told_by_a_first_name(service: MemoryService) -> None:
+    knowing = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
+    other = service.orchestrator("orc-1")
+    knowing.remember("Mrs. Ottilie Zanzipool signed.", sensitivity="Restricted")
+    other.remember("Ottilie called again.")
+    assert len(about(knowing, "Ottilie Zanzipool")) == 2
+    found = other.get_entity_info("Ottilie")
+    assert "zanzipool" not in found.model_dump_json().casefold()
+    assert "Zanzipool" not in str(all_of(other))
+
+
+def test_names_that_another_process_learned_are_found(tmp_path: Path) -> None:
+    one, two = service_with(tmp_path), service_with(tmp_path)
+    here, there = one.orchestrator("orc-1", create=True), two.orchestrator("orc-1")
+    here.remember("nothing is known yet")
+    there.save_episode("hello", session_id="s", source_role="Zebedia")
+    here.remember("Zebedia has the keys.")
+    assert about(here, "Zebedia") == ["Zebedia has the keys.", "hello"]
+    one.close()
+    two.close()
+
+
+def test_a_name_of_a_write_that_failed_is_not_known(orc: Orchestrator) -> None:
+    def failing_write() -> None:
+        with orc._service.opened(orc.name) as opened, opened.transaction("test") as transaction:
+            prepared = opened.writer.prepare(MemoryInput(content="Quillon: “Yes.”"))
+            opened.writer.store(transaction.connection, [prepared], [], at=1, actor="test")
+            raise InvalidInput("stop")
+
+    with pytest.raises(InvalidInput):
+        failing_write()
+    orc.save_episode("hello", session_id="s", source_role="Zebedia")
+    orc.remember("Quillon and Zebedia are here, said nobody.")
+    assert len(about(orc, "Zebedia")) == 2
+    sound_after_a_rebuild(orc)

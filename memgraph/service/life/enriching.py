@@ -216,7 +216,7 @@ class _Run:
             ]
             linked = enrichment_queries.links_of(connection, [one.pk for one in standing])
             names = [(one.pk, tuple(naming.resolved(found[one.pk]))) for one in standing]
-            new = opened.writer.link_entities(connection, names, transaction.at, linked)
+            new = opened.writer.linker.link(connection, names, transaction.at, linked)
             if self.error is None:
                 for one in standing:
                     memories.update(

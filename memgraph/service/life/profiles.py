@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from memgraph.entities.normalise import as_a_word, canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.entities import EntityInfo, EntityProfile, RelatedEntity
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import EntityType, MemoryStatus
 from memgraph.policy.scope import Viewer
 from memgraph.service.naming import Naming
 from memgraph.service.opened import Opened
@@ -86,8 +86,10 @@ class Reader:
         if not key:
             raise InvalidInput("the name of an entity has letters or digits", field="name")
         keys = self._naming.nicknames.also_called(key)
-        rows = entity_queries.by_keys(self._connection, keys)
-        found = [one for row in rows if (one := self.found(row)) and one.names.keys & keys]
+        found: list[Found] = []
+        for look_up in (entity_queries.by_keys, entity_queries.of_first_names):
+            rows = () if found else look_up(self._connection, keys)
+            found += [one for row in rows if (one := self.found(row)) and one.names.keys & keys]
         if not found:
             told = name_or_id[:80]
             raise NotFound(f"no entity {told!r} in the memories that you may see", name=told)
@@ -153,6 +155,8 @@ class Reader:
         aliases = entity_queries.aliases(self._connection, pks)
         written += [(key, alias) for _, key, alias in aliases]
         told = self._naming.nicknames.pairs_of([key for key, _ in written])
+        first = _first_name(row)
+        written += [first] if first is not None else []
         # What has one name alone is named by it, or it would not be linked to anything.
         if len(written) == 1:
             said = set(written)
@@ -162,7 +166,7 @@ class Reader:
         if not known:
             return None
         shown = known[0][1]
-        others = sorted({name for _, name in known} - {shown})
+        others = sorted({name for key, name in known if (key, name) != first} - {shown})
         return Names(shown, frozenset(key for key, _ in known), tuple(others))
 
     def _said(
@@ -186,6 +190,14 @@ class Reader:
     def _is_said(self, row: EntityRow, name: tuple[str, str]) -> bool:
         texts = entity_queries.contents_saying(self._connection, row.pk, self.view, name)
         return any(_says(text, canonical(text), name, row) for text in texts)
+
+
+def _first_name(row: EntityRow) -> tuple[str, str] | None:
+    """The name, (key, as written), by which a person is also linked: see ``storage.entities``."""
+    key, _, more = row.name_key.partition(" ")
+    if row.type is not EntityType.PERSON or not more:
+        return None
+    return key, row.canonical_name.partition(" ")[0]
 
 
 def _says(text: str, folded: str, name: tuple[str, str], row: EntityRow) -> bool:

@@ -1,0 +1,143 @@
+"""Link memories to the entities that they name, that speak in them, and that they were given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from memgraph.ids import IdSource
+from memgraph.relations.statement import Statement
+from memgraph.service.naming import Naming, known_names, speaker_named
+from memgraph.storage import entities
+from memgraph.storage.enrichment_queries import links_of
+from memgraph.storage.entities import EntityName, NamesSeen, Saying
+
+if TYPE_CHECKING:
+    from memgraph.entities.known import KnownNames
+
+Named = tuple[int, tuple[EntityName, ...]]
+"""A memory's key and the names that were found in its text."""
+
+
+class EntityLinker:
+    """Links memories of one orchestrator; used inside write transactions, one at a time."""
+
+    def __init__(self, ids: IdSource, naming: Naming) -> None:
+        self._ids = ids
+        self._naming = naming
+        self._seen = NamesSeen()
+
+    @cached_property
+    def _known(self) -> KnownNames:
+        from memgraph.entities.known import KnownNames
+
+        return KnownNames()
+
+    def link(
+        self,
+        connection: sa.Connection,
+        found: Sequence[Named],
+        at: int,
+        linked: Collection[tuple[int, int]] = (),
+        *,
+        search: bool = True,
+    ) -> int:
+        """Link stored memories to entities; unknown names become entities.
+
+        A memory names what was found in its text, who speaks in it or in the turns that it was
+        taken from, the names that it was given, and every known name that its text holds.
+
+        Args:
+            linked: pairs of (entity key, memory key) that are there already.
+            search: whether the texts are searched for known names; else ``link_known`` does it.
+
+        Returns:
+            How many links are new.
+        """
+        if not found:
+            return 0
+        sayings = entities.sayings(connection, [pk for pk, _ in found])
+        named = dict(found)
+        told = {each.pk: [*named[each.pk], *self._told(each)] for each in sayings}
+        names = dict.fromkeys(name for each in told.values() for name in each)
+        keys = self._keys_of(connection, names, at)
+        pairs = {(keys[name], pk): None for pk, names in told.items() for name in names}
+        if search:
+            pairs |= dict.fromkeys(self._known_in(connection, sayings, told))
+        new = [pair for pair in pairs if pair not in linked]
+        entities.link(connection, new)
+        return len(new)
+
+    def link_known(self, connection: sa.Connection, found: Sequence[Named]) -> None:
+        """Link stored memories to the known names in their texts, beside what they name already."""
+        pks = [pk for pk, _ in found]
+        sayings = entities.sayings(connection, pks)
+        told = {pk: list(names) for pk, names in found}
+        pairs = dict.fromkeys(self._known_in(connection, sayings, told))
+        linked = links_of(connection, pks)
+        entities.link(connection, [pair for pair in pairs if pair not in linked])
+
+    def _told(self, saying: Saying) -> list[EntityName]:
+        """The speakers of a memory, and the names that it was given."""
+        speakers = list(saying.speakers)
+        quoted = Statement.of(saying.content).speaker
+        if quoted is not None:
+            speakers.append((quoted, None))
+        people = (speaker_named(role, told_as) for role, told_as in speakers)
+        names = [each for each in people if each is not None]
+        if saying.given is not None:
+            names += self._naming.given(json.loads(saying.given))
+        return self._naming.resolved(names)
+
+    def _keys_of(
+        self, connection: sa.Connection, names: Iterable[EntityName], at: int
+    ) -> dict[EntityName, int]:
+        """The entity of each name; those that are not known are made."""
+        names = list(names)
+        if not names:
+            return {}
+        known = entities.find(connection, names)
+        keys = known.keys
+        entities.add_spellings(connection, known.spellings)
+        entities.confirm_types(connection, known.surer)
+        # Two spellings of one new entity: the first one seen names it.
+        fresh: dict[tuple[str, str], EntityName] = {}
+        for name in names:
+            if name not in keys:
+                fresh.setdefault((name.key, name.type), name)
+        made = {name: self._ids.new("ent_") for name in fresh.values()}
+        created = entities.create(connection, made, at)
+        for name in names:
+            if name not in keys:
+                keys[name] = created[fresh[name.key, name.type]]
+        return keys
+
+    def _known_in(
+        self,
+        connection: sa.Connection,
+        sayings: Sequence[Saying],
+        told: dict[int, list[EntityName]],
+    ) -> list[tuple[int, int]]:
+        """Pairs of (entity key, memory key) for the known names that stand in the texts."""
+        self._refresh(connection)
+        wanted: list[tuple[int, str]] = []
+        for each in sayings:
+            # Not "Art" in "Art Gallery", and what the rules found they have judged.
+            names = [f" {name.key} " for name in told[each.pk]]
+            keys = dict.fromkeys(match.key for match in self._known.find(each.content))
+            wanted += [
+                (each.pk, key) for key in keys if not any(f" {key} " in name for name in names)
+            ]
+        meant = entities.known_by(connection, {key for _, key in wanted})
+        return [(meant[key], pk) for pk, key in wanted if key in meant]
+
+    def _refresh(self, connection: sa.Connection) -> None:
+        """Learn the names that came since the last write, from any process."""
+        rows, self._seen, void = entities.new_names(connection, self._seen)
+        if void:
+            self._known.clear()
+        self._known.add(known_names(rows))
