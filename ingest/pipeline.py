@@ -58,7 +58,7 @@ _COUNTS = (
     "links_made",
     "links_waiting",
     "links_rejected",
-    "relations",
+    "to_compare",
     "rejected_items",
 )
 

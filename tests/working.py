@@ -34,6 +34,13 @@ def capitalised(text: str) -> list[EntityName]:
     return [EntityName(name.casefold(), name, EntityType.OTHER) for name in found]
 
 
+def put(orc: Orchestrator, content: str, **fields: Any) -> str:
+    """Store a memory that nothing is compared with, for a test that joins memories by hand."""
+    [outcome] = orc.remember_many([{"content": content, **fields}])
+    assert outcome.memory_id is not None, outcome
+    return outcome.memory_id
+
+
 @contextmanager
 def working(root: Path, **options: Any) -> Iterator[MemoryService]:
     """A service without background work and with a fake embedding, its own clock and names."""

@@ -7,17 +7,17 @@ becomes (a duplicate, an edge, nothing) is decided by the caller.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 
 from memgraph.model.enums import CapturedBy, Relation, SourceType
-from memgraph.relations import Finding, Statement, compare
-from memgraph.retrieval.query import choose_terms, read
+from memgraph.relations import Finding, Statement, compare, search_words
+from memgraph.retrieval.query import read
 from memgraph.storage import comparisons, consolidation_queries, recall_queries
-from memgraph.storage.comparisons import ComparedFact
+from memgraph.storage.comparisons import Beside, ComparedFact
 from memgraph.storage.consolidation_queries import Place
 from memgraph.storage.visibility import View
 
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from memgraph.classification.relations import Statement as Side
 
 MAX_CANDIDATES = 24
-# What names the subject is rare: words are searched for, the rarest first, until so many memories
-# hold them.
-MAX_MATCHING_ROWS = 500
+# Words are searched for, those of the subject first, as long as so few memories hold them.
+MAX_MATCHING_ROWS = 300
 
 
 class Author(NamedTuple):
@@ -67,12 +66,12 @@ class Author(NamedTuple):
             roles: who said the turns that it was drawn from.
         """
         said = source_type == SourceType.CHANNEL_TRANSCRIPT.value
-        path = None if said else source_path or content_sha256
+        path = _path_of(source_type, source_path, content_sha256)
         speaker = Statement.of(content).speaker
         if speaker is None and len(set(roles)) == 1:
             [speaker] = set(roles)
-        # Whoever drew a fact from a conversation or a file did not state it.
-        known = captured_by != CapturedBy.EXTRACTOR.value or speaker is not None or path is not None
+        # Whoever drew a fact from a conversation did not state it.
+        known = not said or captured_by != CapturedBy.EXTRACTOR.value or speaker is not None
         folded = None if speaker is None else speaker.strip().casefold()
         return cls(str(captured_by), agent_id, folded, path, known)
 
@@ -95,6 +94,7 @@ class NewStatement(NamedTuple):
         memory_id: of one that is stored; it is not compared with itself.
         entity_pks: of the entities that are named in it.
         near: keys of memories whose vectors are near its own, the nearest first.
+        before: it is compared with facts of lower keys alone; None: with all.
     """
 
     content: str
@@ -105,6 +105,7 @@ class NewStatement(NamedTuple):
     memory_id: str | None = None
     entity_pks: tuple[int, ...] = ()
     near: tuple[int, ...] = ()
+    before: int | None = None
 
     @property
     def statement(self) -> Statement:
@@ -138,11 +139,13 @@ class Match(NamedTuple):
 
     @property
     def replaces(self) -> bool:
-        """Return True if the later of the two takes the place of the earlier."""
-        return self.same_author and self.finding.relation in (
-            Relation.UPDATES,
-            Relation.CONTRADICTS,
-        )
+        """Return True if the later of the two takes the place of the earlier.
+
+        What a program stored and a person confirmed waits for a person.
+        """
+        confirmed = self.fact.confidence >= 1.0 and self.fact.captured_by != CapturedBy.USER.value
+        changes = self.finding.relation in (Relation.UPDATES, Relation.CONTRADICTS)
+        return changes and self.same_author and not confirmed
 
 
 def find_matches(
@@ -160,8 +163,11 @@ def find_matches(
         view: what the author may see: of each match ``fact.seen`` is 1 where it does.
         limit: at most so many stored facts are compared with one statement.
     """
-    found = find_candidates(connection, statements, at=at, view=view, limit=limit)
-    return [_matches(connection, new, facts) for new, facts in zip(statements, found, strict=True)]
+    candidates = find_candidates(connection, statements, at=at, view=view, limit=limit)
+    return [
+        matches_among(connection, new, facts)
+        for new, facts in zip(statements, candidates, strict=True)
+    ]
 
 
 def find_candidates(
@@ -177,45 +183,61 @@ def find_candidates(
     They share rare words with it, then an entity, then they are near by vector. What is no single
     claim has none, and of a file's statement the file's others are none.
     """
-    asked = [new if new.statement.is_one_claim else None for new in statements]
-    questions = [None if new is None else read(new.content) for new in asked]
-    words = {word for question in questions if question for word in question.words}
-    frequencies = recall_queries.document_frequencies(connection, words) if words else {}
-    documents = recall_queries.document_count(connection)
-    found: list[list[ComparedFact]] = []
-    for new, question in zip(asked, questions, strict=True):
-        facts: dict[str, ComparedFact] = {}
-        if new is not None and question is not None:
-            terms = choose_terms(question, frequencies, documents, MAX_MATCHING_ROWS)
-            beside = (new.place, view)
-            sides: list[ComparedFact] = []
-            if terms.words:
-                sides += comparisons.facts_by_text(
-                    connection, terms.match, *beside, at=at, limit=limit
-                )
-            if new.entity_pks:
-                sides += comparisons.facts_of_entities(
-                    connection, new.entity_pks, *beside, at=at, limit=limit // 2
-                )
-            if new.near:
-                sides += comparisons.facts_by_key(connection, new.near, *beside, at=at)
-            facts = {side.memory_id: side for side in sides if _may_meet(new, side)}
-        found.append(list(facts.values())[:limit])
-    return found
+    questions = [_search_words(new.statement) for new in statements]
+    stems = {stem for question in questions for stem in question}
+    frequencies = recall_queries.document_frequencies(connection, stems) if stems else {}
+    candidates: list[list[ComparedFact]] = []
+    for new, question in zip(statements, questions, strict=True):
+        beside = Beside(new.place, at, view, new.before)
+        facts: list[ComparedFact] = []
+        match = _match_expression(question, frequencies)
+        if match is not None:
+            # What shares an entity or is near has its share of the places.
+            most = limit - limit // 3 if new.entity_pks or new.near else limit
+            facts += comparisons.facts_by_text(connection, match, beside, most)
+        if question and new.entity_pks:
+            facts += comparisons.facts_of_entities(connection, new.entity_pks, beside, limit // 3)
+        if question and new.near:
+            facts += comparisons.facts_by_key(connection, new.near, beside)
+        distinct = {fact.memory_id: fact for fact in facts if _may_meet(new, fact)}
+        candidates.append(list(distinct.values())[:limit])
+    return candidates
+
+
+def _search_words(statement: Statement) -> Mapping[str, str]:
+    """Return the words to search for by stem, those of the subject first; none: it is no claim."""
+    if not statement.is_one_claim:
+        return {}
+    return read(" ".join(search_words(statement)) or statement.text).words
+
+
+def _match_expression(words: Mapping[str, str], frequencies: Mapping[str, int]) -> str | None:
+    """Return an FTS5 expression of words that few memories hold; of none, of the rarest word."""
+    known = {stem: frequencies[stem] for stem in words if stem in frequencies}
+    if not known:
+        return None
+    chosen, rows = [], 0
+    for stem, frequency in known.items():
+        if rows + frequency <= MAX_MATCHING_ROWS:
+            chosen.append(stem)
+            rows += frequency
+    chosen = chosen or [min(known, key=lambda stem: known[stem])]
+    return " OR ".join(f'"{words[stem]}"' for stem in chosen)
 
 
 def _may_meet(new: NewStatement, side: ComparedFact) -> bool:
     """Return False for the statement itself, and for what stands in the same document."""
-    if side.memory_id == new.memory_id or not _of(side).is_one_claim:
+    if side.memory_id == new.memory_id:
         return False
     # What is said in one conversation may well change.
     written = new.author.is_file and new.document is not None
     return not (written and new.document == side.content_sha256)
 
 
-def _matches(
+def matches_among(
     connection: sa.Connection, new: NewStatement, facts: Sequence[ComparedFact]
 ) -> list[Match]:
+    """Return those of some stored facts that a statement repeats, updates or contradicts."""
     said = new.statement
     matches: list[tuple[ComparedFact, Finding, bool]] = []
     for fact in facts:
@@ -231,7 +253,15 @@ def _matches(
     roles = consolidation_queries.speakers(connection, ids)
     judged = []
     for fact, finding, later in matches:
-        author = _author(fact, [role for role, _ in roles.get(fact.memory_id, ()) if role])
+        author = Author.of(
+            fact.content,
+            captured_by=fact.captured_by,
+            source_type=fact.source_type,
+            agent_id=fact.agent_id,
+            source_path=fact.source_path,
+            content_sha256=fact.content_sha256,
+            roles=[role for role, _ in roles.get(fact.memory_id, ()) if role],
+        )
         # Documents that agree, or follow one another, are silent.
         documents = author.is_file and new.author.is_file and author.path != new.author.path
         if not documents or finding.relation is Relation.CONTRADICTS:
@@ -239,20 +269,16 @@ def _matches(
     return judged
 
 
-def _author(fact: ComparedFact, roles: Collection[str] = ()) -> Author:
-    return Author.of(
-        fact.content,
-        captured_by=fact.captured_by,
-        source_type=fact.source_type,
-        agent_id=fact.agent_id,
-        source_path=fact.source_path,
-        content_sha256=fact.content_sha256,
-        roles=roles,
-    )
+def _path_of(source_type: str, source_path: str | None, content_sha256: str | None) -> str | None:
+    """Return the file that states something; None for what was said or typed."""
+    if source_type == SourceType.CHANNEL_TRANSCRIPT.value:
+        return None
+    return source_path or content_sha256
 
 
 def _of(fact: ComparedFact) -> Statement:
-    return _statement(fact.content, fact.time, _author(fact).path)
+    path = _path_of(fact.source_type, fact.source_path, fact.content_sha256)
+    return _statement(fact.content, fact.time, path)
 
 
 def _statement(content: str, time: int, path: str | None) -> Statement:

@@ -90,6 +90,13 @@ class CapturedBy(StrEnum):
     SYSTEM = "system"
 
 
+class ComparisonStage(StrEnum):
+    """Who is to compare a waiting fact next."""
+
+    RULES = "rules"
+    MODEL = "model"
+
+
 class EmbeddingState(StrEnum):
     PENDING = "pending"
     READY = "ready"

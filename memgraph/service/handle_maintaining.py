@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from memgraph.service.embedding import Drained
 from memgraph.service.handle import Handle
-from memgraph.storage import embeddings
+from memgraph.storage import comparisons, embeddings
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport
+    from memgraph.service.comparisons import Compared, Settled
     from memgraph.service.exchange import ExportReport
     from memgraph.service.maintenance import BackupReport
     from memgraph.service.rebuilding import EmbeddingsStatus
@@ -27,12 +28,40 @@ class MaintainingHandle(Handle):
     ) -> Drained:
         """Work off the embedding outbox now; returns when nothing is due or the provider failed.
 
+        The facts that wait to be compared are compared, too.
+
         Args:
             limit: about how many at most.
             progress: called with the number of memories done since the last call.
         """
         with self._service.opened(self.name) as opened:
-            return opened.worker.drain(limit=limit, progress=progress)
+            drained = opened.worker.drain(limit=limit, progress=progress)
+            opened.comparer.drain(limit=limit)
+        return drained
+
+    def settle(self) -> Settled:
+        """Do now what writes have left to do: embed what waits, and compare the new facts.
+
+        Returns when nothing is due, or a provider failed.
+        """
+        from memgraph.service.comparisons import Settled
+
+        with self._service.opened(self.name) as opened:
+            return Settled(opened.worker.drain(), opened.comparer.drain())
+
+    def compare_pending(self, *, limit: int | None = None) -> Compared:
+        """Compare now the facts that wait for it with what is stored.
+
+        Args:
+            limit: about how many at most.
+        """
+        with self._service.opened(self.name) as opened:
+            return opened.comparer.drain(limit=limit)
+
+    def pending_comparisons(self) -> int:
+        """Return how many facts wait to be compared with what is stored; cheap."""
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return comparisons.waiting(connection)
 
     def pending_embeddings(self) -> int:
         """How many memories wait to be embedded; cheap, whatever the size of the database."""

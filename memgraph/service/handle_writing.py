@@ -274,6 +274,8 @@ class WritingHandle(Handle):
         compare: bool = False,
     ) -> Written:
         """All of it or nothing: the first item that cannot be stored undoes the transaction."""
+        from memgraph.service.joining import Compare
+
         prepared = [opened.writer.prepare(self._canonical(opened, each)) for each in given]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
@@ -284,7 +286,7 @@ class WritingHandle(Handle):
                 actor=self.actor,
                 view=self._view,
                 live=live,
-                compare=compare,
+                compare=Compare.NOW if compare else Compare.LATER,
             )
             if written.errors:
                 raise written.errors[0]

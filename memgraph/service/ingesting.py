@@ -15,9 +15,8 @@ from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.ingest import Document, DocumentOutcome, Link
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.policy.lifecycle import Action, next_status
-from memgraph.service.joining import Joiner, Written
+from memgraph.service.joining import Compare, Joiner, Written
 from memgraph.service.opened import Opened, Transaction
-from memgraph.service.relating import Relations, find_relations
 from memgraph.service.writing import Prepared
 from memgraph.storage import ingest_files, memories, supports
 from memgraph.storage.encoding import json_text
@@ -132,7 +131,7 @@ class _Told:
     edges: list[Outcome] = field(default_factory=list)
     links: list[Outcome] = field(default_factory=list)
     waiting: int = 0
-    relations: dict[str, int] = field(default_factory=dict)
+    to_compare: int = 0
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> _Told:
@@ -141,7 +140,7 @@ class _Told:
             [Outcome.model_validate(each) for each in told[name]]
             for name in ("memories", "edges", "links")
         )
-        return cls(made, edges, links, told["waiting"], told["relations"])
+        return cls(made, edges, links, told["waiting"], told["to_compare"])
 
     def written(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -150,7 +149,7 @@ class _Told:
             "edges": _dumped(self.edges),
             "links": _dumped(self.links),
             "waiting": self.waiting,
-            "relations": self.relations,
+            "to_compare": self.to_compare,
         }
 
     def add(self, other: _Told) -> None:
@@ -159,8 +158,7 @@ class _Told:
         self.edges += other.edges
         self.links += other.links
         self.waiting += other.waiting
-        for name, count in other.relations.items():
-            self.relations[name] = self.relations.get(name, 0) + count
+        self.to_compare += other.to_compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +168,6 @@ class _Part:
     steps: Sequence[Step]
     room: int
     prepared: Sequence[Prepared]
-    relations: Relations
 
 
 class _Storing:
@@ -236,12 +233,6 @@ class _Storing:
             steps,
             room,
             [self._opened.writer.prepare(each) for each in given],
-            # The classifier is a model: it looks before the transaction.
-            find_relations(
-                self._opened,
-                given if self._document.relate and len(steps) == len(self.steps) else (),
-                seen=self._view,
-            ),
         )
 
     def _write(
@@ -293,6 +284,7 @@ class _Storing:
             at=transaction.at,
             actor=transaction.actor,
             view=self._view,
+            compare=Compare.LATER if self._document.relate else Compare.NEVER,
             keys=self._keys,
         )
         transaction.tell(written.entries)
@@ -302,8 +294,7 @@ class _Storing:
             main = self._keys.get(self._main)
             if main is not None:
                 ingest_files.add_keys(connection, main, self._document.document_keys)
-        told = _Told(written.memories, written.edges)
-        told.relations = _relate(self._opened, transaction, part.relations, written)
+        told = _Told(written.memories, written.edges, to_compare=written.to_compare)
         self._link(transaction, [each for each in part.steps if isinstance(each, Link)], told)
         return told
 
@@ -386,7 +377,7 @@ class _Storing:
             links_made=_stored(told.links),
             links_rejected=tuple(each for each in told.links if each.outcome == "rejected"),
             links_waiting=told.waiting,
-            relations=told.relations,
+            to_compare=told.to_compare,
         )
 
     def _manifest(self) -> dict[str, Any]:
@@ -514,26 +505,6 @@ def _wait(connection: sa.Connection, local: str, link: Link) -> None:
         ingest_files.wait_for(connection, row | {"target": target})
 
 
-def _relate(
-    opened: Opened, transaction: Transaction, relations: Relations, written: Written
-) -> dict[str, int]:
-    """Write what the classifier was sure of; a rejected memory takes its relations with it."""
-    edges = [
-        each
-        for each in relations.edges
-        if all(
-            not end.startswith("#") or end[1:] in written.ids_by_key
-            for end in (each.from_id, each.to_id)
-        )
-    ]
-    joined = Written(ids_by_key=written.ids_by_key)
-    outcomes = opened.writer.joiner.join_all(
-        transaction.connection, edges, joined, at=transaction.at, actor=transaction.actor
-    )
-    transaction.tell(joined.entries)
-    return {**relations.counts, "edges": _stored(outcomes)}
-
-
 def _stored(outcomes: Sequence[Outcome]) -> int:
     return sum(each.outcome == "stored" for each in outcomes)
 
@@ -553,5 +524,5 @@ def _counts(outcome: DocumentOutcome) -> dict[str, Any]:
         "links_made": outcome.links_made,
         "links_waiting": outcome.links_waiting,
         "links_rejected": [each.code for each in outcome.links_rejected],
-        "relations": outcome.relations,
+        "to_compare": outcome.to_compare,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -23,9 +24,20 @@ _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 _LESS_TRUSTED: Final = "a less trusted source replaces nothing that a more trusted one said"
 
 
+class Compare(Enum):
+    """When a new fact is compared with what is stored."""
+
+    NOW = "now"
+    LATER = "later"
+    NEVER = "never"
+
+
 @dataclass(slots=True)
 class Written:
-    """What one transaction did: outcomes in the order of the items, and what to journal."""
+    """What one transaction did: outcomes in the order of the items, and what to journal.
+
+    ``to_compare``: how many facts wait to be compared with what is stored.
+    """
 
     memories: list[Outcome] = field(default_factory=list)
     edges: list[Outcome] = field(default_factory=list)
@@ -33,6 +45,7 @@ class Written:
     new: set[str] = field(default_factory=set)
     entries: list[Entry] = field(default_factory=list)
     errors: list[MemgraphError] = field(default_factory=list)
+    to_compare: int = 0
 
     def reject(self, error: MemgraphError) -> Outcome:
         """The outcome of an item that cannot be stored; the error is kept for a strict caller."""

@@ -35,13 +35,14 @@ from memgraph.service.life.upkeep import Upkeep
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
 from memgraph.service.naming import NameFinder, Naming
 from memgraph.service.receipts import ReceiptBook
-from memgraph.storage import embeddings
+from memgraph.storage import comparisons, embeddings
 from memgraph.storage import events as event_rows
 from memgraph.storage.database import Database
 from memgraph.storage.erasing import erased_through
 
 if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
+    from memgraph.service.comparisons import ComparisonWorker
     from memgraph.service.life.models import LanguageModel
     from memgraph.service.writing import Writer
     from memgraph.storage.vector_cache import HeldVectors
@@ -141,7 +142,9 @@ class Opened:
         )
         with database.read() as connection:
             self.other_model = model_mismatch(connection, embedding)
-            self.has_backlog = embeddings.has_pending(connection)
+            self.has_backlog = embeddings.has_pending(connection) or comparisons.has_waiting(
+                connection
+            )
             through = erased_through(connection)
         self.receipts.erased_through = self.answers.erased_through = through
 
@@ -154,11 +157,20 @@ class Opened:
                 lambda _: self.denials.flush(self.clock.now_ms()),
                 lambda _: self.board.flush(),
                 lambda stop: self.worker.drain(stop=stop),
+                lambda stop: self.comparer.drain(stop=stop),
                 self.upkeep.run,
                 lambda _: self.database.fold(),
             ),
             self._background_failed,
         )
+
+    @cached_property
+    def comparer(self) -> ComparisonWorker:
+        """What works off the outbox of facts to compare."""
+        # A process that only reads does without.
+        from memgraph.service.comparisons import ComparisonWorker
+
+        return ComparisonWorker(self)
 
     @property
     def held_vectors(self) -> HeldVectors:

@@ -17,7 +17,14 @@ from memgraph.audit.telling import VALUES
 from memgraph.consolidation.comparing import Match, find_matches
 from memgraph.errors import MemgraphError, NotFound
 from memgraph.ids import IdSource
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.model.enums import (
+    ComparisonStage,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+)
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome
 from memgraph.policy.budget import token_cost
 from memgraph.policy.decay import rate_of
@@ -29,10 +36,11 @@ from memgraph.service import changes, comparisons, conversing
 from memgraph.service.confining import Confines
 from memgraph.service.conversing import StoredTurn
 from memgraph.service.embedding import claim_model
-from memgraph.service.joining import Joiner, Written
+from memgraph.service.joining import Compare, Joiner, Written
 from memgraph.service.linking import EntityLinker
 from memgraph.service.naming import NameFinder
 from memgraph.service.quotas import Quotas
+from memgraph.storage import comparisons as comparison_rows
 from memgraph.storage import embeddings, entities, erasing, memories, sessions, vectors
 from memgraph.storage.encoding import json_text
 from memgraph.storage.entities import EntityName
@@ -135,7 +143,7 @@ class Writer:
         view: View | None = None,
         embedding: EmbeddingProvider | None = None,
         live: bool = False,
-        compare: bool = False,
+        compare: Compare = Compare.LATER,
         keys: dict[str, str] | None = None,
     ) -> Written:
         """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
@@ -145,18 +153,23 @@ class Writer:
             view: what the writer may see: other memories are neither duplicates nor grounds nor
                 ends of an edge, and a confined one stores none. None: everything.
             live: the turns among the items are said just now, see ``conversing.note``.
-            compare: compare the items with what is stored, and tell in the outcomes what was
-                found. One that repeats a fact is not stored. Items are not compared with one
-                another.
+            compare: when the facts among the items are compared with what is stored. ``NOW``: one
+                that repeats a fact is not stored, and the outcomes say what was found; items are
+                not compared with one another.
             keys: ids of what was stored before under a ``#key`` of the same file; these are added.
         """
         written = Written(ids_by_key={} if keys is None else keys)
-        matches = self._matches(connection, items, at, view) if compare else {}
+        now = compare is Compare.NOW
+        matches = self._matches(connection, items, at, view) if now else {}
         rows = self._store_memories(
             connection, items, written, matches, at=at, actor=actor, view=view, live=live
         )
         ready = self._add_vectors(connection, rows, embedding)
         embeddings.enqueue(connection, [row["pk"] for row, _ in rows if row["pk"] not in ready])
+        if compare is Compare.LATER:
+            waiting = [row["pk"] for row, item in rows if item.comparable]
+            comparison_rows.enqueue(connection, waiting, ComparisonStage.RULES)
+            written.to_compare = len(waiting)
         Joiner(self.ids, self.trust, view).join_all(connection, links, written, at=at, actor=actor)
         for place, found in matches.items():
             outcome = written.memories[place]

@@ -1,4 +1,7 @@
-"""The SQL of comparing new facts with stored ones. SQLite's.
+"""The SQL of comparing new facts with stored ones, and of the outbox of those that wait. SQLite's.
+
+A fact enters the outbox in the transaction that stores it, and leaves it in the one that writes
+what was found: neither a crash nor a failing model loses a comparison.
 
 Every function works on the connection of a transaction or snapshot that the caller holds, and binds
 plain values.
@@ -12,10 +15,10 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import Sensitivity
+from memgraph.model.enums import ComparisonStage, Sensitivity
 from memgraph.storage.consolidation_queries import Place
 from memgraph.storage.namespace_queries import is_no_item
-from memgraph.storage.statements import driver
+from memgraph.storage.statements import Insert, driver
 from memgraph.storage.visibility import View
 
 
@@ -42,85 +45,201 @@ class ComparedFact(NamedTuple):
     seen: int
 
 
+class WaitingFact(NamedTuple):
+    """A fact in the outbox, with what tells its place and author; ``active``: 1 where it is.
+
+    ``entities``: keys of the entities that are named in it, as a JSON array. ``roles``: who said
+    the turns that it was drawn from, as a JSON array.
+    """
+
+    pk: int
+    stage: str
+    attempts: int
+    memory_id: str
+    active: int
+    content: str
+    time: int
+    scope: str
+    scope_id: str | None
+    agent_id: str | None
+    sensitivity: str
+    captured_by: str
+    source_type: str
+    source_path: str | None
+    content_sha256: str | None
+    entities: str
+    roles: str
+
+
+_enqueue = Insert("memory_comparisons", ("memory_pk", "stage"), or_ignore=True)
+_SAID_AT = "min(coalesce(m.event_time, m.created_at), m.created_at)"
+_DUE = (
+    "SELECT c.memory_pk, c.stage, c.attempts, m.memory_id,"
+    " m.status = 'active' AND (m.valid_until IS NULL OR m.valid_until > ?1), m.content,"
+    f" {_SAID_AT}, m.scope, m.scope_id, m.agent_id, m.sensitivity, s.captured_by, s.source_type,"
+    " s.source_path, s.content_sha256,"
+    " (SELECT json_group_array(l.entity_pk) FROM memory_entities l WHERE l.memory_pk = m.pk),"
+    " (SELECT json_group_array(DISTINCT t.source_role) FROM memory_derivations d"
+    " JOIN memories t ON t.memory_id = d.derived_from_id"
+    " WHERE d.memory_id = m.memory_id AND t.kind = 'episode')"
+    " FROM memory_comparisons c JOIN memories m ON m.pk = c.memory_pk"
+    " JOIN memory_sources s ON s.source_id = m.source_id"
+    " WHERE c.next_attempt_at <= ?1 AND c.stage IN (SELECT value FROM json_each(?2))"
+    " ORDER BY c.memory_pk LIMIT ?3"
+)
+_LISTED = "(SELECT value FROM json_each(?))"
+
+
+def enqueue(connection: sa.Connection, pks: Sequence[int], stage: ComparisonStage) -> None:
+    """Let facts wait to be compared; those that wait already stay as they are."""
+    _enqueue(connection, [(pk, stage.value) for pk in pks])
+
+
+def due(
+    connection: sa.Connection, stages: Collection[ComparisonStage], *, at: int, limit: int
+) -> list[WaitingFact]:
+    """Return what waits for one of some stages and is not put off, the oldest first."""
+    wanted = json.dumps(sorted(stages))
+    return [WaitingFact._make(row) for row in driver(connection).execute(_DUE, (at, wanted, limit))]
+
+
+def still_waiting(
+    connection: sa.Connection, pks: Sequence[int], stage: ComparisonStage
+) -> set[int]:
+    """Return those that nobody else has finished meanwhile."""
+    found = driver(connection).execute(
+        f"SELECT memory_pk FROM memory_comparisons WHERE memory_pk IN {_LISTED} AND stage = ?",
+        (json.dumps(list(pks)), stage.value),
+    )
+    return {pk for (pk,) in found}
+
+
+def move_on(connection: sa.Connection, pks: Sequence[int], stage: ComparisonStage) -> None:
+    """Let facts wait for another stage, at once."""
+    driver(connection).execute(
+        "UPDATE memory_comparisons SET stage = ?, attempts = 0, next_attempt_at = 0,"
+        f" error_code = NULL WHERE memory_pk IN {_LISTED}",
+        (stage.value, json.dumps(list(pks))),
+    )
+
+
+def put_off(connection: sa.Connection, pks: Sequence[int], until_ms: int, error_code: str) -> None:
+    """Try these again later."""
+    driver(connection).execute(
+        "UPDATE memory_comparisons SET attempts = attempts + 1, next_attempt_at = ?,"
+        f" error_code = ? WHERE memory_pk IN {_LISTED}",
+        (until_ms, error_code, json.dumps(list(pks))),
+    )
+
+
+def remove(connection: sa.Connection, pks: Sequence[int]) -> int:
+    """Take facts out of the outbox; returns how many there were."""
+    done = driver(connection).execute(
+        f"DELETE FROM memory_comparisons WHERE memory_pk IN {_LISTED}", (json.dumps(list(pks)),)
+    )
+    return int(done.rowcount)
+
+
+def waiting(connection: sa.Connection) -> int:
+    """Return how many facts wait, those put off among them."""
+    [(count,)] = driver(connection).execute("SELECT count(*) FROM memory_comparisons")
+    return int(count)
+
+
+def has_waiting(connection: sa.Connection) -> bool:
+    """Return True if any fact waits; cheap."""
+    found = driver(connection).execute("SELECT 1 FROM memory_comparisons LIMIT 1").fetchone()
+    return found is not None
+
+
+class Beside(NamedTuple):
+    """What a fact may be compared with: active facts of its place.
+
+    Attributes:
+        at: milliseconds; what is valid no more then is left out.
+        view: what the writer may see; None: everything.
+        before: only facts with a lower key; None: any.
+    """
+
+    place: Place
+    at: int
+    view: View | None = None
+    before: int | None = None
+
+    def columns(self) -> str:
+        """Return the columns of ``ComparedFact``."""
+        seen = "1" if self.view is None else f"({self.view.where('m')})"
+        return (
+            "m.pk, m.memory_id, m.content, m.type, m.confidence, m.decay_rate,"
+            f" {_SAID_AT}, s.captured_by, s.source_type, s.source_path, s.content_sha256,"
+            f" m.agent_id, m.agent_id IS :agent_id AND m.sensitivity = :sensitivity, {seen}"
+        )
+
+    @property
+    def params(self) -> dict[str, Any]:
+        most = Sensitivity(self.place.sensitivity).level
+        levels = [each.value for each in Sensitivity if each.level <= most]
+        bound = {"sensitivities": json.dumps(levels), "at": self.at, "before": self.before}
+        seen = {} if self.view is None else self.view.params
+        return {**self.place._asdict(), **bound, **seen}
+
+
 _BESIDE = (
     f"m.kind = 'fact' AND {is_no_item('m')} AND m.status = 'active'"
     " AND m.scope = :scope AND m.scope_id IS :scope_id"
     " AND (m.agent_id IS NULL OR m.agent_id IS :agent_id)"
     " AND m.sensitivity IN (SELECT value FROM json_each(:sensitivities))"
     " AND (m.valid_until IS NULL OR m.valid_until > :at)"
+    " AND (:before IS NULL OR m.pk < :before)"
 )
 
 
 def facts_by_text(
-    connection: sa.Connection, match: str, place: Place, view: View | None, *, at: int, limit: int
+    connection: sa.Connection, match: str, beside: Beside, limit: int
 ) -> list[ComparedFact]:
-    """Facts beside a place that fulfil an FTS5 expression, best bm25 first."""
+    """Return facts that fulfil an FTS5 expression, best bm25 first."""
     statement = (
-        f"SELECT {_columns(view)} FROM memory_fts f CROSS JOIN memories m ON m.pk = f.rowid"
+        f"SELECT {beside.columns()} FROM memory_fts f CROSS JOIN memories m ON m.pk = f.rowid"
         " JOIN memory_sources s ON s.source_id = m.source_id"
         f" WHERE f.memory_fts MATCH :match AND {_BESIDE} ORDER BY f.rank LIMIT :most"
     )
-    return _facts(connection, statement, place, view, at, {"match": match, "most": limit})
+    return _facts(connection, statement, beside, {"match": match, "most": limit})
 
 
 def facts_of_entities(
-    connection: sa.Connection,
-    entity_pks: Collection[int],
-    place: Place,
-    view: View | None,
-    *,
-    at: int,
-    limit: int,
+    connection: sa.Connection, entity_pks: Collection[int], beside: Beside, limit: int
 ) -> list[ComparedFact]:
-    """Facts beside a place in which entities are named, the newest of each first."""
+    """Return facts in which entities are named, the newest of each first."""
     statement = (
-        f"SELECT {_columns(view)} FROM (SELECT l.memory_pk FROM memory_entities l"
+        f"SELECT {beside.columns()} FROM (SELECT l.memory_pk FROM memory_entities l"
         " WHERE l.entity_pk = :entity ORDER BY l.memory_pk DESC LIMIT :looked_at) e"
         " CROSS JOIN memories m ON m.pk = e.memory_pk"
         " JOIN memory_sources s ON s.source_id = m.source_id"
         f" WHERE {_BESIDE} ORDER BY m.pk DESC LIMIT :most"
     )
-    found: dict[int, ComparedFact] = {}
+    facts: dict[int, ComparedFact] = {}
     for entity in sorted(entity_pks):
         values = {"entity": entity, "looked_at": 4 * limit, "most": limit}
-        for fact in _facts(connection, statement, place, view, at, values):
-            found.setdefault(fact.pk, fact)
-    return list(found.values())
+        for fact in _facts(connection, statement, beside, values):
+            facts.setdefault(fact.pk, fact)
+    return list(facts.values())
 
 
 def facts_by_key(
-    connection: sa.Connection, pks: Sequence[int], place: Place, view: View | None, *, at: int
+    connection: sa.Connection, pks: Sequence[int], beside: Beside
 ) -> list[ComparedFact]:
-    """Those of some memories that are facts beside a place, in the order of ``pks``."""
+    """Return those of some memories that are beside, in the order of ``pks``."""
     statement = (
-        f"SELECT {_columns(view)} FROM json_each(:pks) k CROSS JOIN memories m ON m.pk = k.value"
+        f"SELECT {beside.columns()} FROM json_each(:pks) k"
+        " CROSS JOIN memories m ON m.pk = k.value"
         " JOIN memory_sources s ON s.source_id = m.source_id"
         f" WHERE {_BESIDE} ORDER BY k.key"
     )
-    return _facts(connection, statement, place, view, at, {"pks": json.dumps(list(pks))})
-
-
-def _columns(view: View | None) -> str:
-    seen = "1" if view is None else f"({view.where('m')})"
-    return (
-        "m.pk, m.memory_id, m.content, m.type, m.confidence, m.decay_rate,"
-        " min(coalesce(m.event_time, m.created_at), m.created_at), s.captured_by, s.source_type,"
-        " s.source_path, s.content_sha256, m.agent_id,"
-        f" m.agent_id IS :agent_id AND m.sensitivity = :sensitivity, {seen}"
-    )
+    return _facts(connection, statement, beside, {"pks": json.dumps(list(pks))})
 
 
 def _facts(
-    connection: sa.Connection,
-    statement: str,
-    place: Place,
-    view: View | None,
-    at: int,
-    values: dict[str, Any],
+    connection: sa.Connection, statement: str, beside: Beside, values: dict[str, Any]
 ) -> list[ComparedFact]:
-    most = Sensitivity(place.sensitivity).level
-    seen = [each.value for each in Sensitivity if each.level <= most]
-    bound = place._asdict() | {"sensitivities": json.dumps(seen), "at": at} | values
-    if view is not None:
-        bound |= view.params
-    return [ComparedFact._make(row) for row in driver(connection).execute(statement, bound)]
+    rows = driver(connection).execute(statement, beside.params | values)
+    return [ComparedFact._make(row) for row in rows]

@@ -34,6 +34,7 @@ _BLANKED: Final = (
         "memory_revisions",
         f"UPDATE memory_revisions SET tags = '[]', attributes = '{{}}' WHERE memory_id IN {_IDS}",
     ),
+    ("memory_comparisons", f"DELETE FROM memory_comparisons WHERE memory_pk IN {_LISTED}"),
     ("ingest_pending_links", f"DELETE FROM ingest_pending_links WHERE memory_id IN {_IDS}"),
     ("ingest_document_keys", f"DELETE FROM ingest_document_keys WHERE memory_id IN {_IDS}"),
     (

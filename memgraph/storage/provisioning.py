@@ -31,7 +31,7 @@ from memgraph.storage import integrity, open_files, sqlite, vectors
 from memgraph.storage.database import Database, FileLock, file_identity
 
 APPLICATION_ID = 0x4D474D47  # "MGMG"
-SCHEMA_HEAD = "0009"
+SCHEMA_HEAD = "0010"
 _HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\x00"
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     aliases: sa.Table
     audit_log: sa.Table
+    comparisons: sa.Table
     derivations: sa.Table
     document_keys: sa.Table
     echo_lines: sa.Table
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "aliases": "entity_aliases",
     "audit_log": "audit_log",
+    "comparisons": "memory_comparisons",
     "derivations": "memory_derivations",
     "document_keys": "ingest_document_keys",
     "echo_lines": "echo_lines",

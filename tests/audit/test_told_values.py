@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from working import NAME, SEES_ALL, fill, tampering, working
+from working import NAME, SEES_ALL, fill, put, tampering, working
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.audit.telling import differing, reasons
 from memgraph.audit.verify import verify
 from memgraph.clock import FixedClock
 from memgraph.model.values import Source
-from memgraph.service.life.page_writing import _strengthen
+from memgraph.service.changes import strengthen
 from memgraph.storage import memories
 
 FORUM, MANUAL = {"conversation_id": "forum"}, {"conversation_id": "manual"}
@@ -25,12 +25,15 @@ def _repeat(service: MemoryService, memory_id: str, source: dict[str, Any]) -> N
     noted = Source(**source)
     with service.opened(NAME) as opened, opened.transaction("test") as transaction:
         memories.insert_sources(transaction.connection, {memories.source_id(noted): noted})
-        _strengthen(transaction, memory_id, (), memories.source_id(noted))
+        source_id = memories.source_id(noted)
+        transaction.tell(
+            strengthen(transaction.connection, memory_id, source_id=source_id, at=transaction.at)
+        )
 
 
 def _contradiction(orc: Orchestrator, text: str, clock: FixedClock) -> tuple[str, str, str]:
-    one = orc.remember(f"{text} is open.", confidence=0.7)
-    other = orc.remember(f"{text} is shut.", confidence=0.8)
+    one = put(orc, f"{text} is open.", confidence=0.7)
+    other = put(orc, f"{text} is shut.", confidence=0.8)
     clock.advance(ms=1_000)
     return one, other, orc.relate(one, "Contradicts", other, reason="both")
 
@@ -42,7 +45,7 @@ def live(service: MemoryService, clock: FixedClock) -> dict[str, str]:
     ids["stored"] = orc.remember("The bell rings.", confidence=0.4, importance=30, decay_rate=0.05)
     said = {"shared": MANUAL, "gone": FORUM, "returned": FORUM}
     for name, source in said.items():
-        ids[name] = orc.remember(f"It says {name} there.", source=source, confidence=0.6)
+        ids[name] = put(orc, f"It says {name} there.", source=source, confidence=0.6)
     for name, source in (("shared", FORUM), ("strengthened", MANUAL)):
         ids.setdefault(name, orc.remember("The roof leaks.", confidence=0.5, source=FORUM))
         clock.advance(ms=1_000)

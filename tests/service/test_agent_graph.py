@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
-from memgraph.classification.relation_frame import Statement
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.graph import Support
@@ -30,7 +30,7 @@ def agent(service: MemoryService) -> Orchestrator:
 def fact(agent: Orchestrator, content: str, **fields: Any) -> str:
     """A fact that no person confirmed."""
     source = {"captured_by": "extractor"}
-    return agent.remember(content, **{"confidence": 0.8, "source": source, **fields})
+    return put(agent, content, **{"confidence": 0.8, "source": source, **fields})
 
 
 @pytest.mark.parametrize("edge_type", EdgeType)
@@ -104,21 +104,19 @@ def test_what_only_a_person_replaces_stands(
 
 
 def test_a_new_fact_is_compared_with_nothing_hidden(
-    service: MemoryService, agent: Orchestrator, monkeypatch: pytest.MonkeyPatch
+    service: MemoryService, agent: Orchestrator
 ) -> None:
-    """Else what is hidden would take the place of what is seen, and show in the time it takes."""
-    fact(agent, "The shop opens at ten on Mondays.", sensitivity="Restricted")
-    fact(agent, "The shop opens at nine on Mondays.")
-    compared: list[str] = []
-
-    def on_one_topic(_self: object, pairs: list[tuple[Statement, Statement]]) -> list[bool]:
-        compared.extend(earlier.text for earlier, _ in pairs)
-        return [False] * len(pairs)
-
-    monkeypatch.setattr("memgraph.service.relating.Comparer.on_one_topic", on_one_topic)
+    """Else what is hidden would take the place of what is seen."""
+    hidden = [
+        fact(agent, f"The shop opens at {hour} on Mondays.", sensitivity="Restricted")
+        for hour in range(30)
+    ]
+    seen = fact(agent, "The shop opens at 9:15 on Mondays.")
     narrow = service.orchestrator("orc-1", viewer=Viewer(), actor="agent")
-    assert narrow.propose_fact("The shop opens at noon on Mondays.").outcome == "stored"
-    assert compared == ["The shop opens at nine on Mondays."]
+    found = narrow.propose_fact("The shop opens at 10:30 on Mondays.").found
+    assert found is not None
+    assert (found.updates, found.contradicts) in (((), (seen,)), ((seen,), ()))
+    assert not set(hidden) & set(found.reasons or ())
 
 
 def test_a_turn_replaces_nothing(agent: Orchestrator) -> None:

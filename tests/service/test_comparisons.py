@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 
@@ -57,3 +59,57 @@ def test_what_the_writer_may_not_see_is_named_in_no_outcome(
     outcome = orc.store("access tokens expire after 15 minutes", sensitivity="Restricted")
     assert outcome.outcome == "stored"
     assert secret not in outcome.model_dump_json()
+
+
+def test_many_at_a_time_are_compared_after_the_answer(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    typed = orc.remember(STATED)
+    [outcome] = orc.remember_many(
+        [{"content": "access tokens expire after 15 minutes", "source": CONVERSATION}]
+    )
+    assert (outcome.outcome, outcome.contradicts) == ("stored", None)
+    assert orc.pending_comparisons() == 1
+    settled = orc.settle()
+    assert (settled.compared.compared, settled.compared.edges) == (1, 1)
+    assert orc.pending_comparisons() == 0
+    [edge] = orc.trace(typed).edges_in
+    assert (edge.from_id, edge.reason) == (outcome.memory_id, "the same words")
+    assert orc.verify().ok
+
+
+def test_what_waits_to_be_compared_survives_a_restart(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, background=False) as first:
+        first.create("orc-1")
+        orc = first.orchestrator("orc-1")
+        typed = orc.remember(STATED)
+        orc.remember_many(
+            [{"content": "access tokens expire after 15 minutes", "source": CONVERSATION}]
+        )
+    with MemoryService(tmp_path, background=False) as again:
+        orc = again.orchestrator("orc-1")
+        orc.embed_pending()
+        assert len(orc.trace(typed).edges_in) == 1
+
+
+def test_what_was_retracted_meanwhile_is_not_joined(orc: Orchestrator) -> None:
+    typed = orc.remember(STATED)
+    orc.remember_many(
+        [{"content": "access tokens expire after 15 minutes", "source": CONVERSATION}]
+    )
+    orc.retract(typed, reason="wrong")
+    assert orc.settle().compared.edges == 0
+    assert orc.trace(typed).edges_in == ()
+
+
+def test_turns_and_items_do_not_wait_to_be_compared(orc: Orchestrator) -> None:
+    orc.save_episode("I moved to Porto.", session_id="s", source_role="user")
+    orc.remember_many([{"content": "A long text. It has two sentences."}])
+    assert orc.pending_comparisons() == 0
+
+
+def test_nothing_waits_of_what_was_erased(orc: Orchestrator) -> None:
+    [outcome] = orc.remember_many([{"content": STATED}])
+    assert orc.pending_comparisons() == 1
+    orc.erase(memory_id=outcome.memory_id, reason="asked for", dry_run=False)
+    assert orc.pending_comparisons() == 0

@@ -102,6 +102,7 @@ UNDER_WAY = {
     "idempotency_keys",
     "ingest_parts",
     "leases",
+    "memory_comparisons",
 }
 
 

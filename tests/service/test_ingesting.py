@@ -17,8 +17,9 @@ from memgraph import (
 )
 from memgraph.clock import FixedClock
 from memgraph.errors import DatabaseFull
-from memgraph.model.enums import IngestStatus, Sensitivity
+from memgraph.model.enums import CapturedBy, IngestStatus, Sensitivity, SourceType
 from memgraph.model.ingest import Document, Link
+from memgraph.model.values import Source
 from memgraph.storage import ingest_files
 
 
@@ -101,53 +102,62 @@ def test_a_failure_on_the_way_leaves_nothing(
     assert orc.ingest_document(document("a", "The roof leaks.")).outcome == "stored"
 
 
+def ledger(mark: str, *days: int, path: str | None = None, **fields: Any) -> Document:
+    """A file that says for how long the backups of the ledger are kept."""
+    source = Source(
+        source_type=SourceType.INGEST_FILE,
+        captured_by=CapturedBy.EXTRACTOR,
+        source_path=path or f"/drop/{mark}.md",
+        content_sha256=mark * 64,
+    )
+    memories = tuple(
+        MemoryInput(
+            key=f"m{each}",
+            content=f"Backups of the ledger are kept for {each} days.",
+            confidence=0.9,
+            source=source,
+            **fields,
+        )
+        for each in days
+    )
+    return Document(sha256=mark * 64, path=path or f"/drop/{mark}.md", memories=memories)
+
+
 def test_a_contradiction_between_files_is_found_and_stays_open(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock
+    orc: Orchestrator, clock: FixedClock
 ) -> None:
-    orc.ingest_document(document("a", "The mill has never been flooded."))
+    orc.ingest_document(ledger("a", 14))
     clock.advance(ms=60_000)
-    outcome = orc.ingest_document(document("b", "The mill was flooded in 2019 and again in 2021."))
-    page = orc.contradictions()
-    assert outcome.relations["contradicts"] == 1
-    assert [each.resolved for each in page.items] == [False]
-    assert {page.items[0].first.status, page.items[0].second.status} == {MemoryStatus.ACTIVE}
-    assert "by rules" in str(page.items[0].edge.reason)
+    outcome = orc.ingest_document(ledger("b", 60))
+    assert outcome.manifest["to_compare"] == outcome.to_compare == 1
+    orc.settle()
+    [case] = orc.contradictions().items
+    assert not case.resolved
+    assert {case.first.status, case.second.status} == {MemoryStatus.ACTIVE}
+    assert case.edge.from_id == outcome.memories[0].memory_id
+    assert "14 days" in (case.edge.reason or "")
 
 
-RANGE = "The harbour network has the range 10.4.0.0/16."
+def test_what_one_document_says_is_not_compared_with_itself(orc: Orchestrator) -> None:
+    orc.ingest_document(ledger("a", 14, 60))
+    orc.settle()
+    assert orc.contradictions().items == ()
 
 
-@pytest.mark.parametrize(
-    ("later", "found"),
-    [
-        ("The harbour network has the range 10.9.0.0/16.", 1),
-        ("The harbour network also has the range 10.9.0.0/16.", 0),
-        ("The harbour network has the ranges 10.4.0.0/16, 10.9.0.0/16.", 0),
-        ("The staging network has the range 10.9.0.0/16.", 0),
-    ],
-)
-@pytest.mark.parametrize("remembered", [False, True])
-def test_another_address_range_is_a_contradiction_of_what_was_dropped_or_remembered(
-    orc: Orchestrator, clock: FixedClock, later: str, found: int, remembered: bool
+def test_a_later_version_of_a_file_replaces_what_it_said(
+    orc: Orchestrator, clock: FixedClock
 ) -> None:
-    if remembered:
-        old: str | None = orc.remember(RANGE)
-    else:
-        old = orc.ingest_document(document("a", RANGE)).memories[0].memory_id
-    clock.advance(ms=1_000)
-    outcome = orc.ingest_document(document("b", later))
-    assert outcome.relations["contradicts"] == found
-    cases = orc.contradictions().items
-    assert [case.first.memory_id for case in cases] == [old] * found
-    assert all("value_differs:network" in (case.edge.reason or "") for case in cases)
+    old = orc.ingest_document(ledger("a", 14, path="/drop/ledger.md")).memories[0].memory_id or ""
+    clock.advance(ms=60_000)
+    orc.ingest_document(ledger("b", 60, path="/drop/ledger.md"))
+    orc.settle()
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
 
 
 def test_statements_of_different_scopes_are_not_related(orc: Orchestrator) -> None:
     for mark, days in (("a", 14), ("b", 60)):
-        text = f"Backups of the ledger are kept for {days} days."
-        given = MemoryInput(key="m0", content=text, scope="project", scope_id=mark)
-        outcome = orc.ingest_document(Document(sha256=mark * 64, path="/x", memories=(given,)))
-    assert outcome.relations["compared"] == 0
+        orc.ingest_document(ledger(mark, days, scope="project", scope_id=mark))
+    assert orc.settle().compared.edges == 0
 
 
 def test_a_link_that_cannot_be_is_told(orc: Orchestrator) -> None:
@@ -206,13 +216,13 @@ def test_a_hidden_file_does_not_stand_before_one_of_the_same_name(
 def test_hidden_statements_are_neither_compared_nor_in_the_way(
     orc: Orchestrator, bound: Orchestrator, clock: FixedClock
 ) -> None:
-    texts = [f"The mill was flooded in {year} and again in 2021." for year in range(1990, 2010)]
-    orc.ingest_document(hidden(document("a", *texts)))
-    orc.ingest_document(document("b", "The mill has never been flooded."))
+    orc.ingest_document(ledger("a", *range(200, 240), sensitivity=Sensitivity.RESTRICTED))
+    stored = orc.ingest_document(ledger("b", 14))
     clock.advance(ms=60_000)
-    found = bound.ingest_document(document("c", "The mill was flooded in 2019 and again in 2021."))
-    assert found.relations["compared"] == 1
-    assert found.relations["contradicts"] == 1
+    bound.ingest_document(ledger("c", 60))
+    assert bound.settle().compared.edges == 1
+    [case] = orc.contradictions().items
+    assert case.first.memory_id == stored.memories[0].memory_id
 
 
 def test_a_replaced_decision_takes_no_hidden_part_with_it(

@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from working import put
 
 from memgraph import MemoryService, MemoryStatus, Orchestrator, Viewer
 from memgraph.clock import FixedClock, iso
@@ -20,15 +21,15 @@ from memgraph.model.ingest import Document, Link
 from memgraph.model.sources import SourceRetraction
 from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.policy.trust import LESS_TRUSTED
+from memgraph.service.changes import strengthen
 from memgraph.service.context.database_backend import DatabaseBackend
-from memgraph.service.life.page_writing import _strengthen
 from memgraph.storage import memories
 
 FORUM, MANUAL = {"conversation_id": "forum"}, {"conversation_id": "manual"}
 
 
 def said(orc: Orchestrator, content: str, source: dict[str, Any], **fields: Any) -> str:
-    return orc.remember(content, source=source, **fields)
+    return put(orc, content, source=source, **fields)
 
 
 def journal(service: MemoryService, action: str) -> list[tuple[str | None, dict[str, Any]]]:
@@ -55,7 +56,16 @@ def repeats(service: MemoryService, memory_id: str, source: dict[str, Any], *tur
     """A further source says it, as consolidation notes it."""
     noted = Source(**source)
     with service.opened("orc-1") as opened, opened.transaction("test") as transaction:
-        _strengthen(transaction, memory_id, turns, noted_source(transaction.connection, noted))
+        source_id = noted_source(transaction.connection, noted)
+        transaction.tell(
+            strengthen(
+                transaction.connection,
+                memory_id,
+                source_id=source_id,
+                evidence=turns,
+                at=transaction.at,
+            )
+        )
 
 
 def noted_source(connection: sa.Connection, source: Source) -> str:
@@ -128,7 +138,7 @@ class TestTrust:
         """Turns that came later are no ground to judge by, those that came first are one."""
         orc.trust("conversation", "forum", "low", reason="x")
         old, ground = said(orc, "The gate opens at 9.", MANUAL), said(orc, "At 8.", FORUM)
-        washed = orc.remember("The gate opens at 8.", derived_from=[ground])
+        washed = put(orc, "The gate opens at 8.", derived_from=[ground])
         honest = said(orc, "The gate opens at 7.", {"conversation_id": "desk"})
         repeats(service, washed, FORUM)
         repeats(service, honest, FORUM, ground)
@@ -308,7 +318,7 @@ class TestQuotas:
         ]
         assert done[2].code == QuotaReached.code
         with pytest.raises(QuotaReached) as told:
-            said(orc, "One more.", FORUM)
+            orc.remember("One more.", source=FORUM)
         assert told.value.details == {"kind": "conversation", "limit": 2}
         # What is retracted makes room.
         orc.retract(str(done[0].memory_id), reason="x")
@@ -347,7 +357,7 @@ class TestQuotas:
     def test_zero_closes_a_source(self, orc: Orchestrator) -> None:
         orc.trust("run", "r1", "low", max_memories=0, reason="x")
         with pytest.raises(QuotaReached):
-            said(orc, "Anything.", {"workflow_run_id": "r1"})
+            orc.remember("Anything.", source={"workflow_run_id": "r1"})
 
     def test_a_manifest_tells_what_was_too_much(self, orc: Orchestrator) -> None:
         orc.trust("path", "/drop", "standard", max_memories=1, reason="x")

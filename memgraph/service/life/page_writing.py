@@ -25,7 +25,7 @@ from memgraph.policy.dedup import content_hash
 from memgraph.policy.echo import known_echo
 from memgraph.policy.trust import LESS_TRUSTED
 from memgraph.service import changes
-from memgraph.service.joining import Written
+from memgraph.service.joining import Compare, Written
 from memgraph.service.life.pages import GroupWork, PageRead, PageWork
 from memgraph.service.opened import Opened, Transaction
 from memgraph.service.writing import Prepared
@@ -174,7 +174,8 @@ def _write_group(
 ) -> None:
     connection, at, actor = transaction.connection, transaction.at, transaction.actor
     done.rejected += [*group.rejected, *group.undecided]
-    written = opened.writer.store(connection, items, [], at=at, actor=actor)
+    # They were held against the store when the page was matched.
+    written = opened.writer.store(connection, items, [], at=at, actor=actor, compare=Compare.NEVER)
     for each, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.code == QuotaReached.code:
             where = f"{session_id}, draft {each.number}"

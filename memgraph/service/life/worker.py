@@ -25,7 +25,7 @@ from memgraph.service.life.events import Later, Subscriber
 from memgraph.service.life.jobs import WALL, Asked, Reins
 from memgraph.service.life.leasing import lease_ms
 from memgraph.service.opened import Opened
-from memgraph.storage import embeddings, events, job_runs
+from memgraph.storage import comparisons, embeddings, events, job_runs
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -41,6 +41,7 @@ REVISIT_MS = 60_000
 LOOK_MS = 3_600_000
 """After so long an orchestrator is looked at though nothing about it has changed."""
 EMBEDDED_AT_ONCE = 2_000
+COMPARED_AT_ONCE = 1_000
 """Memories embedded before the other orchestrators get their turn."""
 SESSIONS_AT_ONCE = 8
 """Ended sessions taken before the other orchestrators get their turn."""
@@ -212,6 +213,7 @@ class Worker:
                     self._run(name, opened, jobs.of_moment(job, due_at))
             more = self._consolidate(opened)
             more = self._embed(opened) or more
+            more = self._compare(opened) or more
             opened.receipts.flush()
             catch_up(opened, self._is_stopping)
             seen.visited_ms = opened.clock.now_ms()
@@ -308,6 +310,14 @@ class Worker:
                 return False
         drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
         return drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
+
+    def _compare(self, opened: Opened) -> bool:
+        """Compare the facts that wait; True if more are left that could be compared now."""
+        with opened.database.read() as connection:
+            if not comparisons.has_waiting(connection):
+                return False
+        compared = opened.comparer.drain(limit=COMPARED_AT_ONCE, stop=self._is_stopping)
+        return compared.error_code is None and compared.compared >= COMPARED_AT_ONCE
 
     def _is_stopping(self) -> bool:
         return self._stopping

@@ -1,4 +1,4 @@
-"""What follows a write: embed what waits, where that is quick, or say that something waits."""
+"""What follows a write: compare and embed what waits, where that is quick, or say that it waits."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 LOCAL_PROVIDERS = ("local", "fake")
 # About two seconds of the local model; what is left waits for the next command.
 MAX_EMBEDDED = 20_000
+MAX_COMPARED = 2_000
 
 
 def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]:
-    """Embed with a local model; with a remote one only tell how many wait.
+    """Compare new facts, and embed with a local model; of a remote one only say how many wait.
 
     Args:
         quiet: no remark on standard error.
@@ -24,6 +25,7 @@ def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]
         ``{"embedded": n, "pending": n}`` and, where the drain stopped early, its ``code``.
     """
     provider = orchestrator.settings.memory.embedding.provider
+    orchestrator.compare_pending(limit=MAX_COMPARED)
     told: dict[str, Any] = {"embedded": 0, "pending": 0}
     if provider == "none":
         return told
