@@ -10,17 +10,19 @@ from ingest.candidates import (
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
     Candidate,
+    CandidateEdge,
     DocumentLink,
     Finding,
     ParsedDocument,
 )
 from ingest.reasons import Part
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
-from memgraph.model.enums import MemoryType
-from memgraph.service.sentences import addresses_model, is_rule, stands_alone, type_of
+from memgraph.model.enums import EdgeType, MemoryType
+from memgraph.service.sentences import addresses_model, ground_of, is_rule, stands_alone, type_of
 
 # A form that names its type is surer than a sentence that is merely a statement.
 _SURE = 0.85
+_GROUND = MemoryType.OBSERVATION
 # A sentence that begins like this is about what its document is about.
 _GENERIC_WORDS = (
     "the we our us all each every any there a an by if when while currently to in for on at no "
@@ -41,10 +43,12 @@ def extract(document: ParsedDocument) -> ParsedDocument:
     """Give every candidate a type and bounds.
 
     A sentence that is no statement of its own is dropped with its edges. A standing rule is kept
-    as a quotation of the document. A text cannot make itself an Identity: that becomes a Fact.
-    Both are told in the findings.
+    as a quotation of the document, and what a decision was taken "because" of becomes its ground.
+    A text cannot make itself an Identity: that becomes a Fact. What was dropped or lowered is
+    counted in the findings.
     """
     kept: list[Candidate] = []
+    edges: list[CandidateEdge] = []
     lowered = dropped = 0
     for candidate in document.candidates:
         typed = candidate if candidate.type is not None else _typed(candidate, document.title)
@@ -55,6 +59,12 @@ def extract(document: ParsedDocument) -> ParsedDocument:
             lowered += 1
             typed = replace(typed, type=MemoryType.FACT)
         kept.append(_bounded(typed))
+        ground = ground_of(typed.content) if typed.type is MemoryType.DECISION else None
+        if ground is not None and document.format != "decision_record" and candidate.type is None:
+            key = f"{typed.key}.ground"
+            kept.append(_bounded(replace(candidate, key=key, content=ground, type=_GROUND)))
+            edges.append(CandidateEdge(typed.key, key, EdgeType.CAUSED_BY, 1.0, "because"))
+    document = replace(document, edges=(*document.edges, *edges))
     findings = list(document.findings)
     if dropped:
         findings.append(Finding(Part.NOT_TYPED, count=dropped))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ingest.candidates import Finding, ParsedDocument
+from ingest.dates import DateOrder
 from ingest.decoding import decode
 from ingest.parsers.json_ import parse_json
 from ingest.parsers.markdown import parse_markdown
@@ -21,7 +22,11 @@ SUPPORTED_TYPES = tuple(sorted(_PARSERS))
 
 
 def parse_document(
-    data: bytes, path: str, clean: _Clean | None = None, above: Above = no_file_above
+    data: bytes,
+    path: str,
+    clean: _Clean | None = None,
+    above: Above = no_file_above,
+    order: DateOrder | None = None,
 ) -> ParsedDocument:
     """What is in a file. ``path`` is relative to the drop zone, with ``/``.
 
@@ -29,6 +34,7 @@ def parse_document(
         clean: takes out of a text what the memory itself wrote, line numbers unchanged, and counts
             it. A file that is nothing else is refused.
         above: the content of a file, by its name, in the folder above that of this one.
+        order: how dates such as 05/06/2023 are meant where the file itself does not show it.
 
     Raises:
         IngestRejected: ``details['reason']`` is a ``Reason``; nothing else is ever raised.
@@ -50,6 +56,8 @@ def parse_document(
             findings = (*findings, Finding(Part.OWN_OUTPUT, count=echoes))
     if parser is parse_json:
         document = parse_json(text, path, findings, above)
+    elif parser is parse_markdown:
+        document = parse_markdown(text, path, findings, order)
     else:
         document = parser(text, path, findings)
     document = replace(document, text=text)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ingest.candidates import ParsedDocument
 from ingest.claims import Claim, adopt, claim, claim_names, is_claimed, open_parent, write_text
 from ingest.convert import shortened, to_document, to_memories
+from ingest.dates import DateOrder, date_order
 from ingest.discover import DropEntry, discover, display_path
 from ingest.extract import extract
 from ingest.leftovers import remove_emptied, remove_stale
@@ -30,6 +31,7 @@ from ingest.safe_files import (
     Vanished,
     check_safely,
     open_directory,
+    read_head,
     read_safely,
 )
 from ingest.senders import done_with, sender_of, sent_as
@@ -51,6 +53,8 @@ LARGE_BYTES = 1_000_000
 _SMALL = 20
 _SMALL_CHARS = 20_000
 _MEGABYTE = 1_000_000
+# A record's dates stand in its first lines.
+_HEAD_BYTES = 2_000
 _T = TypeVar("_T")
 _COUNTS = (
     "memories",
@@ -141,6 +145,7 @@ class IngestPipeline:
         self._emptied: set[str] = set()
         self._results: list[FileResult] = []
         self._known = 0
+        self._orders: dict[str, DateOrder] = {}
         self.zone = store.paths.ingest
 
     def run(self) -> IngestReport:
@@ -161,6 +166,7 @@ class IngestPipeline:
         # What this run itself leaves is for the next one.
         interrupted = claim_names(self.zone)
         self._known = len(entries)
+        self._orders = self._date_orders(entries)
         for entry in self._until_stopped(entries):
             self._tell(entry.shown)
             result = self._take(entry)
@@ -180,6 +186,19 @@ class IngestPipeline:
             return (self.zone / entry.path).lstat().st_size > LARGE_BYTES
         except OSError:
             return False
+
+    def _date_orders(self, entries: Iterable[DropEntry]) -> dict[str, DateOrder]:
+        """How the records of each folder write their dates, where one of them shows it."""
+        heads: dict[str, list[str]] = {}
+        for entry in entries:
+            if entry.verdict != "take" or not entry.path.casefold().endswith(".md"):
+                continue
+            with suppress(Vanished, IngestRejected, OSError):
+                with open_parent(self.zone, entry.path) as (folder, name):
+                    text = read_head(name, folder, _HEAD_BYTES).decode("utf-8", "replace")
+                heads.setdefault(entry.path.rpartition("/")[0], []).append(text)
+        found = {folder: date_order(texts) for folder, texts in heads.items()}
+        return {folder: order for folder, order in found.items() if order is not None}
 
     def _until_stopped(self, given: Iterable[_T]) -> Iterator[_T]:
         for each in given:
@@ -224,7 +243,10 @@ class IngestPipeline:
                 taken.has_progressed()
             self._tell(shown, at=(done, total))
 
-        work = _Work(self._store, self._extractor, taken, shown, self._now_ms, progress, self._stop)
+        order = self._orders.get(taken.path.rpartition("/")[0])
+        work = _Work(
+            self._store, self._extractor, taken, shown, self._now_ms, progress, self._stop, order
+        )
         try:
             result = work.finish(self._settle_seconds)
         except StillBeingWritten:
@@ -273,6 +295,7 @@ class _Work:
     now_ms: Callable[[], int]
     progress: Callable[[int, int], None]
     stop: Callable[[], bool]
+    order: DateOrder | None
 
     def finish(self, settle_seconds: float) -> FileResult:
         content: FileContent | None = None
@@ -330,7 +353,9 @@ class _Work:
 
     def _plan(self, content: FileContent) -> Document:
         """Parse the file. What takes more than one transaction is kept until it is stored."""
-        read = parse_document(content.data, self.shown, self.store.without_own_output, self._above)
+        read = parse_document(
+            content.data, self.shown, self.store.without_own_output, self._above, self.order
+        )
         self._check_count(read)
         parsed = self.extractor.extend(extract(read), read)
         self.claim.reserve("processed")

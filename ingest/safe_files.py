@@ -45,6 +45,20 @@ class Vanished(Exception):
     """The name is gone: another worker took it, or it was taken back."""
 
 
+def read_head(name: str | bytes, folder: int, size: int) -> bytes:
+    """Return the first bytes of a file; none of what is a link, no regular file or not readable."""
+    try:
+        descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, size) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def open_directory(name: str | bytes, dir_fd: int | None = None) -> Iterator[int]:
     """A descriptor of a folder that is not a link.

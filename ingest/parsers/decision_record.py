@@ -286,14 +286,14 @@ def _add_section(draft: _Draft, role: Role, section: Section) -> None:
     elif role == "other" and not draft.is_dropped:
         said = [each for each in _usable(draft, section, statements(blocks)) if _stands(each)]
         for each in said[: _MOST["other"]]:
-            _add(draft, each.text, each.locator, "other", section.title)
+            _add(draft, each.text, each.locator, "decision_detail", section.title)
 
 
 def _add_actions(draft: _Draft, passages: Iterable[Passage]) -> None:
     """Keep the open boxes of a list of actions as Todos; what is ticked is over."""
     for each in passages:
         if each.checked is False and len(each.said.split()) > 2 and not is_placeholder(each.said):
-            _add(draft, each.said, each.locator, "action", "open action", MemoryType.TODO)
+            _add(draft, each.said, each.locator, "decision_detail", "open action", MemoryType.TODO)
 
 
 def _add_options(draft: _Draft) -> None:
@@ -314,10 +314,10 @@ def _add_options(draft: _Draft) -> None:
         if chosen:
             kind = "chosen option" if _same(name, chosen) else "option not chosen"
         for text, where in _packed([each for _, each in given], 1, [mark for mark, _ in given]):
-            _add(draft, text, where, "option", f"{kind}: {name}")
+            _add(draft, text, where, "decision_detail", f"{kind}: {name}")
     if listed and not about:
         for text, where in _packed(listed, 1):
-            _add(draft, text, where, "option", "options considered")
+            _add(draft, text, where, "decision_detail", "options considered")
 
 
 def _chosen(draft: _Draft) -> str | None:
@@ -435,7 +435,7 @@ def _add(
             where,
             type=kind or (MemoryType.OBSERVATION if role == "context" else MemoryType.FACT),
             summary=summarize(content),
-            importance=50 if role in ("consequence", "decision_detail", "action") else 40,
+            importance=40 if role == "context" else 50,
             confidence=0.8,
             # The rest of a replaced decision goes with it; its grounds stay what they were.
             status=draft.status if role == "decision_detail" else MemoryStatus.ACTIVE,

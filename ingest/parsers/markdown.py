@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ingest.candidates import Candidate, DocumentLink, Finding, KeySource, ParsedDocument
-from ingest.dates import date_order
+from ingest.dates import DateOrder, date_order
 from ingest.parsers.blocks import Link, Section, read_blocks, sections
 from ingest.parsers.decision_record import is_decision_record, parse_decision_record
 from ingest.parsers.front_matter import FrontMatter, read_front_matter
@@ -30,7 +30,9 @@ class _Draft:
     links: list[Link] = field(default_factory=list)
 
 
-def parse_markdown(text: str, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
+def parse_markdown(
+    text: str, path: str, findings: tuple[Finding, ...] = (), order: DateOrder | None = None
+) -> ParsedDocument:
     """Task boxes as Todos, the rest as untyped statements; links to other documents as edges.
 
     The first statement stands for the document when others link to it.
@@ -40,7 +42,7 @@ def parse_markdown(text: str, path: str, findings: tuple[Finding, ...] = ()) -> 
     findings += front.findings
     parts = sections(blocks)
     if is_decision_record(parts, path):
-        return parse_decision_record(parts, front, path, findings, date_order([text]))
+        return parse_decision_record(parts, front, path, findings, date_order([text]) or order)
     if not raw_front and is_transcript(text):
         return parse_transcript(text, path, findings)
     return _parse_document(parts, front, path, findings)

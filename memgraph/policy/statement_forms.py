@@ -60,6 +60,8 @@ _PREFERENCE = re.compile(
     r"|(?:My|Our|His|Her|[A-Z][a-z]+'s) preference is|(?:My|Our|His|Her|[A-Z][a-z]+'s) "
     r"favou?rite)\b"
 )
+_BECAUSE = re.compile(r"\S,? because (?!of\b)([^;]+)$", re.IGNORECASE)
+_BECAUSE_FIRST = re.compile(r"because (?!of\b)([^,;]+), ", re.IGNORECASE)
 _PERSON_SUBJECT = re.compile(
     r"^(?:This|That|It|These|Those|There|What|Which|Who|Some|Each|Users?|Assistants?)\b"
 )
@@ -184,6 +186,17 @@ def type_of(sentence: str, *, decides: bool = False) -> MemoryType:
     if _PREFERENCE.match(head) and not _PERSON_SUBJECT.match(head):
         return MemoryType.PREFERENCE
     return MemoryType.FACT
+
+
+def ground_of(sentence: str) -> str | None:
+    """Return what a sentence gives after "because", where it is a statement that stands alone."""
+    head = sentence[:MAX_STATEMENT_CHARS].strip()
+    match = _BECAUSE.search(head) or _BECAUSE_FIRST.match(head)
+    if match is None:
+        return None
+    ground = match[1].strip(" ,;.!")
+    ground = f"{ground[:1].upper()}{ground[1:]}."
+    return ground if stands_alone(ground) else None
 
 
 def hangs(sentence: str) -> bool:

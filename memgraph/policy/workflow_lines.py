@@ -1,12 +1,16 @@
-"""Statements in the lines of a workflow step's output: labels, boxes, lists under a heading."""
+"""Statements in the lines of a workflow step's output: labels, boxes, lists under a heading, and
+sentences that say themselves what they are."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from memgraph.model.enums import MemoryType
+from memgraph.policy.sentences import split_sentences
+from memgraph.policy.statement_forms import ground_of, stands_alone, type_of
 from memgraph.policy.workflow_candidates import Collector, relation_named, type_named
 
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
@@ -58,6 +62,7 @@ class LineReader:
         # A heading of Markdown holds until the next; a label, for the list right below it.
         self._holds = False
         self._number = 0
+        self._prose: list[str] = []
 
     def read(self, text: str) -> None:
         """Read all lines; what a fence encloses is code, unless it says that it is JSON."""
@@ -73,6 +78,7 @@ class LineReader:
                 self._line(line)
         if self._number < len(lines):
             self._into.reject(self._where(self._number + 1), "too_many")
+        self._number += 1
         self._close_all()
 
     def _fenced(self, lines: list[str], mark: str, language: str) -> None:
@@ -110,6 +116,8 @@ class LineReader:
             self._plain(bare, indent)
         else:
             self._close_down_to(indent)
+            self._end_prose()
+            self._prose.append(said)
 
     def _plain(self, bare: str, indent: int) -> None:
         emphasised = _EMPHASISED.match(bare)
@@ -123,8 +131,31 @@ class LineReader:
             else:
                 self._begin(bare, self._heading, indent)
         else:
-            self._close_all()
+            if not self._prose:
+                self._close_all()
             self._heading = None
+            self._prose.append(bare)
+
+    def _end_prose(self) -> None:
+        """Take the sentences of the lines above this one that say what they are."""
+        first = self._number - len(self._prose)
+        ends: list[int] = []
+        for line in self._prose:
+            ends.append((ends[-1] + 1 if ends else 0) + len(line))
+        text = " ".join(self._prose)
+        self._prose = []
+        at = 0
+        for sentence in split_sentences(text):
+            begin = text.index(sentence, at)
+            at = begin + len(sentence)
+            kind = type_of(sentence)
+            if kind is MemoryType.FACT or not stands_alone(sentence):
+                continue
+            where = self._where(first + bisect_left(ends, begin), first + bisect_left(ends, at))
+            key = self._into.add(sentence, kind, where)
+            ground = ground_of(sentence)
+            if key is not None and ground is not None:
+                self._into.caused_by(key, ground, where)
 
     def _head(self, title: str, *, holds: bool) -> None:
         self._close_all()
@@ -162,6 +193,7 @@ class LineReader:
         return True
 
     def _begin(self, text: str, kind: MemoryType, indent: int) -> None:
+        self._end_prose()
         self._close_down_to(indent)
         parent = self._open[-1] if self._open else None
         self._open.append(_Statement(kind, indent, self._number, self._number, [text], parent))
@@ -174,6 +206,7 @@ class LineReader:
             self._take(each)
 
     def _close_all(self) -> None:
+        self._end_prose()
         while self._open:
             self._close(self._open.pop())
 

@@ -1,8 +1,9 @@
 """The output of a workflow's step, read for what it decides, plans and states.
 
 Read are a mapping, a list, JSON text, and Markdown or plain text: lines such as ``Decision: …``,
-``TODO: …``, ``Goal: …``, ``- [ ] …``, lists under such a heading, and JSON in a fence. Nothing is
-guessed: a sentence that does not say what it is stays where it is. Pure and bounded.
+``TODO: …``, ``Goal: …``, ``- [ ] …``, lists under such a heading, JSON in a fence, and sentences
+that say what they are: "We decided to ship on Monday because QA is late." is a Decision with its
+ground. A sentence that does not say what it is stays where it is. Pure and bounded.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memgraph.policy.sentences import split_sentences
 from memgraph.policy.statement_forms import (
     addresses_model,
+    ground_of,
     hangs,
     is_complete,
     is_instruction,
@@ -17,6 +18,7 @@ from memgraph.policy.statement_forms import (
 
 __all__ = [
     "addresses_model",
+    "ground_of",
     "hangs",
     "is_complete",
     "is_instruction",

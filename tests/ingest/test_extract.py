@@ -9,7 +9,7 @@ from ingest.extract import extract
 from ingest.parse import parse_document
 from ingest.reasons import Part
 from memgraph.errors import IngestRejected
-from memgraph.model.enums import MemoryType
+from memgraph.model.enums import EdgeType, MemoryType
 
 
 def made(text: str, path: str = "notes.txt") -> ParsedDocument:
@@ -97,3 +97,12 @@ def test_bounds_hold_whatever_is_written(text: str) -> None:
         assert each.importance is not None
         assert 0 <= each.importance <= MAX_IMPORTANCE
         assert 0 <= each.confidence <= MAX_CONFIDENCE
+
+
+def test_what_a_decision_was_taken_because_of_is_its_ground() -> None:
+    document = made("We decided to ship the beta on Monday because QA is late.")
+    decision, ground = document.candidates
+    assert (ground.type, ground.content) == (MemoryType.OBSERVATION, "QA is late.")
+    assert [(e.from_key, e.to_key, e.edge_type) for e in document.edges] == [
+        (decision.key, ground.key, EdgeType.CAUSED_BY)
+    ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.dates import read_date, read_json_time, to_ms
+from ingest.dates import date_order, read_date, read_json_time, to_ms
 
 MOMENT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 
@@ -100,3 +100,13 @@ def test_any_text_is_a_date_or_none(text: str) -> None:
 )
 def test_times_in_json(value: object, expected: int | None) -> None:
     assert read_json_time(value) == expected
+
+
+def test_the_order_is_that_of_the_dates_which_show_it() -> None:
+    assert date_order(["5/6/2024", "25/6/2024"]) == "day first"
+    assert date_order(["5/6/2024", "6/25/2024"]) == "month first"
+    assert date_order(["5/6/2024", "6/6/2024"]) is None
+    assert date_order(["25/6/2024", "6/25/2024"]) is None
+    assert read_date("5/6/2024", order="day first") == read_date("2024-06-05")
+    assert read_date("5/6/2024", order="month first") == read_date("2024-05-06")
+    assert read_date("25/6/2024", order="month first") == read_date("2024-06-25")

@@ -384,3 +384,20 @@ def test_every_file_is_logged(orc: Orchestrator, drop: Drop) -> None:
     lines = [json.loads(line) for line in orc.paths.log_file.read_text().splitlines()]
     told = {each["event"]: each["reason"] for each in lines if each["event"].startswith("ingest.")}
     assert told == {"ingest.processed": None, "ingest.rejected": Reason.EMPTY}
+
+
+def test_a_date_is_read_as_those_of_the_other_records_are(orc: Orchestrator, drop: Drop) -> None:
+    for number, day in ((1, "05/06/2023"), (2, "13/06/2023")):
+        text = record(number, f"Use queue {number}").replace("# ", "# ", 1)
+        drop(f"adr/000{number}-q.md", text.replace("## Status", f"Date: {day}\n\n## Status", 1))
+    drop("other/0001-q.md", record(9, "Use calls").replace("## S", "Date: 05/06/2023\n\n## S", 1))
+    run(orc)
+    days = {
+        each.attributes["title"]: each.event_time
+        for each in orc.list_memories(types=[MemoryType.DECISION])
+    }
+    assert days == {
+        "Use queue 1": 1685923200000,
+        "Use queue 2": 1686614400000,
+        "Use calls": None,
+    }
