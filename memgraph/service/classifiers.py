@@ -1,6 +1,8 @@
 """The classifiers, joined with the model their weights were learned on.
 
-That is always the local one, whatever provider fills the vector index.
+That is always the local one, whatever provider fills the vector index. They were learned on single
+statements that somebody meant to be remembered; the sentences of documents are typed by their form
+(`memgraph.policy.statement_forms`).
 """
 
 from __future__ import annotations

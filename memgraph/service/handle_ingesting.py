@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
 from memgraph.errors import MemgraphError
-from memgraph.model.enums import IngestStatus, MemoryType
+from memgraph.model.enums import IngestStatus
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.handle import Handle
 
@@ -170,12 +170,6 @@ class IngestingHandle(Handle):
 
         with self._service.opened(self.name) as opened:
             record_rejection(opened, sha256, path=path, manifest=manifest, actor=self.actor)
-
-    def classify_types(self, texts: Sequence[str]) -> list[tuple[MemoryType | None, float]]:
-        """For each text what it is worth remembering as (None: nothing), and how likely, 0..1."""
-        from memgraph.service.classifiers import classify_types
-
-        return classify_types(texts)
 
     def propose(self, text: str) -> Proposals | None:
         """What the configured extractor would remember of a text, judged by rules.

@@ -421,7 +421,6 @@ COUNTS: dict[str, Walk] = {
     "paths": lambda orc, world: iter([orc.paths]),
     "stats": lambda orc, world: iter([orc.stats()]),
     "visible_counts": lambda orc, world: iter([orc.visible_counts()]),
-    "classify_types": lambda orc, world: iter([orc.classify_types(["Use SQLite."])]),
     "propose": lambda orc, world: iter([orc.propose("Ana works at Acme.")]),
 }
 """Methods that tell numbers and states; they may tell no word of a memory to anybody."""
