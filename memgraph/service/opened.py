@@ -127,7 +127,7 @@ class Opened:
         self.upkeep = Upkeep(database, clock, self.log, self.subscribers, settings.memory.receipts)
         self.denials = DenialBook(lambda actor: self.transaction(actor, claimed=False))
         self.receipts = ReceiptBook(
-            database, self._bring_back, with_queries=settings.memory.receipts.query_text
+            database, self._restore_used, with_queries=settings.memory.receipts.query_text
         )
         self.answers = Answers(database, clock)
         self.reflections = LatestReflections(database)
@@ -265,10 +265,10 @@ class Opened:
         if isinstance(error, DatabaseCorrupt):
             self.damage = error.with_traceback(None)
 
-    def _bring_back(self, recalled: Mapping[str, int]) -> None:
-        from memgraph.service.life.decaying import bring_back
+    def _restore_used(self, used: Mapping[str, int]) -> None:
+        from memgraph.service.life.decaying import restore_used
 
-        bring_back(self, recalled)
+        restore_used(self, used)
 
     def require_sound(self) -> None:
         """Raises StorageError: its file is gone or another, or a call met damage in it.

@@ -95,19 +95,19 @@ class ReceiptBook:
     """Receipts of one open database that await writing. Safe from several threads.
 
     Args:
-        bring_back: told, outside of any transaction, which memories were retired by decay though
-            they had been recalled before, with the times of the recalls.
+        restore_used: called, outside of any transaction, with the memories that decay retired
+            though they had been used before, and the times of the uses.
     """
 
     def __init__(
         self,
         database: Database,
-        bring_back: Callable[[Mapping[str, int]], object] = lambda _recalled: None,
+        restore_used: Callable[[Mapping[str, int]], object] = lambda _recalled: None,
         *,
         with_queries: bool = False,
     ) -> None:
         self._database = database
-        self._bring_back = bring_back
+        self._restore_used = restore_used
         self._with_queries = with_queries
         self._retired: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -234,7 +234,7 @@ class ReceiptBook:
         if not given:
             return
         try:
-            self._bring_back(given)
+            self._restore_used(given)
         except BaseException:
             with self._lock:
                 self._retired = given | self._retired

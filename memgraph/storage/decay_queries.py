@@ -101,11 +101,11 @@ def decaying_now(connection: sa.Connection, pks: Sequence[int], threshold: float
     return [DecayRow(*row) for row in driver(connection).execute(_NOW, values)]
 
 
-def retired_since(connection: sa.Connection, recalled: Mapping[str, int]) -> list[str]:
+def retired_since(connection: sa.Connection, used: Mapping[str, int]) -> list[str]:
     """Return the memories that decay retired at the time given for each, or later."""
-    if not recalled:
+    if not used:
         return []
-    found = driver(connection).execute(_RETIRED_SINCE, (json.dumps(dict(recalled)),))
+    found = driver(connection).execute(_RETIRED_SINCE, (json.dumps(dict(used)),))
     return [memory_id for (memory_id,) in found]
 
 

@@ -259,7 +259,7 @@ def test_what_another_process_recalled_comes_back_when_it_says_so(
             opened.receipts.flush()
         assert [status(orc, each) for each in (one, other)] == [ACTIVE, RETRACTED]
         last = orc.trace(one).status_history[-1]
-        assert (last.reason, last.actor) == ("recalled before it was retired", "decay")
+        assert (last.reason, last.actor) == ("used before it was retired", "decay")
         assert orc.get(one).valid_until is None
         assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 0
         assert orc.verify().ok

@@ -19,7 +19,7 @@ from memgraph.storage import decay_queries
 from memgraph.storage.decay_queries import REASON, DecayRow, Rule
 
 PART = "decay"
-BACK = "recalled before it was retired"
+USED = "used before it was retired"
 # In one transaction: another writer waits for one of these at most.
 BATCH = 1_000
 
@@ -32,7 +32,7 @@ def decay(
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> JobReport:
-    """Retire every active fact whose effective confidence is under the threshold.
+    """Retire every decaying fact whose effective confidence is under the threshold.
 
     Args:
         now_ms: the time that decides what has expired. What is written bears the clock's time.
@@ -67,11 +67,11 @@ def decay(
     return JobReport.done(counts).model_copy(update={"reason": "stopped"})
 
 
-def bring_back(opened: Opened, recalled: Mapping[str, int]) -> int:
-    """Restore what a run retired because it could not know of a recall; gives how many.
+def restore_used(opened: Opened, used: Mapping[str, int]) -> int:
+    """Restore what a run retired because it could not know of a use; return how many.
 
     Args:
-        recalled: memories, each with the time at which another process recalled it.
+        used: memories, each with the time at which another process handed it out.
 
     Raises:
         StorageError: nothing was restored.
@@ -79,18 +79,18 @@ def bring_back(opened: Opened, recalled: Mapping[str, int]) -> int:
     chosen = opened.settings.memory.decay
     with opened.transaction(PART, claimed=False) as transaction:
         connection, restored = transaction.connection, 0
-        for memory_id, at in recalled.items():
+        for memory_id, at in used.items():
             found = decay_queries.retired(connection, memory_id)
             if found is None or found[1] < at:
                 continue
             one, since = found
             rule = Rule(since, chosen.threshold, chosen.exponent)
-            # It may have been recalled long before, and have expired again since.
+            # It may have been used long before, and have expired again since.
             if has_expired(one._replace(last_accessed_at=at), rule):
                 continue
             transaction.tell(
                 changes.restore(
-                    connection, memory_id, reason=BACK, at=transaction.at, actor=PART, view=None
+                    connection, memory_id, reason=USED, at=transaction.at, actor=PART, view=None
                 )
             )
             restored += 1
@@ -112,7 +112,7 @@ def has_expired(one: DecayRow, rule: Rule) -> bool:
 
 
 def _retire(opened: Opened, pks: Sequence[int], rule: Rule, actor: str) -> int:
-    """One transaction; decided anew in it, on what the memories are by now. Gives how many."""
+    """Retire in one transaction, decided anew on what the memories are by now; return how many."""
     opened.receipts.flush()
     with opened.transaction(actor) as transaction:
         expired = [
