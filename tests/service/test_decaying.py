@@ -350,3 +350,20 @@ def test_a_bulletin_depends_on_no_use_and_is_not_written_at_each_reading(
     night(orc)
     then = orc.recall("printer", as_of=used + 1).items[0]
     assert then.memory.last_accessed_at == used
+
+
+def test_what_stood_in_a_bulletin_of_another_process_comes_back(
+    tmp_path: Path, clock: FixedClock
+) -> None:
+    host, worker = two_services(tmp_path, clock)
+    with host, worker:
+        orc = host.orchestrator("orc-1", create=True)
+        one = orc.remember("The printer is on the second floor.", source=INFERRED)
+        clock.advance(days=29)
+        assert orc.bulletin().bulletin.memory_ids == (one,)
+        clock.advance(days=2)
+        assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 1
+        with host.opened("orc-1") as opened:
+            opened.receipts.flush()
+        assert status(orc, one) is ACTIVE
+        assert orc.verify().ok
