@@ -304,7 +304,7 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
         (_remove_entry, {"journal.entry_missing", "journal.entry_changed", "status.unjournalled"}),
         (
             _remove_last_entries,
-            {"journal.truncated", "status.unjournalled", "memory.edited"},
+            {"journal.truncated", "status.unjournalled"},
         ),
         (_bytes_in_entry, {"journal.entry_changed"}),
         (_edit_content, {"memory.content_damaged"}),
