@@ -9,6 +9,8 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from alembic import command
+from alembic.config import Config
 from working import NAME, working
 
 from memgraph.audit import anchor
@@ -162,9 +164,12 @@ def before_rates(root: Path) -> dict[str, str]:
         service.clock.advance(days=3)  # type: ignore[attr-defined]  # a fixed one
         orc.recall("lamp")
         path = service.paths(NAME).database
+    config = Config()
+    folder = str(migrating.migrations_folder())
+    config.set_main_option("script_location", folder.replace("%", "%%"))
     with integrity.alone(path) as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0007'")
-        connection.commit()
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0007")
     return ids
 
 
