@@ -59,9 +59,7 @@ def demo() -> int:
     run("say", NAME, "--file", str(TALKS))
     say("What was said in those that are over becomes facts, by rules: the job that runs at night.")
     run("run", "consolidation", NAME)
-    say(
-        "Facts that stand alone, each with the turns it came from; what was said twice is one fact."
-    )
+    say("Facts are quotations: who said what, and when. What was said twice is one fact.")
     run("list", NAME, "--kind", "fact", "--session-id", "desk-2026-06-08")
     say("One of them contradicts the notes of the desk.")
     run("contradictions", NAME, "--limit", "1")

@@ -21,6 +21,7 @@ from memgraph.policy.bulletin import Line, render_line
 from memgraph.policy.dedup import jaccard, word_set
 from memgraph.policy.reflection import Period, is_finished, is_stale
 from memgraph.policy.summary import summarise
+from memgraph.relations import Statement
 
 MAX_CHARS = 4_000
 MAX_SUMMARY_CHARS = 300
@@ -199,7 +200,7 @@ def _central(week: Week, told: Collection[str]) -> list[Line]:
     for each in by_centrality(week):
         if each.kind is MemoryKind.EPISODE or len(lines) == MOST_LINES[Part.CENTRAL]:
             break
-        words = word_set(each.content)
+        words = word_set(Statement.of(each.content).text)
         if each.memory_id in told or any(jaccard(words, other) > ALIKE for other in said):
             continue
         said.append(words)
@@ -241,8 +242,14 @@ def _stale(week: Week) -> list[Line]:
 
 
 def _pair(one: Memory, word: str, other: Memory) -> Line:
-    text = f"“{_quote(one, QUOTE_CHARS)}” {word} “{_quote(other, QUOTE_CHARS)}”"
+    text = f"{_marked(one)} {word} {_marked(other)}"
     return Line(text, (one.memory_id, other.memory_id))
+
+
+def _marked(one: Memory) -> str:
+    """Return a memory in quotation marks; a quotation has its own."""
+    text = _quote(one, QUOTE_CHARS)
+    return text if Statement.of(one.content).speaker else f"“{text}”"
 
 
 def _quote(one: Memory, limit: int) -> str:

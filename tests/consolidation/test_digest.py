@@ -182,3 +182,13 @@ def test_a_week_of_many_is_cut_in_turn() -> None:
     found = digest(replace(week(*long), contradictions=pairs, replaced=pairs))
     assert len(found.text) <= MAX_CHARS
     assert len(found.lines[Part.CONTRADICTIONS]) == len(found.lines[Part.REPLACED]) == 5
+
+
+def test_quotations_stand_in_their_own_marks() -> None:
+    old = memory(1, "Ann: “I live in Oslo.” (2026-01-02)")
+    new = memory(2, "Ann: “I moved to Bergen.” (2026-01-09)")
+    made = digest(week(new, replaced=[(new, old)]))
+    [line] = made.lines[Part.REPLACED]
+    assert line.text == (
+        "Ann: “I moved to Bergen.” (2026-01-09) instead of Ann: “I live in Oslo.” (2026-01-02)"
+    )

@@ -87,14 +87,16 @@ def test_conversations_become_facts_with_their_turns_and_a_contradiction(
     place: Path, shown: str
 ) -> None:
     facts = shown.split("--session-id desk-2026-06-08")[1].split("$ memgraph")[0]
-    assert "The user prefers short answers." in facts
-    assert "The belt grinder broke yesterday (2026-06-07)." in facts
+    assert "user: “I prefer short answers.” (2026-06-08)" in facts
+    assert "user: “The belt grinder broke yesterday.” (2026-06-08)" in facts
     assert "nothing expires before" in shown
     with MemoryService(place / ".demo", environ={}, background=False) as service:
         library = service.orchestrator("tool-library")
         newest = library.contradictions().items[0]
         assert newest.first.content == "The deposit for power tools is 50 euros."
-        assert newest.second.content == "The deposit for power tools is 80 euros."
+        assert newest.second.content == (
+            "user: “The deposit for power tools is 80 euros.” (2026-06-08)"
+        )
         (liked,) = (
             each
             for each in library.list_memories(types=[MemoryType.PREFERENCE])
