@@ -180,8 +180,8 @@ _TIME_HEAD: Final = re.compile(
     rf"(?:this|that|these|one|next|last|first|some|no) (?:{_PERIOD}|time|days?|of (?:my|our))\b"
 )
 _HALF: Final = re.compile(
-    r"\b(?:to|too|of|with|and|so|though|yet|either|do|did|am|was|are|again|then|those|that|"
-    r"it)[.!\s]*$"
+    r"\b(?:to|too|of|with|and|so|though|yet|either|do|did|am|was|are|again|then)[.!\s]*$"
+    r"|\b(?:felt|did|do|love|like|want|got|get|see|said|had|have) (?:it|that|this|those)[.!\s]*$"
     r"|^(?:since|when|as|because|after|before|until|while|where|which)\b[^,]*$"
     r"|^\w+ (?:years|months|weeks|days) (?:now|already|ago)\b"
 )
@@ -227,20 +227,16 @@ _TALK: Final = re.compile(
 )
 # Between those who talk, about the talk itself, or orders to whoever keeps the memory.
 _HEARD: Final = _pattern(
-    r"""\bmeans? (?:a lot|so much|the world|everything)\b | \bhear from you\b | \bsame here\b |
-    \b(?:let|keep) (?:me|you|ya) (?:know|posted|updated)\b | \bme too\b | \bhappened since\b |
-    \bbusy week\b | \bhaven't (?:talked|spoken|chatted)\b | \bthanks? (?:you )?for\b |
-    \bgood luck\b | \byour (?:support|help|advice|words|encouragement)\b | \btake a look\b |
-    \bcan't wait\b | \bcheck (?:it|this|them|that|'em) out\b | \blooking forward to\b |
-    \bwe got this\b |
+    r"""\b(?:let|keep) (?:me|you|ya) (?:know|posted|updated)\b | \bhappened since\b |
+    \bbusy week\b | \bhaven't (?:talked|spoken|chatted)\b | \bcan't wait\b |
     \bmy (?:error|question|guess|point|bad|pleasure|(?:current )?(?:implementation|code))\b |
-    \bthe following\b | \bas follows\b | \bso far:$ | \bas an ai\b | \blanguage model\b |
-    \brole ?play\b | ^(?:system|assistant|developer|tool|user|instructions?)\s*: |
+    \bthe following\b | \bso far:$ | \blanguage model\b | \brole ?play\b |
+    ^(?:system|assistant|developer|tool|user|instructions?)\s*: |
     \b(?:ignore|disregard|forget|override|bypass|delete|erase|wipe|retract|reveal|overwrite|
     purge| supersede|store|save|resolve|promote|obey)\b.{0,60}\b(?:instructions?|prompts?|
     memor(?:y|ies)| everything|rules?|guidelines|previous|above|facts?|conversation|database|
-    confidence|importance)\b |
-    \b(?:confidence|importance)\b.{0,20}\b1 | <\|?/?(?:system|im_start|im_end) | \[/?inst\] |
+    confidence|importance)\b | \b(?:confidence|importance)\b.{0,20}\b1 |
+    <\|?/?(?:system|im_start|im_end) | \[/?inst\] |
     \b(?:system prompt|jailbreak|previous instructions|memory_id|tool_call|developer mode)\b |
     \binstructions? (?:for|to) the (?:assistant|agent|memory|model|ai)\b | \byou are now\b"""
 )
@@ -339,8 +335,10 @@ _ASKED: Final = re.compile(
 )
 _STANDING: Final = re.compile(r"(?:always|never|from now on,?) [a-z]+ \w")
 _STATES: Final = _any(
-    r"""an? (?!bit|lot|little|huge part) | allergic | vegan | vegetarian | married | single |
+    r"""an? (?!bit|lot|little|huge part) | allergic | \w+-?blind | deaf | vegan | vegetarian |"
+    r" married | single |
     the (?:\w+ )?(?:lead|owner|manager|head|only|oldest|youngest) | divorced | engaged | from |
+    on (?:call|leave|duty) |
     based | born | raised | retired | pregnant | diabetic | in charge | responsible | \d+ |
     live | lived | living | work(?:ed|ing)? (?:at|as|for|in|on|with|from) | study | studied |
     studying |
@@ -360,7 +358,9 @@ _STATE: Final = re.compile(
     r"|\b(?:named|called|is on|is at|takes place|located)\b"
 )
 _HABIT: Final = re.compile(
-    rf"{_I.removesuffix(_ADVERB)}(?:never|always|only|usually|no longer) [a-z]+\b"
+    rf"{_I.removesuffix(_ADVERB)}"
+    r"(?:never|always|only|usually|often|rarely|mostly|sometimes|normally|no longer|can't|"
+    r"cannot) [a-z]+\b"
 )
 _PAST: Final = _any(
     r"""\w{2,}ed | was | were | had | went | got | made | took | came | saw | gave | found | told |
