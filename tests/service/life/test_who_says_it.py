@@ -156,9 +156,9 @@ def test_nobody_wins_against_whose_word_weighs_more(
 
 
 def test_what_is_stored_does_not_win_by_an_agents_saying_it_again(orc: Orchestrator) -> None:
-    by_machine = {"captured_by": "extractor"}
-    winner = orc.remember(SLOWER, source=by_machine, confidence=0.6)
-    loser = orc.remember(BUILD, source=by_machine, confidence=0.6)
+    # Of two authors, so that neither replaces the other.
+    winner = orc.remember(SLOWER, source={"captured_by": "extractor"}, confidence=0.6)
+    loser = orc.remember(BUILD, source={"captured_by": "system"}, confidence=0.6)
     say(orc, "s-1", OTHER_WORDS, "assistant")
     report = run(orc, "s-1", resolving(loser, content=SLOWER))
     assert [each.code for each in report.rejected] == ["resolution.winner"]
