@@ -168,7 +168,7 @@ def test_a_model_confirms_what_others_remembered_and_not_its_own(agent: Orchestr
     told_by_user = agent.remember("The office is in Berlin.")
     turn = agent.save_episode("Hello there.", session_id="s-1", source_role="user")
     assert call_tool(agent, "confirm_fact", {"memory_id": told_by_user})["protected"] is True
-    assert agent.get(told_by_user).decay_rate == 0.0
+    assert agent.get(told_by_user).confidence == 1.0
     own = remembered(agent, "Ada likes green tea.")
     assert code(call_tool(agent, "confirm_fact", {"memory_id": own})) == "access.denied"
     assert code(call_tool(agent, "confirm_fact", {"memory_id": turn})) == "input.invalid"
@@ -189,7 +189,7 @@ def test_what_agents_alone_said_no_model_confirms(
         )
         told = call_tool(agent, "confirm_fact", {"memory_id": fact})
         assert ("error" in told) is refused, told
-        assert (agent.get(fact).decay_rate == 0.0) is not refused
+        assert (agent.get(fact).confidence == 1.0) is not refused
 
 
 def test_what_a_person_told_by_hand_no_model_corrects(agent: Orchestrator) -> None:

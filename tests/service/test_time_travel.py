@@ -246,18 +246,20 @@ def test_an_access_after_a_time_does_not_count_at_that_time(
     assert orc.get(kept, as_of=first).last_accessed_at is None
 
 
-def test_a_bulletin_is_no_access_at_any_time(orc: Orchestrator, clock: FixedClock) -> None:
+def test_a_bulletin_is_a_use_at_any_time(orc: Orchestrator, clock: FixedClock) -> None:
     kept = orc.remember("The lighthouse keeper sleeps at noon.", type="Preference")
     clock.advance(days=5)
     orc.bulletin()
     orc.receipts()
+    shown = clock.now_ms()
     clock.advance(days=5)
     between = clock.now_ms()
     clock.advance(days=5)
     orc.recall("lighthouse keeper")
     orc.receipts()
     assert orc.get(kept).last_accessed_at == clock.now_ms()
-    assert orc.get(kept, as_of=between).last_accessed_at is None
+    assert orc.get(kept, as_of=between).last_accessed_at == shown
+    assert orc.get(kept, as_of=shown).last_accessed_at is None
 
 
 def test_a_memory_that_was_restored_counts_as_asked_for_then(
