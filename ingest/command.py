@@ -159,7 +159,8 @@ def _pipeline(line: CommandLine, handle: Orchestrator) -> Iterator[IngestPipelin
     with line.stages("ingesting") as told:
 
         def progress(at: Progress) -> None:
-            told(at.path, at.done, at.total)
+            stored = f"{at.steps_done:,} of {at.steps:,} of " if at.steps else ""
+            told(f"{stored}{_shortened(at.path)}", at.done, at.total)
 
         yield IngestPipeline(handle, progress=progress)
 

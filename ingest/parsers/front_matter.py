@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import yaml
 
-from ingest.candidates import Finding, clean_tags
+from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, Finding, clean_tags
 from ingest.dates import read_date
 from ingest.reasons import Part
 
@@ -32,6 +32,12 @@ class FrontMatter:
                 return found[0]
         return None
 
+    def with_tags(self, tags: tuple[str, ...]) -> FrontMatter:
+        """The same with further tags, which stand in the text."""
+        if not tags:
+            return self
+        return replace(self, values={**self.values, "tags": (*self.values.get("tags", ()), *tags)})
+
     @property
     def title(self) -> str | None:
         return self.first("title")
@@ -39,7 +45,14 @@ class FrontMatter:
     @property
     def tags(self) -> tuple[str, ...]:
         given = (*self.values.get("tags", ()), *self.values.get("keywords", ()))
-        return clean_tags(part for tag in given for part in tag.split(","))
+        return clean_tags(part.strip().lstrip("#") for tag in given for part in tag.split(","))
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names of the document, by which notes link to it."""
+        given = (*self.values.get("aliases", ()), *self.values.get("alias", ()))
+        names = (part.strip()[:MAX_NAME_CHARS] for each in given for part in each.split(","))
+        return tuple(dict.fromkeys(name for name in names if name))[:MAX_TAGS]
 
     @property
     def event_time(self) -> int | None:

@@ -14,9 +14,8 @@ from ingest.parsers.naming import document_keys, link_keys, record_number, title
 from ingest.parsers.passages import statements
 from ingest.parsers.text import sentence, task
 from ingest.parsers.transcript import is_transcript, parse_transcript
+from ingest.parsers.vault_notes import LINK_WEIGHT, as_markdown, is_note, tags_in, with_properties
 from memgraph.model.enums import EdgeType
-
-_LINK_WEIGHT = 0.4
 
 
 @dataclass(slots=True)
@@ -37,13 +36,26 @@ def parse_markdown(
 
     The first statement stands for the document when others link to it.
     """
+    note = is_note(text)
+    tags = tags_in(text) if note else ()
+    text = as_markdown(text) if note else text
     raw_front, blocks = read_blocks(text)
-    front = read_front_matter(raw_front)
-    findings += front.findings
-    parts = sections(blocks)
+    front = read_front_matter(raw_front).with_tags(tags)
+    parsed = _parse(text, sections(blocks), front, path, (*findings, *front.findings), order)
+    return with_properties(parsed, front, path)
+
+
+def _parse(
+    text: str,
+    parts: Sequence[Section],
+    front: FrontMatter,
+    path: str,
+    findings: tuple[Finding, ...],
+    order: DateOrder | None,
+) -> ParsedDocument:
     if is_decision_record(parts, path):
         return parse_decision_record(parts, front, path, findings, date_order([text]) or order)
-    if not raw_front and is_transcript(text):
+    if not (front.values or front.findings) and is_transcript(text):
         return parse_transcript(text, path, findings)
     return _parse_document(parts, front, path, findings)
 
@@ -102,7 +114,7 @@ def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
             main,
             targets[0],
             EdgeType.RELATED_TO,
-            weight=_LINK_WEIGHT,
+            weight=LINK_WEIGHT,
             reason=f"links to {link.label}"[:200] if link.label else None,
             fallbacks=targets[1:],
         )

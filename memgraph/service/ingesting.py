@@ -28,8 +28,6 @@ DETAIL_ROLE = "decision_detail"
 BY = "by"
 """Of a manifest: who had it stored, as the journal names them."""
 
-GAVE_UP: Final = "gave_up"
-"""The reason of a manifest that waits for an operator."""
 HALF_STORED: Final = "the rest of its file could not be stored"
 # What a transaction may do, in memories: about 20 ms, so that other writers hardly wait.
 MOST: Final = 64

@@ -35,7 +35,7 @@ from memgraph.service.life.upkeep import Upkeep
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
 from memgraph.service.naming import NameFinder, Naming
 from memgraph.service.receipts import ReceiptBook
-from memgraph.storage import comparisons, embeddings
+from memgraph.storage import comparisons, embeddings, ingest_files
 from memgraph.storage import events as event_rows
 from memgraph.storage.database import Database
 from memgraph.storage.erasing import erased_through
@@ -57,6 +57,8 @@ ANSWERING: Final = {
     "entities",
 }
 """The groups of settings that an answer depends on."""
+GAVE_UP: Final = "gave_up"
+"""The reason of a file that was given up, and waits for an operator to drop it again."""
 HANDLER_PATIENCE_S = 3.0
 """How long closing waits for subscribers that are at an event."""
 
@@ -291,6 +293,8 @@ class Opened:
             if set(embeddings.error_counts(connection)) - {NOTHING_TO_EMBED}:
                 found.append("embedding.failing")
             events_fail = event_rows.failing(connection)
+            if ingest_files.is_any_refused_for(connection, GAVE_UP):
+                found.append("ingest.gave_up")
         if self._lacks_litellm():
             found.append(ExtraMissing.code)
         if self.rerank_failed:

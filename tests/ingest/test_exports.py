@@ -325,3 +325,51 @@ def test_json_that_says_nothing(value: Any) -> None:
     parsed = parse(value)
     assert parsed.candidates == ()
     assert Part.NOTHING_EXTRACTED in [each.code for each in parsed.findings]
+
+
+NOTES = {
+    "Work/Lending.md": (
+        "---\naliases: [Loans, DB decision]\ntags: project/lending\nowner: \"[[Ann Lee]]\"\n---\n"
+        "We keep ==every loan== in PostgreSQL. %% ask Tom %% ^decision\n\n"
+        "> [!info]- Why\n> Members asked [[Rules#Length|for shorter loans]].\n\n"
+        "![[plan.png|300]]\n"
+    ),
+    "Rules.md": (
+        "The library lends a drill for ten days. It follows the [[DB decision]]. #policy/2025\n\n"
+        "| what | who |\n| --- | --- |\n| key | [[People/Ann Lee\\|Ann]] |\n\n"
+        "```\n[[no link]] #no-tag\n```\n\nIssue #123 and `[[code]]` stay as they are.\n"
+    ),
+    "People/Ann Lee.md": "---\ntags: ['#person']\n---\nAnn keeps the keys of the shed.\n",
+}  # fmt: skip
+
+
+def test_notes_of_a_vault_are_joined_by_their_links(orc: Orchestrator) -> None:
+    for name, text in NOTES.items():
+        (orc.paths.ingest / name).parent.mkdir(exist_ok=True)
+        (orc.paths.ingest / name).write_text(text)
+    report = IngestPipeline(orc).run()
+    assert {each.outcome for each in report.results} == {"processed"}
+    memories = {each.memory_id: each for each in orc.list_memories()}
+    texts = {each.content: each for each in memories.values()}
+    (loans,) = [each for text, each in texts.items() if "every loan" in text]
+    (drill,) = [each for text, each in texts.items() if "ten days" in text]
+    (ann,) = [each for text, each in texts.items() if "keys of the shed" in text]
+    assert loans.content.endswith("We keep every loan in PostgreSQL.")
+    assert loans.tags == ("project/lending",)
+    assert (drill.tags, ann.tags) == (("policy/2025",), ("person",))
+    assert not any("[[" in text and "code" not in text for text in texts)
+    edges = {frozenset((e.from_id, e.to_id)) for e in orc.subgraph(list(memories)).edges}
+    wanted = [(loans, drill), (loans, ann), (drill, ann)]
+    assert {frozenset((a.memory_id, b.memory_id)) for a, b in wanted} <= edges
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[[" * 5_000, "[[a]]" * 5_000, "==" * 10_000, "%%" * 10_000, "`[[a" * 5_000, "![[" * 9_000,
+     "> [!" + "x" * 19_000, "#" * 19_000, "[[a]] " + "^" * 19_000, "---\n" * 5_000 + "[[a]]"],
+)  # fmt: skip
+def test_marks_of_a_vault_cost_no_time(text: str) -> None:
+    begun = time.process_time()
+    parsed = parse_document(f"{text}\n\nThe shed is [[locked]].\n".encode(), "note.md")
+    assert time.process_time() - begun < 5
+    assert parsed.format in ("markdown", "decision_record", "transcript")

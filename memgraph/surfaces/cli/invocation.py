@@ -12,7 +12,7 @@ import typer
 
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.enums import Sensitivity
-from memgraph.surfaces.cli.screen import Screen, note, stages
+from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, note, stages
 from memgraph.surfaces.cli.text import json_line
 
 if TYPE_CHECKING:
@@ -183,8 +183,8 @@ class Invocation:
         return embed_if_quick(orchestrator, quiet=self.as_json)
 
     def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]:
-        """A progress bar for work in named stages; see ``screen.stages``."""
-        return stages(title)
+        """A progress bar for work in named stages, or lines; see ``screen.stages``."""
+        return stages(title, lines_every_s=None if self.as_json else LINES_EVERY_S)
 
     def screen(self) -> Screen:
         """Standard output for a person."""

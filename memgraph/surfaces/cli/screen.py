@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # however long.
 PIPED_WIDTH = 100
 STAGE_CHARS = 40
+LINES_EVERY_S = 5.0
 _ENDLESS = 100_000
 
 STATUS_STYLE = {
@@ -164,14 +166,19 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def stages(title: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for work in named stages; nothing where no person looks.
+def stages(
+    title: str, *, lines_every_s: float | None = None
+) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for work in named stages.
+
+    Args:
+        lines_every_s: where no terminal is, a line says so often how far it is; None: nothing does.
 
     Yields:
         What to call with a stage, how much of it is done, and how much there is.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _stage, _done, _total: None
+        yield _lines(title, lines_every_s)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -189,6 +196,18 @@ def stages(title: str) -> Iterator[Callable[[str, int, int], None]]:
         yield lambda stage, done, total: bar.update(
             task, stage=plain(stage)[:STAGE_CHARS], completed=done, total=total
         )
+
+
+def _lines(title: str, every_s: float | None) -> Callable[[str, int, int], None]:
+    last = time.monotonic()
+
+    def told(stage: str, done: int, total: int) -> None:
+        nonlocal last
+        if every_s is not None and time.monotonic() - last >= every_s:
+            last = time.monotonic()
+            note(plain(f"{title}: {done} of {total}, {stage}"))
+
+    return told
 
 
 def _width() -> int | None:

@@ -38,6 +38,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "receipts.dropped": "Receipts of some hand-outs were not kept: see the server's log.",
     "events.failing": "Events could not be handed on: see to those who receive them.",
     "jobs.failing": "The last run of a job failed: its record under Jobs says why.",
+    "ingest.gave_up": "A dropped file was given up: see its manifest, and drop it again.",
     "jobs.overdue": "A job is due for more than a day: see that a worker runs.",
     "erasure.unfinished": "An erasure was begun and not finished:"
     " run the same memgraph erase again to finish it.",

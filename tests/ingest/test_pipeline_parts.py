@@ -1,0 +1,163 @@
+"""Large files: stored in parts beside others, interrupted, gone on with, bounded, given up."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+from ingest.claims import CLAIMS
+from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
+from ingest.reasons import Reason
+from memgraph import MemoryService, Orchestrator
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+
+TODOS = 400
+
+
+def notes(count: int = TODOS) -> str:
+    return "# Keys\n\n" + "\n".join(f"- [ ] Ask Ann for the key of room {n}." for n in range(count))
+
+
+def drop(orc: Orchestrator, name: str, text: str) -> None:
+    (orc.paths.ingest / name).write_text(text)
+
+
+class Stopping:
+    """Stops a run when it has told of so many parts."""
+
+    def __init__(self, parts: int) -> None:
+        self._left = parts
+
+    def told(self, at: Progress) -> None:
+        self._left -= at.steps > 0
+
+    def stop(self) -> bool:
+        return self._left <= 0
+
+
+def interrupt(orc: Orchestrator, parts: int) -> None:
+    stopping = Stopping(parts)
+    report = IngestPipeline(orc, progress=stopping.told, stop=stopping.stop).run()
+    assert [(each.outcome, each.reason) for each in report.results] == [
+        ("skipped", Reason.INTERRUPTED)
+    ]
+
+
+def todos(orc: Orchestrator) -> list[str]:
+    return [each.content for each in orc.list_memories(types=[MemoryType.TODO], limit=1000)]
+
+
+def test_an_interrupted_file_goes_on_where_it_was(orc: Orchestrator) -> None:
+    drop(orc, "keys.md", notes())
+    interrupt(orc, 2)
+    before = set(todos(orc))
+    assert 0 < len(before) < TODOS
+    told: list[Progress] = []
+    (result,) = IngestPipeline(orc, progress=told.append).run().results
+    assert (result.outcome, result.resumed) == ("processed", True)
+    assert len(todos(orc)) == len(set(todos(orc))) == TODOS
+    steps = [(each.steps_done, each.steps) for each in told if each.steps]
+    assert len(before) <= steps[0][0] <= steps[-1][0] <= steps[-1][1]
+    assert result.manifest is not None
+    manifest = json.loads((orc.paths.ingest / result.manifest).read_bytes())
+    assert manifest["memories"]["stored"] == len(manifest["items"]["memories"])
+    assert orc.manifest(str(result.sha256))["manifest"]["items"] == manifest["items"]
+    assert orc.verify().totals == {}
+
+
+def test_new_files_come_before_interrupted_ones(orc: Orchestrator) -> None:
+    drop(orc, "keys.md", notes())
+    interrupt(orc, 1)
+    drop(orc, "z.md", "The key of the shed is with Bo.\n")
+    drop(orc, "a-large.txt", f"Ann: {'word ' * 4_000}\nBo: Hello.\n" * 60)
+    paths = [each.path for each in IngestPipeline(orc).run().results]
+    assert paths == ["z.md", "a-large.txt", "keys.md"]
+
+
+def test_another_file_of_the_same_content_waits_for_the_first(orc: Orchestrator) -> None:
+    drop(orc, "keys.md", notes())
+    interrupt(orc, 1)
+    drop(orc, "same.md", notes())
+    first = {each.path: each.outcome for each in IngestPipeline(orc).run().results}
+    assert first == {"same.md": "skipped", "keys.md": "processed"}
+    (second,) = IngestPipeline(orc).run().results
+    assert (second.path, second.outcome) == ("same.md", "duplicate")
+    assert len(todos(orc)) == TODOS
+
+
+def test_a_claim_that_was_lost_is_stored_anew(orc: Orchestrator) -> None:
+    drop(orc, "keys.md", notes())
+    interrupt(orc, 1)
+    (claim,) = (orc.paths.ingest / CLAIMS).glob("[0-9]*")
+    for each in claim.iterdir():
+        each.unlink()
+    claim.rmdir()
+    drop(orc, "keys.md", notes())
+    (result,) = IngestPipeline(orc).run().results
+    assert result.outcome == "processed"
+    assert len(todos(orc)) == TODOS
+
+
+def test_what_is_given_up_is_not_half_visible(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    drop(orc, "keys.md", notes())
+    interrupt(orc, 1)
+    (claim,) = (orc.paths.ingest / CLAIMS).glob("[0-9]*")
+    state = json.loads((claim / "claim.json").read_text())
+    (claim / "claim.json").write_text(json.dumps({**state, "attempts": MAX_ATTEMPTS}))
+    (result,) = IngestPipeline(orc).run().results
+    assert (result.outcome, result.reason) == ("rejected", Reason.GAVE_UP)
+    assert todos(orc) == []
+    assert orc.list_memories(statuses=[MemoryStatus.RETRACTED])
+    assert "ingest.gave_up" in service.health("orc-1")["degraded"]
+    assert orc.verify().totals == {}
+    # An operator drops it again.
+    (orc.paths.rejected / "keys.md").rename(orc.paths.ingest / "keys.md")
+    (result,) = IngestPipeline(orc).run().results
+    assert result.outcome == "processed"
+    assert len(todos(orc)) == TODOS
+    assert "ingest.gave_up" not in service.health("orc-1")["degraded"]
+
+
+def test_a_file_of_too_many_memories_is_refused_with_the_bound(tmp_path: Path) -> None:
+    config = {"memory.ingest.max_memories_per_file": 20}
+    with MemoryService(tmp_path / "r", config=config, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        drop(orc, "keys.md", notes(21))
+        (result,) = IngestPipeline(orc).run().results
+    assert (result.outcome, result.reason) == ("rejected", Reason.TOO_MANY_ITEMS)
+    assert "memory.ingest.max_memories_per_file = 20" in str(result.message)
+
+
+def test_links_that_waited_for_a_file_are_made_in_parts(orc: Orchestrator) -> None:
+    for number in range(60):
+        text = f"The key of room {number} is with Bo. It is on [the list](hub.md).\n"
+        drop(orc, f"room-{number}.md", text)
+    IngestPipeline(orc).run()
+    drop(orc, "hub.md", "The list of the keys is with Ann.\n")
+    (result,) = IngestPipeline(orc).run().results
+    assert (result.counts["links_made"], result.counts["links_rejected"]) == (60, [])
+    assert orc.verify().totals == {}
+
+
+def test_a_write_beside_a_large_file_waits_little(orc: Orchestrator) -> None:
+    turns = "\n".join(
+        f"Ann: The gauge of hall {n} shows {n} bar.\nBo: Noted." for n in range(4_000)
+    )
+    drop(orc, "talk.txt", turns)
+    results = []
+    worker = threading.Thread(target=lambda: results.extend(IngestPipeline(orc).run().results))
+    waits = []
+    worker.start()
+    while worker.is_alive():
+        begun = time.monotonic()
+        orc.remember(f"The lamp number {len(waits)} burns.")
+        waits.append(time.monotonic() - begun)
+        time.sleep(0.02)
+    worker.join()
+    assert [each.outcome for each in results] == ["processed"]
+    assert len(orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1000)) == 1_000
+    # On a loaded machine too; in one transaction all of them wait for seconds.
+    assert sorted(waits)[len(waits) // 2] < 0.5
