@@ -24,11 +24,15 @@ from memgraph.service.sentences import addresses_model, ground_of, is_rule, stan
 _SURE = 0.85
 _GROUND = MemoryType.OBSERVATION
 # A sentence that begins like this is about what its document is about.
-_GENERIC_WORDS = (
-    "the we our us all each every any there a an by if when while currently to in for on at no "
-    "only most some both as with from since during after before once users clients tests data"
+_GENERIC = re.compile(
+    r"(?:we|our|by default|(?:the|this|each|every|all|any)(?: [\w-]+)?"
+    r" (?:components?|librar(?:y|ies)|modules?|packages?|tools?|services?|servers?|clients?|apps?|"
+    r"applications?|systems?|projects?|repositor(?:y|ies)|defaults?|directory|folder|scripts?|apis?|"
+    r"cli|commands?|plugins?|class(?:es)?|functions?|methods?|tests?|configuration|config|options?|"
+    r"settings?|parameters?|docs|documentation|code|codebase|implementation|interface|format|"
+    r"database|schema|pipeline|workflow|process|team|decisions?|records?))\b",
+    re.IGNORECASE,
 )
-_GENERIC = frozenset(_GENERIC_WORDS.split())
 # Titles that name a kind of page and not what it is about.
 _NO_SUBJECT = re.compile(
     r"\b(?:notes?|readme|journal|logs?|misc|meetings?|to-?dos?|diary|minutes|untitled|index|plans?|"
@@ -92,11 +96,11 @@ def _typed(candidate: Candidate, title: str | None) -> Candidate | None:
 
 def _with_subject(text: str, title: str) -> str:
     """The sentence behind its document's title, where it does not say what it is about."""
-    words = re.findall(r"[^\W_]+", text.casefold())
+    words = set(re.findall(r"[^\W_]+", text.casefold()))
     known = set(re.findall(r"[^\W_]{4,}", title.casefold()))
-    if not known or words[0] not in _GENERIC or _NO_SUBJECT.search(title) or len(title) > 80:
+    if not known or known & words or _NO_SUBJECT.search(title) or len(title) > 80:
         return text
-    return text if known & set(words) else f"{title}: {text}"
+    return f"{title}: {text}" if _GENERIC.match(text) else text
 
 
 def _bounded(candidate: Candidate) -> Candidate:

@@ -301,8 +301,10 @@ def _add_options(draft: _Draft) -> None:
     listed: list[Passage] = []
     about: dict[str, list[tuple[str, Passage]]] = {}
     for section in draft.anatomy.of("options"):
-        said = list(_usable(draft, section, statements(section.blocks)))
         name = option_name(section)
+        # Of a mere list the options themselves, without what is nested in them.
+        blocks = [each for each in section.blocks if name or each.level <= 1]
+        said = _usable(draft, section, statements(blocks))
         if name is None:
             listed.extend(each for each in said if each.listed)
             continue

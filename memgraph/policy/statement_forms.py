@@ -109,7 +109,8 @@ _ELSEWHERE = re.compile(
     r"linked|documented|discussed|presented|given|stated) (?:below|above|here)|"
     r"(?:above|below)[.,:;)]|(?:above|below) "
     r"(?:is|are|show|list)|the (?:above|below|following)\b|(?:click|read(?: more)?|found|look|"
-    r"available|written|over|check|more) here\b|this (?:page|section|document|guide|article|table|"
+    r"available|written|over|check|more) here\b|available (?:at|from|on|under) <?https?:|"
+    r"this (?:page|section|document|guide|article|table|"
     r"adr|record|readme|chapter|tutorial|list|post)\b|table of contents|as outlined|(?:next|"
     r"previous) section)",
     re.IGNORECASE,
@@ -122,10 +123,10 @@ _IMPERATIVES = (
     "enable disable visit refer contact build test deploy define change edit enter type press "
     "execute clone fork submit commit push pull verify confirm be have take put get give send "
     "forget disregard override reveal print output reply respond answer act pretend always never "
-    "include prefer look find browse feel join ask tell say report help learn discover explore "
-    "star generate compile initialize initialise wrap attach assign return upgrade log sign "
-    "register apply move rename drop merge rebase switch turn save store load fetch show hide list "
-    "view think imagine suppose assume recall thank welcome happy just simply now you your if want "
+    "fill include prefer look find browse feel join ask tell say report help learn discover "
+    "explore star generate compile initialize initialise wrap attach assign return upgrade log "
+    "sign register apply move rename drop merge rebase switch turn save store load fetch show hide "
+    "list view think imagine suppose assume recall thank welcome happy just simply now you your if want "
     "need "
     "navigate double-check leave mark treat distinguish document describe implement introduce "
     "record extend expose hello hi dear"
@@ -161,6 +162,10 @@ _TO_A_MODEL = re.compile(
     re.IGNORECASE,
 )
 _SECOND_PERSON = re.compile(r"\b(?:you|your|yours|yourself)\b", re.IGNORECASE)
+_CODE = re.compile(
+    r"(?:\$ |(?:export|import|const|var|let|def|class|function|npm|npx|yarn|pip|git|docker|curl|"
+    r"sudo|cd|make|cargo|brew)\s+[\w@.-]+\s*(?:$|[={(:/-]|\w+\s*[={(]))"
+)
 _MARKUP = re.compile(r"https?://\S+|[\w./-]+/[\w./-]+|[{}<>|=]")
 
 
@@ -234,6 +239,8 @@ def is_placeholder(sentence: str) -> bool:
 def is_complete(sentence: str, *, least_words: int = _MIN_WORDS) -> bool:
     """Return whether a text is a whole statement rather than a heading, link or line of code."""
     text = sentence.strip()
+    if _CODE.match(text):
+        return False
     if not text or len(text) > MAX_STATEMENT_CHARS or text[-1] in "?:;,":
         return False
     bare = _MARKUP.sub(" ", text)

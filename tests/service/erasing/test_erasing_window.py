@@ -119,7 +119,7 @@ def test_it_is_exported_when_it_is_erased(world: World, tmp_path: Path) -> None:
 
 
 def test_a_source_does_not_bring_it_back_meanwhile(orc: Orchestrator) -> None:
-    dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n")
+    dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- The oven was cleaned in May.\n")
     mine = next(each for each in orc.list_memories() if "zwieback" in each.content)
     orc.retract_source(path="notes.md", reason="forged", dry_run=False)
     with patch.object(rows, "_blank", stop), pytest.raises(Stopped):
