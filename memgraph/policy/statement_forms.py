@@ -117,19 +117,18 @@ _ELSEWHERE = re.compile(
 )
 _RULE = re.compile(r"^(?:always|never|do not|don't|avoid|prefer)\s+[a-z]", re.IGNORECASE)
 _IMPERATIVES = (
-    "use run install add create make see check click open set ensure note remember ignore follow "
-    "read write go try do don't please let let's consider configure copy download update delete "
-    "remove replace choose select start stop keep avoid call pass import export specify provide "
-    "enable disable visit refer contact build test deploy define change edit enter type press "
-    "execute clone fork submit commit push pull verify confirm be have take put get give send "
-    "forget disregard override reveal print output reply respond answer act pretend always never "
-    "fill include prefer look find browse feel join ask tell say report help learn discover "
-    "explore star generate compile initialize initialise wrap attach assign return upgrade log "
-    "sign register apply move rename drop merge rebase switch turn save store load fetch show hide "
-    "list view think imagine suppose assume recall thank welcome happy just simply now you your if want "
-    "need "
-    "navigate double-check leave mark treat distinguish document describe implement introduce "
-    "record extend expose hello hi dear"
+    "use run install add create make see check click open set ensure note remember ignore "
+    "follow read write go try do don't please let let's consider configure copy download update "
+    "delete remove replace choose select start stop keep avoid call pass import export specify "
+    "provide enable disable visit refer contact build test deploy define change edit enter type "
+    "press execute clone fork submit commit push pull verify confirm be have take put get give "
+    "send forget disregard override reveal print output reply respond answer act pretend always "
+    "never fill include prefer look find browse feel join ask tell say report help learn "
+    "discover explore star generate compile initialize initialise wrap attach assign return "
+    "upgrade log sign register apply move rename drop merge rebase switch turn save store load "
+    "fetch show hide list view think imagine suppose assume recall thank welcome happy just "
+    "simply now you your if want need navigate double-check leave mark treat distinguish "
+    "document describe implement introduce record extend expose hello hi dear"
 )
 _IMPERATIVE = frozenset(_IMPERATIVES.split())
 _VERB = re.compile(
