@@ -143,7 +143,7 @@ def test_only_prose_and_notes_are_shown_to_the_model(
     model = FakeCompletion()
     with MemoryService(tmp_path, environ={}, completion=model, background=False) as service:
         result = ingest(service.orchestrator("o", create=True), content, name)
-    assert result.outcome == ("rejected" if name == "bad.txt" else "processed")
+    assert result.outcome == ("rejected" if name in ("bad.txt", "r.json") else "processed")
     assert model.calls == []
 
 
