@@ -10,17 +10,18 @@ from memgraph.client.places import Place, Time, moment
 from memgraph.client.words import word
 from memgraph.errors import InvalidInput
 from memgraph.model.bulletin import Issued
-from memgraph.model.entities import EntityInfo, EntityProfile
+from memgraph.model.entities import EntityInfo, EntityProfile, EntityProposal
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.expiring import ExpiringReport
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.reflection import Relevant
-from memgraph.model.remote import EntityList, LatestReflection, MemoryPage
+from memgraph.model.remote import EntityList, EntityProposals, LatestReflection, MemoryPage
 from memgraph.model.values import Memory, validated
 
 _MEMORIES: Read[Sequence[Memory]] = part_of(MemoryPage, lambda page: page.items)
 _ENTITIES: Read[Sequence[EntityInfo]] = part_of(EntityList, lambda page: page.items)
+_PROPOSALS: Read[Sequence[EntityProposal]] = part_of(EntityProposals, lambda page: page.items)
 _REFLECTION: Read[Memory | None] = part_of(LatestReflection, lambda told: told.memory)
 
 _ISSUED = typed(Issued)
@@ -206,6 +207,11 @@ class AskingWords(Place):
             prefix: how one of their names begins, in any case.
         """
         return self._get("/entities", _ENTITIES, prefix=prefix or None, limit=limit)
+
+    @word
+    def entity_proposals(self) -> Call[Sequence[EntityProposal]]:
+        """What a model proposed by night: names that mean an entity that is known."""
+        return self._get("/entities/proposals", _PROPOSALS)
 
     @word
     def get_entity_info(self, name_or_id: str, *, limit: int = 10) -> Call[EntityProfile]:

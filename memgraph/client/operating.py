@@ -118,6 +118,31 @@ class OperatingWords(Place):
         fields = {"entity": entity, "names": list(names), "reason": reason}
         return self._write("/entities/split", fields, value_of(EntityInfo))
 
+    @word
+    def protect_entity(
+        self, name_or_id: str, *, reason: str, protected: bool = True
+    ) -> Call[EntityInfo]:
+        """Keep the facts about an entity from being retired by time. Journalled.
+
+        Raises:
+            NotFound: no memory that the key may see names it.
+            Conflict: the name may mean several (``details["candidates"]``).
+        """
+        fields = {"name": name_or_id, "protected": protected, "reason": reason}
+        return self._write("/entities/protect", fields, value_of(EntityInfo))
+
+    @word
+    def decide_entity_proposal(
+        self, proposal_id: str, *, accept: bool, reason: str
+    ) -> Call[EntityInfo]:
+        """Merge the entities of a proposal, or reject it for good; gives the one that stays.
+
+        Raises:
+            NotFound: no such proposal is open for this key.
+        """
+        fields = {"proposal_id": proposal_id, "accept": accept, "reason": reason}
+        return self._write("/entities/decide", fields, value_of(EntityInfo))
+
     @course
     def export(
         self, target: str | Path, *, force: bool = False, with_vectors: bool = False

@@ -25,12 +25,24 @@ class RelatedEntity(EntityInfo):
     together: int
 
 
+class EntityProposal(Value):
+    """A model's proposal that ``entity`` is another name of ``into``; it waits for a decision."""
+
+    proposal_id: str
+    entity: EntityInfo
+    into: EntityInfo
+    confidence: float
+    provider: str
+    proposed_at: Millis
+
+
 class EntityProfile(EntityInfo):
     """All about one entity, from memories that the reader may see.
 
     Attributes:
         aliases: what else it is called, sorted: other spellings, names that were merged into it,
             nicknames of the settings.
+        protected: time retires no fact about it.
         first_seen, last_seen: the earliest and the latest of its memories, by ``event_time`` or,
             without one, ``created_at``.
         memories: active ones, the most important first, then the newest.
@@ -39,6 +51,7 @@ class EntityProfile(EntityInfo):
     """
 
     aliases: tuple[str, ...]
+    protected: bool = False
     first_seen: Millis
     last_seen: Millis
     memories: tuple[Memory, ...]

@@ -9,7 +9,7 @@ from pydantic import Field
 from memgraph.model.consolidation import SessionReport
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.conversation import SessionInfo
-from memgraph.model.entities import EntityInfo
+from memgraph.model.entities import EntityInfo, EntityProposal
 from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.model.jobs import JobPlan, JobRun
 from memgraph.model.values import Memory, Millis, Outcome, Value
@@ -99,6 +99,12 @@ class EntityList(Value):
     """Entities, the most mentioned first."""
 
     items: tuple[EntityInfo, ...]
+
+
+class EntityProposals(Value):
+    """Open proposals that two entities are one, the oldest first."""
+
+    items: tuple[EntityProposal, ...]
 
 
 class HeldItem(ContextItem):

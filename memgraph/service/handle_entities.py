@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
-    from memgraph.model.entities import EntityInfo, EntityProfile
+    from memgraph.model.entities import EntityInfo, EntityProfile, EntityProposal
 
 
 class EntitiesHandle(Handle):
@@ -79,3 +79,47 @@ class EntitiesHandle(Handle):
         because = self._because(reason)
         with self._service.opened(self.name) as opened:
             return split(opened, self.viewer, entity, names, reason=because, actor=self.actor)
+
+    def protect_entity(self, name_or_id: str, *, reason: str, protected: bool = True) -> EntityInfo:
+        """Keep the facts about an entity from being retired by time. Journalled.
+
+        Args:
+            protected: False lets time retire them again, where it would.
+
+        Raises:
+            NotFound: no memory that this handle may see names it.
+            Conflict: the name may mean several (``details["candidates"]``).
+        """
+        from memgraph.service.life.merging import protect
+
+        because = self._because(reason)
+        with self._service.opened(self.name) as opened:
+            return protect(
+                opened,
+                self.viewer,
+                name_or_id,
+                protected=protected,
+                reason=because,
+                actor=self.actor,
+            )
+
+    def entity_proposals(self) -> Sequence[EntityProposal]:
+        """Return what a model proposed by night: names that mean an entity that is known."""
+        from memgraph.service.life.aliases import listing
+
+        with self._service.opened(self.name) as opened:
+            return listing(opened, self.viewer)
+
+    def decide_entity_proposal(self, proposal_id: str, *, accept: bool, reason: str) -> EntityInfo:
+        """Merge the entities of a proposal, or reject it for good; gives the one that stays.
+
+        Raises:
+            NotFound: no such proposal is open for this handle.
+        """
+        from memgraph.service.life.aliases import decide
+
+        because = self._because(reason)
+        with self._service.opened(self.name) as opened:
+            return decide(
+                opened, self.viewer, proposal_id, accept=accept, reason=because, actor=self.actor
+            )

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from memgraph.audit.journal import Entry
 from memgraph.ids import IdSource
+from memgraph.model.enums import EntityType
 from memgraph.relations.statement import Statement
 from memgraph.service.naming import Naming, known_names, speaker_named
-from memgraph.storage import entities
+from memgraph.storage import entities, entity_changes
 from memgraph.storage.enrichment_queries import links_of
 from memgraph.storage.entities import EntityName, NamesSeen, Saying
 
@@ -71,6 +73,31 @@ class EntityLinker:
         new = [pair for pair in pairs if pair not in linked]
         entities.link(connection, new)
         return len(new)
+
+    def mend_types(self, connection: sa.Connection, found: Sequence[Named]) -> list[Entry]:
+        """Replace the types that worse providers gave the entities of these memories.
+
+        Before ``link``, which would make an entity of the other type beside the one that is there.
+
+        Returns:
+            What is to be journalled.
+        """
+        entries = []
+        for pk, names in found:
+            for name in names:
+                if name.provider == "spacy" and name.type is EntityType.OTHER:
+                    continue
+                for one in entities.typed_worse(connection, pk, name):
+                    entity_changes.retype(connection, one, name)
+                    told = {
+                        "from": one.type.value,
+                        "to": name.type.value,
+                        "provider": name.provider,
+                        "confidence": name.confidence,
+                        "before": one.provider,
+                    }
+                    entries.append(Entry("retype_entity", one.entity_id, told))
+        return entries
 
     def link_known(self, connection: sa.Connection, found: Sequence[Named]) -> None:
         """Link stored memories to the known names in their texts, beside what they name already."""

@@ -241,7 +241,7 @@ class Nicknames:
 def _kept(given: Any) -> EntityName | None:
     match given:
         case [str(name), str(kind)] if kind in _TYPES and len(name) <= MAX_NAME_CHARS:
-            return _name(name, EntityType(kind))
+            return _name(name, EntityType(kind), 0.8, "llm")
     return None
 
 

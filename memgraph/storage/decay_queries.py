@@ -20,7 +20,13 @@ REASON = "decayed"
 _MARGIN = 1.0 + 1e-9
 _RETRACTED = MemoryStatus.RETRACTED.value
 # All that keeps a memory from ever being retired by time; ``policy.decay.rate_of`` has the rates.
-_DECAYS = " AND ".join(("m.kind = 'fact'", "m.status = 'active'", "m.decay_rate > 0"))
+_ABOUT_NO_PROTECTED = (
+    "NOT EXISTS (SELECT 1 FROM memory_entities l JOIN entities e ON e.pk = l.entity_pk"
+    " WHERE l.memory_pk = m.pk AND e.protected)"
+)
+_DECAYS = " AND ".join(
+    ("m.kind = 'fact'", "m.status = 'active'", "m.decay_rate > 0", _ABOUT_NO_PROTECTED)
+)
 # The formula of ``memgraph.policy.decay``: a hundred thousand rows need not leave the database.
 _IDLE_DAYS = f"max(:now - coalesce(m.last_accessed_at, m.created_at), 0) / {MS_PER_DAY}.0"
 _EXPIRED = f"m.confidence * exp(-m.decay_rate * pow({_IDLE_DAYS}, :exponent)) < :threshold"

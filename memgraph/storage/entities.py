@@ -178,6 +178,34 @@ def known_by(connection: sa.Connection, keys: Collection[str]) -> dict[str, int]
     return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | first
 
 
+class Typed(NamedTuple):
+    """An entity and who gave it its type."""
+
+    pk: int
+    entity_id: str
+    type: EntityType
+    provider: str | None
+
+
+def typed_worse(connection: sa.Connection, memory_pk: int, name: EntityName) -> list[Typed]:
+    """Entities of that name that the memory is linked to, of a type that a worse provider gave."""
+    if name.type not in NAMED_TYPES:
+        return []
+    found = driver(connection).execute(
+        "SELECT e.pk, e.entity_id, e.type, e.type_provider, e.type_confidence"
+        " FROM memory_entities l JOIN entities e ON e.pk = l.entity_pk"
+        " WHERE l.memory_pk = ? AND e.name_key = ? AND e.type <> ? ORDER BY e.pk",
+        (memory_pk, name.key, name.type.value),
+    )
+    return [
+        Typed(pk, entity_id, EntityType(kind), provider)
+        for pk, entity_id, kind, provider, confidence in found
+        if kind in NAMED_TYPES
+        and _rank(provider) < _rank(name.provider)
+        and (confidence or 0.0) < LISTED
+    ]
+
+
 class NamesSeen(NamedTuple):
     """How far the names of a database were read: the last entity and the last alias."""
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
+from memgraph.storage.entities import EntityName, Typed
 from memgraph.storage.statements import Insert, driver
 
 _link = Insert("memory_entities", ("entity_pk", "memory_pk"), or_ignore=True)
@@ -25,9 +26,39 @@ def merge(connection: sa.Connection, into: tuple[int, str], other: tuple[int, st
     ).rowcount
     execute("DELETE FROM memory_entities WHERE entity_pk = ?", (other[0],))
     execute("UPDATE entities SET merged_into = ? WHERE merged_into = ?", (into[1], other[1]))
+    execute(
+        "UPDATE entities SET protected = 1 WHERE pk = ? AND (SELECT protected FROM entities"
+        " WHERE pk = ?)",
+        (into[0], other[0]),
+    )
     execute("UPDATE entities SET merged_into = ? WHERE pk = ?", (into[1], other[0]))
     recount(connection, [into[0], other[0]])
     return int(moved)
+
+
+def retype(connection: sa.Connection, one: Typed, name: EntityName) -> None:
+    """Give an entity the type that a better provider told, or join it to the one that has it."""
+    execute = driver(connection).execute
+    found = execute(
+        "SELECT e.pk, e.entity_id FROM entities o"
+        " JOIN entities e ON e.entity_id = coalesce(o.merged_into, o.entity_id)"
+        " WHERE o.name_key = ? AND o.type = ?",
+        (name.key, name.type.value),
+    ).fetchone()
+    if found is not None:
+        merge(connection, found, (one.pk, one.entity_id))
+        return
+    execute(
+        "UPDATE entities SET type = ?, type_provider = ?, type_confidence = ? WHERE pk = ?",
+        (name.type.value, name.provider, name.confidence, one.pk),
+    )
+
+
+def protect(connection: sa.Connection, pk: int, *, protected: bool) -> None:
+    """Whether time may retire the facts about an entity."""
+    driver(connection).execute(
+        "UPDATE entities SET protected = ? WHERE pk = ?", (int(protected), pk)
+    )
 
 
 def make_own(connection: sa.Connection, pk: int) -> None:

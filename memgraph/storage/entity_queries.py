@@ -88,6 +88,13 @@ def most_mentioned(connection: sa.Connection, view: View) -> Iterator[EntityRow]
     return (_row(each) for each in cursor)
 
 
+def is_protected(connection: sa.Connection, pk: int) -> bool:
+    [(protected,)] = driver(connection).execute(
+        "SELECT protected FROM entities WHERE pk = ?", (pk,)
+    )
+    return bool(protected)
+
+
 def merged_names(connection: sa.Connection, entity_id: str) -> list[EntityRow]:
     """The entities that were merged into this one, as they were."""
     return _rows(

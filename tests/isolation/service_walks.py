@@ -112,6 +112,23 @@ def split(view: View) -> Iterator[Ask]:
         yield _post("/entities/split", {"entity": own[0], "names": [word], **WHY})
 
 
+@walks("POST", HERE + "/entities/protect")
+def protect(view: View) -> Iterator[Ask]:
+    own = [each.word for each in view.world.seen(view.viewer)[:1]]
+    for name in [*own, *view.words[:3]]:
+        yield _post("/entities/protect", {"name": name, **WHY})
+
+
+@walks("GET", HERE + "/entities/proposals")
+def proposals(view: View) -> Iterator[Ask]:
+    yield _get("/entities/proposals")
+
+
+@walks("POST", HERE + "/entities/decide")
+def decide(view: View) -> Iterator[Ask]:
+    yield _post("/entities/decide", {"proposal_id": "prop_0", "accept": True, **WHY})
+
+
 # --- contexts
 
 

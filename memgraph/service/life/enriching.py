@@ -16,6 +16,7 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
+from memgraph.service.life import aliases
 from memgraph.service.naming import MAX_KEPT_NAMES, names_of
 from memgraph.service.opened import Opened
 from memgraph.storage import enrichment_queries, memories, metadata
@@ -65,7 +66,7 @@ def enrich(
     Returns:
         Skipped with the reason ``no_accurate_provider`` when there is neither spaCy nor a model.
         Counts: ``enriched``, ``links`` (new ones), ``withheld`` (too sensitive for the model, and
-        nothing else to ask), ``gone`` (changed while the models thought).
+        nothing else to ask), ``gone`` (changed while the models thought), ``proposed`` (aliases).
 
     Raises:
         StorageError: what was done until then stays so.
@@ -85,6 +86,11 @@ def enrich(
             break
     progress(PART, run.taken, limit)
     run.keep_cursor()
+    if run.error is None and "llm" in opened.naming.accurate.names and not stop():
+        try:
+            run.counts["proposed"] = aliases.propose(opened, actor=actor, at_ms=now_ms)
+        except ProviderError as error:
+            run.error = error
     if run.error is not None:
         return JobReport.failed(run.error, run.counts, run.rejected)
     return JobReport.done(run.counts, run.rejected)
@@ -214,8 +220,9 @@ class _Run:
                 for one in enrichment_queries.still_open(connection, list(found))
                 if one.content_hash == given[one.pk].content_hash
             ]
-            linked = enrichment_queries.links_of(connection, [one.pk for one in standing])
             names = [(one.pk, tuple(naming.resolved(found[one.pk]))) for one in standing]
+            transaction.tell(opened.writer.linker.mend_types(connection, names))
+            linked = enrichment_queries.links_of(connection, [one.pk for one in standing])
             new = opened.writer.linker.link(connection, names, transaction.at, linked)
             if self.error is None:
                 for one in standing:

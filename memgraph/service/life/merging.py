@@ -15,7 +15,7 @@ from memgraph.entities.normalise import canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.entities import EntityInfo
 from memgraph.policy.scope import Viewer
-from memgraph.service.life.profiles import Reader
+from memgraph.service.life.profiles import Found, Reader
 from memgraph.service.opened import Opened
 from memgraph.service.rebuilding import names_in
 from memgraph.storage import derived, entities, entity_changes, entity_queries
@@ -41,15 +41,36 @@ def merge(
     with opened.transaction(actor) as transaction:
         connection = transaction.connection
         reader = Reader(connection, viewer, opened.naming)
-        kept, gone = reader.only(into).row, reader.only(other).row
-        if kept.pk == gone.pk:
-            raise Conflict("these are one entity already", entity_id=kept.entity_id)
-        moved = entity_changes.merge(
-            connection, (kept.pk, kept.entity_id), (gone.pk, gone.entity_id)
-        )
-        told = {"other": _told(gone), "into": _told(kept), "links": moved, "reason": reason}
-        transaction.tell([Entry("merge_entities", kept.entity_id, told)])
-        return reader.only(kept.entity_id).info
+        kept, gone = reader.only(into), reader.only(other)
+        transaction.tell([merge_found(connection, kept, gone, reason)])
+        return reader.only(kept.row.entity_id).info
+
+
+def merge_found(connection: sa.Connection, into: Found, other: Found, reason: str) -> Entry:
+    """Merge two entities and return what is to be journalled. Raises Conflict: they are one."""
+    kept, gone = into.row, other.row
+    if kept.pk == gone.pk:
+        raise Conflict("these are one entity already", entity_id=kept.entity_id)
+    moved = entity_changes.merge(connection, (kept.pk, kept.entity_id), (gone.pk, gone.entity_id))
+    told = {"other": _told(gone), "into": _told(kept), "links": moved, "reason": reason}
+    return Entry("merge_entities", kept.entity_id, told)
+
+
+def protect(
+    opened: Opened, viewer: Viewer, name: str, *, protected: bool, reason: str, actor: str
+) -> EntityInfo:
+    """Keep the facts about an entity from being retired by time, or let them be again.
+
+    Raises:
+        NotFound: the viewer may see no memory that names it.
+        Conflict: the name may mean several.
+    """
+    with opened.transaction(actor) as transaction:
+        one = Reader(transaction.connection, viewer, opened.naming).only(name)
+        entity_changes.protect(transaction.connection, one.row.pk, protected=protected)
+        details = {"protected": protected, "reason": reason}
+        transaction.tell([Entry("protect_entity", one.row.entity_id, details)])
+        return one.info
 
 
 def split(

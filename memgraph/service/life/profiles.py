@@ -124,6 +124,7 @@ class Reader:
         return EntityProfile(
             **one.info.model_dump(),
             aliases=one.names.others,
+            protected=entity_queries.is_protected(self._connection, one.row.pk),
             first_seen=one.seen.first,
             last_seen=one.seen.last,
             memories=tuple(

@@ -64,6 +64,13 @@ MERGE: Final = _one(
     "Two names of one person",
     {"into": "Anna Berg", "other": "A. Berg", "reason": "the same address"},
 )
+PROTECT: Final = _one(
+    "What is known of a person stays", {"name": "Anna Berg", "reason": "our oldest customer"}
+)
+DECIDE: Final = _one(
+    "Two names of one person, as a model proposed",
+    {"proposal_id": "prop_01K0", "accept": True, "reason": "she signs so"},
+)
 SPLIT: Final = _one(
     "A name that is another person's",
     {"entity": "Anna Berg", "names": ["A. Berg"], "reason": "Axel signs so, too"},

@@ -1,4 +1,4 @@
-"""Commands about who and what memories name: entities (list, merge, split), entity."""
+"""Commands about who and what memories name: entities and what changes them, entity."""
 
 from __future__ import annotations
 
@@ -90,6 +90,57 @@ def split(
     return Report({"entity": as_json(found)}, lambda screen: screen.line(told))
 
 
+def protect(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    name: EntityName,
+    reason: Why,
+    off: Annotated[bool, typer.Option("--off", help="Let time retire them again.")] = False,
+) -> Report:
+    """Keep the facts about an entity from being retired by time."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.protect_entity(name, protected=not off, reason=reason)
+    told = f"{found.canonical_name} is {'no longer ' if off else ''}protected"
+    return Report({"entity": as_json(found)}, lambda screen: screen.line(told))
+
+
+def proposals(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """List what a model proposed: names that mean an entity that is known."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.entity_proposals()
+
+    def show(screen: Screen) -> None:
+        if not found:
+            screen.line("no proposal")
+            return
+        rows = [
+            (
+                *(each.proposal_id, each.entity.canonical_name, each.into.canonical_name),
+                f"{each.confidence:.2f}",
+            )
+            for each in found
+        ]
+        screen.table(("id", "name", "means", "sure"), rows)
+
+    return Report({"proposals": [as_json(each) for each in found]}, show)
+
+
+def decide(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    proposal_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Of a proposal.", show_default=False)
+    ],
+    reason: Why,
+    accept: Annotated[bool, typer.Option("--accept/--reject", help="Merge the two, or never.")],
+) -> Report:
+    """Accept or reject a proposal that two entities are one."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.decide_entity_proposal(proposal_id, accept=accept, reason=reason)
+    told = f"{'accepted' if accept else 'rejected'}: {found.canonical_name}, {_times(found)}"
+    return Report({"entity": as_json(found)}, lambda screen: screen.line(told))
+
+
 def _row(found: EntityInfo) -> tuple[str, str, str, str]:
     return (found.entity_id, found.type.value, str(found.mention_count), found.canonical_name)
 
@@ -105,6 +156,8 @@ def _show(screen: Screen, found: EntityProfile) -> None:
         ("mentions", str(found.mention_count)),
         ("seen", f"{day(found.first_seen)} to {day(found.last_seen)}"),
     ]
+    if found.protected:
+        fields.append(("protected", "time retires no fact about it"))
     if found.aliases:
         fields.append(("also called", ", ".join(found.aliases)))
     if found.related:
@@ -123,8 +176,15 @@ def _show(screen: Screen, found: EntityProfile) -> None:
 COMMANDS = {
     "entities": make_group(
         "entities",
-        "List entities, merge and split them.",
-        {"list": list_entities, "merge": merge, "split": split},
+        "List entities; merge, split and protect them.",
+        {
+            "list": list_entities,
+            "merge": merge,
+            "split": split,
+            "protect": protect,
+            "proposals": proposals,
+            "decide": decide,
+        },
         default="list",
     ),
     "entity": make_command(entity, "entity"),

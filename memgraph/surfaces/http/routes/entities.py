@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
 from memgraph.model.entities import EntityInfo, EntityProfile
-from memgraph.model.remote import EntityList, Limit
+from memgraph.model.remote import EntityList, EntityProposals, Limit
 from memgraph.model.values import Name, Reason, Value
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered
@@ -40,6 +40,22 @@ class Split(Value):
     reason: Reason
 
 
+class Protect(Value):
+    """Whether time may retire the facts about an entity."""
+
+    name: Name
+    protected: bool = True
+    reason: Reason
+
+
+class Decide(Value):
+    """What becomes of a proposal that two entities are one."""
+
+    proposal_id: Name
+    accept: bool
+    reason: Reason
+
+
 @router.get("", operation_id="list_entities", response_model=EntityList)
 def listed(
     orc: Reader,
@@ -68,3 +84,25 @@ def merge(orc: Admin, body: Annotated[Merge, Body(openapi_examples=examples.MERG
 def split(orc: Admin, body: Annotated[Split, Body(openapi_examples=examples.SPLIT)]) -> Response:
     """Make some names of an entity another one; gives that one."""
     return answered(orc.split_entity(body.entity, names=body.names, reason=body.reason))
+
+
+@router.post("/protect", operation_id="protect_entity", response_model=EntityInfo)
+def protect(
+    orc: Admin, body: Annotated[Protect, Body(openapi_examples=examples.PROTECT)]
+) -> Response:
+    """Keep the facts about an entity from being retired by time."""
+    found = orc.protect_entity(body.name, protected=body.protected, reason=body.reason)
+    return answered(found)
+
+
+@router.get("/proposals", operation_id="entity_proposals", response_model=EntityProposals)
+def proposals(orc: Reader) -> Response:
+    """What a model proposed: names that mean an entity that is known."""
+    return answered(EntityProposals(items=tuple(orc.entity_proposals())))
+
+
+@router.post("/decide", operation_id="decide_entity_proposal", response_model=EntityInfo)
+def decide(orc: Admin, body: Annotated[Decide, Body(openapi_examples=examples.DECIDE)]) -> Response:
+    """Merge the entities of a proposal, or reject it for good."""
+    found = orc.decide_entity_proposal(body.proposal_id, accept=body.accept, reason=body.reason)
+    return answered(found)
