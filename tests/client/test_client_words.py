@@ -240,6 +240,10 @@ def test_entities_are_listed_merged_and_split(way: Any) -> None:
     assert (found.mention_count, len(found.memories)) == (2, 1)
     merged = way.merge_entities("Nora Quill", "Ada Okafor", reason="one person")
     assert way.get_entity_info("Ada Okafor").entity_id == merged.entity_id
+    assert way.protect_entity("Nora Quill", reason="kept").entity_id == merged.entity_id
+    assert list(way.entity_proposals()) == []
+    with pytest.raises(NotFound):
+        way.decide_entity_proposal("prop_0", accept=False, reason="none")
     parted = way.split_entity("Nora Quill", names=["Ada Okafor"], reason="two persons")
     assert parted.canonical_name == "Ada Okafor"
     with pytest.raises(NotFound):

@@ -180,6 +180,11 @@ def _split(view: View) -> Iterator[Line]:
         yield ["entities", "split", ONE, entity, "--name", name, *WHY]
 
 
+def _protect(view: View) -> Iterator[Line]:
+    for word in (view.world.seen(view.viewer)[0].word, *view.words[:2]):
+        yield ["entities", "protect", ONE, word, *WHY]
+
+
 def _entity(view: View) -> Iterator[Line]:
     hidden = [each.word for each in view.world.hidden(view.viewer)[::20]]
     yield from _each("entity", *hidden, *view.words[:3], *TASKS, *PROJECTS)
@@ -253,6 +258,9 @@ COMMAND_WALKS: dict[str, Lines] = {
     "entities list": _entities,
     "entities merge": _merge,
     "entities split": _split,
+    "entities protect": _protect,
+    "entities proposals": lambda view: iter([["entities", "proposals", ONE]]),
+    "entities decide": lambda view: iter([["entities", "decide", ONE, "prop_0", "--accept", *WHY]]),
     "entity": _entity,
     "stats": lambda view: iter([["stats", ONE]]),
     "verify": lambda view: iter([["verify", ONE]]),
