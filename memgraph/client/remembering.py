@@ -14,11 +14,12 @@ from memgraph.context.confirming import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import EdgeType
-from memgraph.model.remote import EdgeId, Forgotten, ForgottenList, MemoryId, PromotedId
+from memgraph.model.remote import EdgeId, Forgotten, ForgottenList, MemoryId, PromotedId, Remembered
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, validated
 from memgraph.policy.consent import question_about
 
 MEMORY_ID: Read[str] = part_of(MemoryId, lambda told: told.memory_id)
+OUTCOME: Read[Outcome] = part_of(Remembered, lambda told: Outcome(**told.model_dump()))
 
 
 class RememberingWords(Place):
@@ -39,6 +40,19 @@ class RememberingWords(Place):
         """
         given = validated(MemoryInput, {"content": content, **fields})
         return self._write("/memories", given, MEMORY_ID)
+
+    @word
+    def store(self, /, content: str, **fields: Any) -> Call[Outcome]:
+        """Store one memory as ``remember`` does and return what became of it.
+
+        The outcome's ``updates`` and ``contradicts`` name the facts about the same subject that it
+        stands against, ``reasons`` says why.
+
+        Raises:
+            InvalidInput, NotFound, AccessDenied: see ``remember``.
+        """
+        given = validated(MemoryInput, {"content": content, **fields})
+        return self._write("/memories", given, OUTCOME)
 
     @course
     def remember_many(

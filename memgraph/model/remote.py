@@ -51,6 +51,26 @@ class MemoryId(Value):
     memory_id: str
 
 
+class Remembered(MemoryId):
+    """What became of a memory, and what it was found to repeat, update or contradict.
+
+    ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
+    nothing was compared, or the key may not read.
+    """
+
+    outcome: Literal["stored", "duplicate"] = "stored"
+    duplicate_of: str | None = None
+    updates: tuple[str, ...] | None = None
+    updated_by: tuple[str, ...] | None = None
+    contradicts: tuple[str, ...] | None = None
+    reasons: dict[str, str] | None = None
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Remembered:
+        """Return what the outcome of a write that was not rejected says."""
+        return cls.model_validate(outcome.model_dump(exclude={"edge_id", "code", "message"}))
+
+
 class EdgeId(Value):
     """The id of an edge that was made, or that was there already."""
 

@@ -26,6 +26,7 @@ MAX_LIST_CHARS: Final = 1_500
 PAUSE_MS: Final = 15 * 60_000
 """Between two maintenances, by the record of the jobs."""
 CUT: Final = " […]"
+_FOUND: Final = {"updates", "updated_by", "contradicts", "reasons"}
 
 Item = TypeVar("Item")
 Kind = Literal["episode", "fact", "reflection"]
@@ -60,7 +61,10 @@ def remember_fact(
     scope: str | None = None,
     scope_id: str | None = None,
 ) -> dict[str, Any]:
-    """Store a fact: ``{"outcome": "stored" | "duplicate" | "known", "memory_id": …}``."""
+    """Store a fact: ``{"outcome": "stored" | "duplicate" | "known", "memory_id": …}``.
+
+    Where it stands against others: ``updates``, ``contradicts`` and ``reasons``.
+    """
     done = handle.propose_fact(
         content,
         confidence=confidence,
@@ -69,7 +73,9 @@ def remember_fact(
         scope=scope,
         scope_id=scope_id,
     )
-    return {"outcome": done.outcome, "memory_id": done.memory_id}
+    found = {} if done.found is None else done.found.model_dump(include=_FOUND)
+    found = {name: value for name, value in found.items() if value}
+    return {"outcome": done.outcome, "memory_id": done.memory_id, **found}
 
 
 def correct_fact(

@@ -51,6 +51,7 @@ class Handle:
 
     Args:
         teller: journals what is refused; None: equal refusals are counted, see ``tell_denial``.
+        reads: False: it may write alone, and learns nothing of what is stored.
     """
 
     def __init__(
@@ -61,12 +62,14 @@ class Handle:
         viewer: Viewer,
         actor: str,
         teller: Teller | None = None,
+        reads: bool = True,
     ) -> None:
         self._service = service
         self.name = name
         self.viewer = viewer
         self.actor = actor
         self._teller = teller
+        self.reads = reads
 
     @property
     def _view(self) -> View:

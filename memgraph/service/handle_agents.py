@@ -119,7 +119,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             self._embed_soon(opened)
         if stored.outcome == "duplicate":
             return Proposed("duplicate", stored.memory_id or "")
-        return Proposed("stored", stored.memory_id or "", stored)
+        return Proposed("stored", stored.memory_id or "", self._readable(stored))
 
     def _says_the_same(self, opened: Opened, given: MemoryInput) -> str | None:
         """Return the id of a fact that says the same, whoever said it; None: there is none."""

@@ -67,7 +67,8 @@ class WritingHandle(Handle):
         Raises:
             InvalidInput, NotFound, AccessDenied: see ``remember``.
         """
-        return self._remember(validated(MemoryInput, {"content": content, **fields}), compare=True)
+        given = validated(MemoryInput, {"content": content, **fields})
+        return self._readable(self._remember(given, compare=True))
 
     def remember_many(self, items: Iterable[MemoryInput | Mapping[str, Any]]) -> list[Outcome]:
         """Store many memories: in order, 1,000 in a transaction, one outcome for each.
@@ -239,6 +240,13 @@ class WritingHandle(Handle):
             [stored] = self._store(opened, [given], [], live=live, compare=compare).memories
             self._embed_soon(opened)
         return stored
+
+    def _readable(self, outcome: Outcome) -> Outcome:
+        """Return an outcome without what it tells of other memories, for who may not read."""
+        if self.reads:
+            return outcome
+        hidden = ("updates", "updated_by", "contradicts", "reasons")
+        return outcome.model_copy(update=dict.fromkeys(hidden))
 
     def _remember_all(
         self,

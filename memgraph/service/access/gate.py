@@ -107,6 +107,7 @@ class Gate:
             viewer=viewer,
             actor=principal.actor,
             teller=partial(self._tell_all, principal, handle.name),
+            reads=Permission.READ in principal.permissions,
         )
 
     def miss(self, principal: Principal, orchestrator: str, *errors: MemgraphError) -> None:

@@ -46,6 +46,12 @@ class Remembered(Answer):
         description="duplicate: memory_id says just this; known: it says it in other words."
     )
     memory_id: Id
+    updates: list[Id] | None = Field(None, description="Facts that it replaces.")
+    updated_by: list[Id] | None = Field(None, description="Later facts that replace it.")
+    contradicts: list[Id] | None = Field(
+        None, description="Facts of others that it contradicts; a person decides."
+    )
+    reasons: dict[str, str] | None = Field(None, description="By id, why.")
 
 
 class Corrected(Answer):

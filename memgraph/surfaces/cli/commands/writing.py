@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, kinds_by_code
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
@@ -18,7 +18,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
+from memgraph.surfaces.cli.building import OrchestratorName, choice, value
 from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
 from memgraph.surfaces.cli.screen import Screen
 
@@ -78,7 +78,7 @@ def remember(
     step_id: Annotated[str | None, value("ID")] = None,
     captured_by: Annotated[CapturedBy | None, choice(CapturedBy)] = None,
 ) -> Report:
-    """Store one memory.
+    """Store one memory, and report what it repeats, updates or contradicts.
 
     One that is there already (same text, kind, type and scope) is not stored twice.
     """
@@ -121,19 +121,36 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
     given = invocation(context)
     memory = validated(MemoryInput, fields)
     with given.orchestrator(orchestrator) as handle:
-        outcome = handle.remember_many([memory])[0]
-        if outcome.outcome == "rejected":
-            raise _rejection(outcome.code, outcome.message)
+        outcome = handle.store(**memory.model_dump(exclude_unset=True))
         embedding = given.after_writing(handle)
         fallen = _fallen_grounds(handle, outcome, fields.get("derived_from", ()))
-    data = {"outcome": outcome.outcome, "memory_id": outcome.memory_id, "embedding": embedding}
+    data = {
+        **outcome.model_dump(exclude={"edge_id", "code", "message"}),
+        "embedding": embedding,
+    }
 
     def show(screen: Screen) -> None:
         screen.line(f"{outcome.outcome} {outcome.memory_id}")
+        for one in _findings(outcome):
+            screen.line(one)
         for one in fallen:
             screen.line(f"it is stale already: it was derived from {one}, which holds no longer")
 
     return Report(data, show)
+
+
+def _findings(outcome: Outcome) -> list[str]:
+    """Return a line for each memory that a new one updates, contradicts or repeats."""
+    reasons = outcome.reasons or {}
+    found = {
+        "updates": outcome.updates,
+        "is updated by": outcome.updated_by,
+        "contradicts": outcome.contradicts,
+    }
+    lines = [f"{verb} {one}: {reasons[one]}" for verb, ids in found.items() for one in ids or ()]
+    if outcome.duplicate_of in reasons:
+        lines.append(f"repeats {outcome.duplicate_of}: {reasons[outcome.duplicate_of]}")
+    return lines
 
 
 def _fallen_grounds(handle: Any, outcome: Outcome, derived_from: Sequence[str]) -> list[str]:
@@ -330,14 +347,3 @@ def _json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput("--attributes is not a JSON object", field="attributes")
     return value
-
-
-def _rejection(code: str | None, message: str | None) -> MemgraphError:
-    """The error behind a rejected item."""
-    return kinds_by_code().get(code or "", MemgraphError)(message or "rejected")
-
-
-COMMANDS = {
-    function.__name__: make_command(function, function.__name__)
-    for function in (remember, relate, correct, confirm, retract, resolve)
-}

@@ -10,7 +10,15 @@ from pydantic import Field, model_validator
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.model.graph import Trace
-from memgraph.model.remote import MAX_BATCH, Limit, MemoryId, MemoryPage, Outcomes, PromotedId
+from memgraph.model.remote import (
+    MAX_BATCH,
+    Limit,
+    MemoryId,
+    MemoryPage,
+    Outcomes,
+    PromotedId,
+    Remembered,
+)
 from memgraph.model.values import Memory, MemoryInput, Millis, Name, Reason, Value
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.answering import answered, done, tagged
@@ -64,12 +72,15 @@ class Promotion(Value):
     reason: Reason = ""
 
 
-@router.post("", operation_id="remember", status_code=201, response_model=MemoryId)
+@router.post("", operation_id="remember", status_code=201, response_model=Remembered)
 def remember(
     orc: Writer, body: Annotated[MemoryInput, Body(openapi_examples=examples.MEMORY)]
 ) -> Response:
-    """Store one memory; one that is there already gives its own id."""
-    return answered(MemoryId(memory_id=orc.remember(**_given(body))), status=201)
+    """Store one memory, and report what it repeats, updates or contradicts.
+
+    One that is there already gives its own id.
+    """
+    return answered(Remembered.of(orc.store(**_given(body))), status=201)
 
 
 @router.post("/batch", operation_id="remember_many", response_model=Outcomes)
