@@ -151,7 +151,7 @@ def test_what_is_erased_is_listed_and_counted_as_that_alone(
 
 
 def test_edges_contradictions_and_their_resolution(way: Any) -> None:
-    one, other = way.remember("The gate is green."), way.remember("The gate is red.")
+    one, other = way.remember("The gate is green."), way.remember("The moat is full.")
     edge = way.relate(other, "Contradicts", one, weight=0.5, reason="colours")
     assert way.relate(other, "Contradicts", one) == edge
     page = way.contradictions()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from working import put
+
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.graph.hidden import HIDDEN
@@ -34,8 +36,8 @@ def test_a_corrected_decision_tells_its_whole_story(orc: Orchestrator, clock: Fi
 
 
 def test_a_contradiction_from_found_to_reopened(orc: Orchestrator, clock: FixedClock) -> None:
-    noon = orc.remember("The release is at noon.")
-    dusk = orc.remember("The release is at dusk.")
+    noon = put(orc, "The release is at noon.")
+    dusk = put(orc, "The release is at dusk.")
     edge = orc.relate(noon, EdgeType.CONTRADICTS, dusk)
     section = "conflicts_and_uncertainties"
     first = orc.bulletin().bulletin

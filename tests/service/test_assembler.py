@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from working import put
 
 from memgraph import ContextAssembler, MemoryService, Sensitivity
 from memgraph.context.counting import Counters
@@ -56,7 +57,7 @@ def remember(service: MemoryService, text: str, place: str = "global", **fields:
         session_ids=frozenset({scope_id or "-"}),
     )
     handle = service.orchestrator(NAME, viewer=viewer)
-    return handle.remember(text, scope=scope, scope_id=scope_id or None, **fields)
+    return put(handle, text, scope=scope, scope_id=scope_id or None, **fields)
 
 
 def receipt(service: MemoryService, receipt_id: str) -> tuple[dict[str, Any], list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
@@ -22,9 +23,9 @@ def journal(service: MemoryService) -> list[str]:
 
 def rival(orc: Orchestrator, clock: FixedClock, **later: Any) -> tuple[str, str, str]:
     """Two memories a week apart that contradict each other, and the edge."""
-    old = orc.remember("The office is in Lisbon.")
+    old = put(orc, "The office is in Lisbon.")
     clock.advance(days=7)
-    new = orc.remember("The office is in Porto.", **later)
+    new = put(orc, "The office is in Porto.", **later)
     return old, new, orc.relate(new, "Contradicts", old)
 
 
@@ -36,8 +37,8 @@ def codes(case: Case) -> list[tuple[str, str]]:
 def test_a_case_shows_both_sides_and_suggests(orc: Orchestrator, clock: FixedClock) -> None:
     old, new, edge = rival(orc, clock)
     orc.confirm(old)
-    resting = orc.remember("Mail goes to Lisbon.", derived_from=[old])
-    further = orc.remember("The courier goes to Lisbon.", derived_from=[resting])
+    resting = put(orc, "Mail goes to Lisbon.", derived_from=[old])
+    further = put(orc, "The courier goes to Lisbon.", derived_from=[resting])
     case = orc.case(edge)
     assert (case.state, case.moot, case.edge.edge_id) == ("open", False, edge)
     assert [side.memory.memory_id for side in case.sides] == [old, new]
@@ -97,12 +98,12 @@ def test_a_dismissal_is_of_what_is_said(orc: Orchestrator, clock: FixedClock) ->
     old, new, edge = rival(orc, clock)
     orc.dismiss(edge, reason="two offices")
     orc.retract(old, reason="cleaned up")
-    back = orc.remember("The office is in Lisbon.")
+    back = put(orc, "The office is in Lisbon.")
     assert back != old
     assert orc.relate(back, "Contradicts", new) == edge
     assert orc.contradictions().items == ()
     orc.retract(new, reason="cleaned up")
-    other = orc.remember("The office is in  Porto.")
+    other = put(orc, "The office is in  Porto.")
     assert orc.relate(other, "Contradicts", back) == edge
     orc.reopen(edge, reason="one was closed")
     assert orc.relate(back, "Contradicts", other) != edge
@@ -145,7 +146,7 @@ def test_a_resolution_beside_a_dismissal_is_taken_back(
 ) -> None:
     """What was dismissed has no loser, and stands against nobody."""
     old, new, edge = rival(orc, clock)
-    third = orc.remember("The office is in Faro.")
+    third = put(orc, "The office is in Faro.")
     other = orc.relate(third, "Contradicts", old)
     orc.dismiss(other, reason="a branch")
     orc.resolve(edge, winner=new, reason="moved")
@@ -200,7 +201,7 @@ def test_a_case_counts_what_was_known_then_alone(
     clock.advance(ms=1_000)
     then = clock.now_ms()
     clock.advance(days=1)
-    again = orc.remember("Lisbon has the office.", source={"workflow_run_id": "run-9"})
+    again = put(orc, "Lisbon has the office.", source={"workflow_run_id": "run-9"})
     source_id = orc.get(again).source_id
     with service.opened("orc-1") as opened, opened.database.write() as connection:
         assert supports.add(connection, old, source_id, at=clock.now_ms())
@@ -242,20 +243,20 @@ def test_a_case_with_a_hidden_side_is_not_there(
     with pytest.raises(NotFound):
         blind.dismiss(edge, reason="what is it")
     with pytest.raises(NotFound):
-        orc.case(orc.relate(old, "RelatedTo", orc.remember("The office has a roof.")))
+        orc.case(orc.relate(old, "RelatedTo", put(orc, "The office has a roof.")))
 
 
 def tower(orc: Orchestrator, height: int) -> list[str]:
     """Memories of which each stands on the one before."""
-    made = [orc.remember("Ground floor.")]
+    made = [put(orc, "Ground floor.")]
     for floor in range(1, height + 1):
-        made.append(orc.remember(f"Floor {floor}.", derived_from=[made[-1]]))
+        made.append(put(orc, f"Floor {floor}.", derived_from=[made[-1]]))
     return made
 
 
 def test_what_stands_on_a_fallen_ground_is_listed_with_the_way(orc: Orchestrator) -> None:
     ground, first, second = tower(orc, 2)
-    caused = orc.remember("The lift was built.")
+    caused = put(orc, "The lift was built.")
     edge = orc.relate(caused, "CausedBy", second)
     assert orc.stale().items == ()
     newer = orc.correct(ground, "Ground floor, raised.", reason="flood")
@@ -296,10 +297,10 @@ def test_what_lost_and_is_back_tells_of_the_decision(
     orc: Orchestrator, service: MemoryService, clock: FixedClock, decided: str
 ) -> None:
     """That its source was brought back is no reason against it."""
-    won = orc.remember("The rent is 900.")
-    lost = orc.remember("The rent is 800.", source={"conversation_id": "forum"})
+    won = put(orc, "The rent is 900.")
+    lost = put(orc, "The rent is 800.", source={"conversation_id": "forum"})
     case = orc.relate(won, "Contradicts", lost)
-    above = orc.remember("800 is due.", derived_from=[lost, orc.remember("Rent is due.")])
+    above = put(orc, "800 is due.", derived_from=[lost, put(orc, "Rent is due.")])
     auditor = service.orchestrator("orc-1", actor="aud")
     if decided == "before":
         auditor.resolve(case, winner=won, reason="bank statement")
@@ -329,8 +330,8 @@ def test_what_lost_and_is_back_tells_of_the_decision(
 def test_what_was_replaced_and_is_back_tells_of_that(
     orc: Orchestrator, service: MemoryService, clock: FixedClock
 ) -> None:
-    old = orc.remember("The rent is 800.", source={"conversation_id": "forum"})
-    orc.remember("800 is due.", derived_from=[old, orc.remember("Rent is due.")])
+    old = put(orc, "The rent is 800.", source={"conversation_id": "forum"})
+    put(orc, "800 is due.", derived_from=[old, put(orc, "Rent is due.")])
     new = service.orchestrator("orc-1", actor="aud").correct(old, "It is 900.", reason="x")
     at = clock.now_ms()
     [before] = orc.stale().items
@@ -352,10 +353,10 @@ def test_what_was_replaced_and_is_back_tells_of_that(
 
 
 def test_what_replaced_its_ground_stands(orc: Orchestrator) -> None:
-    old = orc.remember("The budget is 10.")
-    new = orc.remember("The budget is 15, up from 10.", derived_from=[old])
-    above = orc.remember("We can hire.", derived_from=[new])
-    beside = orc.remember("We cannot hire.", derived_from=[old])
+    old = put(orc, "The budget is 10.")
+    new = put(orc, "The budget is 15, up from 10.", derived_from=[old])
+    above = put(orc, "We can hire.", derived_from=[new])
+    beside = put(orc, "We cannot hire.", derived_from=[old])
     orc.relate(new, "Updates", old)
     assert [each.memory.memory_id for each in orc.stale().items] == [beside]
     factors = {
@@ -367,7 +368,7 @@ def test_what_replaced_its_ground_stands(orc: Orchestrator) -> None:
 
 
 def test_a_hidden_step_carries_nothing(service: MemoryService, orc: Orchestrator) -> None:
-    ground = orc.remember("Ground.")
+    ground = put(orc, "Ground.")
     seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
     hidden = seeing.remember("Secret.", derived_from=[ground], scope="project", scope_id="p")
     top = seeing.remember("Top.", derived_from=[hidden])
@@ -379,8 +380,8 @@ def test_a_hidden_step_carries_nothing(service: MemoryService, orc: Orchestrator
 def test_pages_go_on_where_they_ended(orc: Orchestrator, clock: FixedClock) -> None:
     made = []
     for number in range(3):
-        ground = orc.remember(f"Ground {number}.")
-        made += [orc.remember(f"On {number}, {n}.", derived_from=[ground]) for n in range(3)]
+        ground = put(orc, f"Ground {number}.")
+        made += [put(orc, f"On {number}, {n}.", derived_from=[ground]) for n in range(3)]
         clock.advance(ms=5_000)
         orc.retract(ground, reason="wrong")
     whole = [each.memory.memory_id for each in orc.stale(limit=500).items]
@@ -419,7 +420,7 @@ def test_all_say_the_same_of_what_was_tidied_away_before_it_lost(
     orc: Orchestrator, clock: FixedClock, reason: str
 ) -> None:
     old, new, edge = rival(orc, clock)
-    above = orc.remember("Take an umbrella to the office.", derived_from=[old])
+    above = put(orc, "Take an umbrella to the office.", derived_from=[old])
     orc.retract(old, reason=reason)
     assert marked(orc, above) == {False}
     clock.advance(days=1)
@@ -432,8 +433,8 @@ def test_all_say_the_same_of_what_was_tidied_away_before_it_lost(
 
 
 def test_tidying_away_makes_nothing_good(orc: Orchestrator) -> None:
-    old = orc.remember("It rains in May.")
-    above = orc.remember("Take an umbrella in May.", derived_from=[old])
+    old = put(orc, "It rains in May.")
+    above = put(orc, "Take an umbrella in May.", derived_from=[old])
     orc.correct(old, "It is dry in May.", reason="measured")
     assert marked(orc, above) == {True}
     orc.retract(old, reason="cleared")

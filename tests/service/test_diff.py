@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from working import put
 
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
@@ -25,10 +26,10 @@ class Story:
         self.orc = orc
         self.start = clock.now_ms()
         clock.advance(days=1)
-        self.nine = orc.remember("The shop opens at nine.", confidence=0.5)
-        self.ten = orc.remember("The shop opens at ten.", confidence=0.8)
+        self.nine = put(orc, "The shop opens at nine.", confidence=0.5)
+        self.ten = put(orc, "The shop opens at ten.", confidence=0.8)
         orc.relate(self.nine, "Contradicts", self.ten, reason="two times")
-        orc.remember("Hello.", kind="episode", session_id="s1")
+        put(orc, "Hello.", kind="episode", session_id="s1")
         self.told = clock.now_ms()
         clock.advance(days=1)
         [found] = orc.contradictions().items

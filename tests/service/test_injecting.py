@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from working import put
 
 from memgraph import MemoryKind, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
@@ -24,13 +25,11 @@ ASKED = "When does the harbour close?"
 
 
 def harbour(orc: Orchestrator, number: int = 1, **fields: Any) -> list[str]:
-    return [
-        orc.remember(f"The harbour closes at {place + 1}.", **fields) for place in range(number)
-    ]
+    return [put(orc, f"The harbour closes at {place + 1}.", **fields) for place in range(number)]
 
 
 def reflect(orc: Orchestrator, text: str = "A week of boats.", **fields: Any) -> str:
-    return orc.remember(text, kind=MemoryKind.REFLECTION, tags=[WEEKLY], **fields)
+    return put(orc, text, kind=MemoryKind.REFLECTION, tags=[WEEKLY], **fields)
 
 
 def records(block: ContextBlock) -> list[dict[str, Any]]:
@@ -40,7 +39,7 @@ def records(block: ContextBlock) -> list[dict[str, Any]]:
 
 def test_facts_that_fit_and_the_last_reflection_come_with_one_receipt(orc: Orchestrator) -> None:
     [fact] = harbour(orc, session_id="s", source={"conversation_id": "c-1"})
-    orc.remember("Bread costs two coins.")
+    put(orc, "Bread costs two coins.")
     reflect(orc, "The week before was quiet.")
     reflection = reflect(orc)
     block = orc.get_context(ASKED)
@@ -94,7 +93,7 @@ def test_every_id_in_the_text_is_in_the_receipt(orc: Orchestrator, form: BlockFo
 
 def test_what_was_said_in_this_conversation_is_left_out(orc: Orchestrator) -> None:
     here = harbour(orc, session_id="now")
-    there = orc.remember("The harbour closes at noon on Sundays.", session_id="before")
+    there = put(orc, "The harbour closes at noon on Sundays.", session_id="before")
     assert set(orc.get_context(ASKED).memory_ids) == {*here, there}
     assert orc.get_context(ASKED, exclude_session_id="now").memory_ids == (there,)
 
@@ -127,7 +126,7 @@ def test_nothing_gives_nothing_and_still_a_receipt(orc: Orchestrator) -> None:
 
 def test_an_empty_message_gets_the_most_important(orc: Orchestrator) -> None:
     harbour(orc, 6)
-    key = orc.remember("The key hangs by the door.", importance=90)
+    key = put(orc, "The key hangs by the door.", importance=90)
     assert orc.get_context("", limit=1).memory_ids == (key,)
 
 
@@ -151,7 +150,7 @@ def test_what_the_viewer_may_not_see_is_in_no_block(service: MemoryService) -> N
         {"agent_id": "b"},
     ]
     for place, fields in enumerate(hidden):
-        orc.remember(f"The harbour closes by canary {place}.", **fields)
+        put(orc, f"The harbour closes by canary {place}.", **fields)
         reflect(orc, f"A week of canaries {place}.", **fields)
     seer = service.orchestrator("o", viewer=Viewer(agent_id="a"))
     for form in BlockFormat:
@@ -164,9 +163,9 @@ def test_what_the_viewer_may_not_see_is_in_no_block(service: MemoryService) -> N
 
 def test_a_prompt_of_one_agent_holds_nothing_of_another(service: MemoryService) -> None:
     orc = service.orchestrator("o", create=True)
-    shared = orc.remember("The harbour closes at nine.")
-    own = orc.remember("The harbour is mine.", agent_id="a")
-    others = [orc.remember("The harbour is not his.", agent_id="b"), reflect(orc, agent_id="b")]
+    shared = put(orc, "The harbour closes at nine.")
+    own = put(orc, "The harbour is mine.", agent_id="a")
+    others = [put(orc, "The harbour is not his.", agent_id="b"), reflect(orc, agent_id="b")]
     for form in BlockFormat:
         block = orc.get_context(ASKED, agent_id="a", format=form, limit=50)
         assert set(block.memory_ids) == {shared, own}
@@ -241,7 +240,7 @@ def test_what_is_out_of_range_is_refused(orc: Orchestrator, wrong: dict[str, Any
 def test_an_agent_that_says_a_block_again_adds_nothing(
     service: MemoryService, orc: Orchestrator, clock: FixedClock, form: BlockFormat
 ) -> None:
-    orc.remember("The harbour closes at nine.\n- It opens at dawn for the fishing boats")
+    put(orc, "The harbour closes at nine.\n- It opens at dawn for the fishing boats")
     reflect(orc, "A week of boats. The fog came twice.")
     block = orc.get_context(ASKED, format=form)
     clock.advance(ms=60_000)
@@ -276,8 +275,8 @@ def test_a_prompt_with_its_block_is_a_turn_of_the_message_alone(
 def test_what_a_person_writes_right_under_a_pasted_list_stays(
     service: MemoryService, orc: Orchestrator, clock: FixedClock, role: str
 ) -> None:
-    orc.remember("the harbour closes at nine\nand opens at dawn for [fishing] boats")
-    orc.remember("the harbour master is called Alma")
+    put(orc, "the harbour closes at nine\nand opens at dawn for [fishing] boats")
+    put(orc, "the harbour master is called Alma")
     reflect(orc, "boats came and went in the fog")
     block = orc.get_context(ASKED, format="list")
     assert block.text.count("\n- ") == 3
@@ -319,14 +318,14 @@ def test_the_question_itself_and_what_repeats_give_their_places_to_others(
 def test_of_a_turn_and_a_fact_with_one_text_the_fact_is_told(orc: Orchestrator) -> None:
     text = "The ferry leaves from pier nine."
     orc.save_episode(text, session_id="talk", source_role="user")
-    fact = orc.remember(text)
+    fact = put(orc, text)
     assert orc.get_context("Where is the ferry?", kinds=()).memory_ids == (fact,)
 
 
 def test_both_sides_of_a_contradiction_come_or_neither(orc: Orchestrator) -> None:
     for number in range(3):
-        one = orc.remember(f"Ferry {number} leaves from pier nine.")
-        other = orc.remember(f"Ferry {number} leaves from pier four.")
+        one = put(orc, f"Ferry {number} leaves from pier nine.")
+        other = put(orc, f"Ferry {number} leaves from pier four.")
         orc.relate(other, "Contradicts", one)
     shown = orc.get_context("Where does the ferry leave from?", limit=3).memory_ids
     pairs = {tuple(sorted((each.from_id, each.to_id))) for each in orc.recall("ferry").edges}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from working import put
 
 from memgraph import EdgeType, MemoryService, MemoryStatus, MemoryType, Orchestrator, Viewer
 from memgraph.clock import FixedClock
@@ -314,8 +315,8 @@ def test_what_was_replaced_comes_back_as_replaced(orc: Orchestrator) -> None:
 
 
 def test_a_contradiction_is_resolved_and_taken_back(orc: Orchestrator, clock: FixedClock) -> None:
-    one = orc.remember("The port is 80.", confidence=0.9)
-    two = orc.remember("The port is 8080.")
+    one = put(orc, "The port is 80.", confidence=0.9)
+    two = put(orc, "The port is 8080.")
     edge = orc.relate(one, "Contradicts", two)
     clock.advance(days=1)
     orc.resolve(edge, winner=two, reason="looked at the config")

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from working import put
 
 from memgraph import ContextAssembler, MemoryService, Orchestrator, Scope, Viewer
 from memgraph.errors import InvalidInput, NotFound
@@ -29,7 +30,7 @@ def test_a_recalls_receipt_tells_what_was_asked_and_given_and_why(orc: Orchestra
 
 
 def test_a_recalls_receipt_says_for_whom_it_was(orc: Orchestrator) -> None:
-    orc.remember("The harbour closes at nine.")
+    put(orc, "The harbour closes at nine.")
     plain = orc.recall("harbour")
     bundle = orc.recall(
         "harbour", for_conversation_id="talk", for_workflow_run_id="run-7", for_step_id="s1"
@@ -46,7 +47,7 @@ def test_a_recalls_receipt_says_for_whom_it_was(orc: Orchestrator) -> None:
 
 
 def test_a_contexts_receipt_says_for_what_it_was(orc: Orchestrator) -> None:
-    told = orc.remember("The harbour closes at nine.")
+    told = put(orc, "The harbour closes at nine.")
     block = orc.get_context("When does the harbour close?")
     receipt = orc.receipt(block.receipt_id)
     assert tuple(item.memory_id for item in receipt.items) == block.memory_ids == (told,)
@@ -124,7 +125,7 @@ def test_a_hidden_receipt_and_none_sound_the_same_and_say_what_to_do(
 def test_receipts_are_listed_newest_first_and_for_whom(service: MemoryService) -> None:
     orc = service.orchestrator("o", create=True)
     assert orc.receipts() == ReceiptList((), cut=False)
-    told = orc.remember("The harbour closes at nine.")
+    told = put(orc, "The harbour closes at nine.")
     assembler = ContextAssembler(service, "o")
     places = [("t1", "r1", "c1"), ("t1", "r2", "c1"), ("t2", "r1", "c2")]
     ids = [
@@ -226,7 +227,7 @@ def test_only_so_many_receipts_are_looked_at(
     orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MAX_RECEIPTS_LOOKED_AT", 2)
-    orc.remember("The harbour closes at nine.")
+    put(orc, "The harbour closes at nine.")
     ids = [orc.recall("harbour").receipt_id for _ in range(3)]
     found = orc.receipts()
     assert [each.receipt_id for each in found.receipts] == [ids[2], ids[1]]
@@ -235,8 +236,8 @@ def test_only_so_many_receipts_are_looked_at(
 
 def test_what_was_brought_in_beside_another_says_so(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
-    said = orc.remember("The harbour ferry leaves at nine.")
-    other = orc.remember("The harbour ferry leaves at ten.")
+    said = put(orc, "The harbour ferry leaves at nine.")
+    other = put(orc, "The harbour ferry leaves at ten.")
     bundle = orc.recall("harbour ferry", top_n=2)
     items = [
         item.model_copy(update={"brought_by": said if item.memory.memory_id == other else None})

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from working import put
 
 from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
@@ -74,10 +75,10 @@ def test_who_asked_and_of_what_state_stands_in_it(service: MemoryService) -> Non
 def test_what_was_left_out_is_counted_for_who_sees_it(service: MemoryService) -> None:
     host = service.orchestrator("o", create=True, viewer=ALL)
     for number in range(5):
-        host.remember(f"The harbour has gate {number}.")
-    host.remember("The harbour of Atlas is deep.", scope=Scope.PROJECT, scope_id="atlas")
-    host.remember("The harbour's code is 1234.", sensitivity=Sensitivity.RESTRICTED)
-    host.remember("The market is far.", scope=Scope.PROJECT, scope_id="atlas")
+        put(host, f"The harbour has gate {number}.")
+    put(host, "The harbour of Atlas is deep.", scope=Scope.PROJECT, scope_id="atlas")
+    put(host, "The harbour's code is 1234.", sensitivity=Sensitivity.RESTRICTED)
+    put(host, "The market is far.", scope=Scope.PROJECT, scope_id="atlas")
     asker = service.orchestrator("o")
     receipt_id = asker.recall("harbour", top_n=2).receipt_id
 
@@ -114,18 +115,18 @@ def test_what_was_stored_after_the_answer_was_not_left_out(
     service: MemoryService, clock: FixedClock
 ) -> None:
     host = service.orchestrator("o", create=True, viewer=ALL)
-    host.remember("The harbour is deep.")
+    put(host, "The harbour is deep.")
     receipt_id = service.orchestrator("o").recall("harbour").receipt_id
     clock.advance(ms=1_000)
-    host.remember("The harbour's code is 1234.", sensitivity=Sensitivity.RESTRICTED)
+    put(host, "The harbour's code is 1234.", sensitivity=Sensitivity.RESTRICTED)
     found = host.receipt(receipt_id).left_out
     assert found is not None
     assert (found["scope"], found["clearance"]) == (0, 0)
 
 
 def test_tokens_and_replaced_memories_are_left_out_by_name(orc: Orchestrator) -> None:
-    first = orc.remember("The harbour closes at nine in the evening.")
-    orc.remember("The harbour opens at six in the morning.")
+    first = put(orc, "The harbour closes at nine in the evening.")
+    put(orc, "The harbour opens at six in the morning.")
     orc.correct(first, "The harbour closes at ten in the evening.", reason="it was told")
     bundle = orc.recall("harbour", token_budget=12)
     found = orc.receipt(bundle.receipt_id).left_out
@@ -204,12 +205,12 @@ def _turn_with(orc: Orchestrator, bulletin_receipt_id: str) -> str:
 def test_a_bulletin_is_kept_once_and_every_hand_out_of_it_has_a_receipt(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    told = orc.remember("The harbour closes at nine.")
+    told = put(orc, "The harbour closes at nine.")
     issued = []
     for _ in range(3):
         clock.advance(ms=DAY)
         issued.append(orc.bulletin())
-    other = orc.remember("The harbour opens at six.")
+    other = put(orc, "The harbour opens at six.")
     clock.advance(ms=DAY)
     issued.append(orc.bulletin())
     receipts = [orc.receipt(each.receipt_id or "") for each in issued]
@@ -236,7 +237,7 @@ def test_a_bulletin_is_kept_once_and_every_hand_out_of_it_has_a_receipt(
 
 
 def test_a_page_of_receipts_begins_before_the_last_one(orc: Orchestrator) -> None:
-    orc.remember("The harbour closes at nine.")
+    put(orc, "The harbour closes at nine.")
     made = [orc.recall("harbour").receipt_id for _ in range(4)]
     orc.bulletin()
     first = orc.receipts(purpose="recall", limit=2)
@@ -249,7 +250,7 @@ def test_a_page_of_receipts_goes_on_where_one_was_that_was_removed(
     service: MemoryService, clock: FixedClock
 ) -> None:
     orc = service.orchestrator("o", create=True)
-    orc.remember("The harbour closes at nine.")
+    put(orc, "The harbour closes at nine.")
     made = []
     for _ in range(5):
         clock.advance(ms=DAY)
@@ -296,7 +297,7 @@ def receipt_ids(service: MemoryService) -> list[str]:
 def test_only_so_many_receipts_are_kept(tmp_path: Path, clock: FixedClock) -> None:
     with kept_service(tmp_path, clock, KEEP="3") as service:
         orc = service.orchestrator("o", create=True)
-        orc.remember("The harbour closes at nine.")
+        put(orc, "The harbour closes at nine.")
         made = []
         for _ in range(7):
             clock.advance(ms=1)
@@ -311,7 +312,7 @@ def test_old_receipts_go_in_steps(
     monkeypatch.setattr("memgraph.service.life.upkeep.RECEIPTS_AT_ONCE", 2)
     with kept_service(tmp_path, clock, KEEP_DAYS="1") as service:
         orc = service.orchestrator("o", create=True)
-        orc.remember("The harbour closes at nine.")
+        put(orc, "The harbour closes at nine.")
         for _ in range(5):
             orc.recall("harbour")
         clock.advance(ms=2 * DAY)
@@ -323,7 +324,7 @@ def test_old_receipts_go_in_steps(
 def test_what_a_kept_one_repeats_is_kept(tmp_path: Path, clock: FixedClock) -> None:
     with kept_service(tmp_path, clock, KEEP="2") as service:
         orc = service.orchestrator("o", create=True)
-        told = orc.remember("The harbour closes at nine.")
+        told = put(orc, "The harbour closes at nine.")
         made = []
         for _ in range(5):
             clock.advance(ms=1)
@@ -346,7 +347,7 @@ def test_what_was_read_is_not_looked_at_beyond_a_bound(
     monkeypatch.setattr(receipt_queries, "MOST_HIDDEN", 2)
     host = service.orchestrator("orc-1", viewer=ALL)
     for number in range(4):
-        host.remember(f"The harbour's code is {number}.", sensitivity=Sensitivity.RESTRICTED)
+        put(host, f"The harbour's code is {number}.", sensitivity=Sensitivity.RESTRICTED)
     receipt_id = orc.recall("harbour").receipt_id
     found = host.receipt(receipt_id).left_out
     assert found is not None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from working import put
 
 from memgraph import (
     ContextAssembler,
@@ -31,7 +32,7 @@ ATLAS = Viewer(project_ids=frozenset({"atlas"}))
 @pytest.fixture
 def told(orc: Orchestrator, clock: FixedClock) -> list[str]:
     texts = ("The harbour closes at nine.", "The harbour opens at six.", "The mole is of granite.")
-    ids = [orc.remember(text) for text in texts]
+    ids = [put(orc, text) for text in texts]
     clock.advance(ms=HOUR)
     return ids
 
@@ -95,7 +96,7 @@ def test_an_answer_that_waited_is_of_the_moment_of_its_snapshot(
     class Waiting:
         def __enter__(self) -> None:
             clock.advance(ms=500)
-            written.append(orc.remember("The harbour closes when the mate goes home."))
+            written.append(put(orc, "The harbour closes when the mate goes home."))
             clock.advance(ms=500)
 
         def __exit__(self, *_: object) -> None:
@@ -111,8 +112,8 @@ def test_an_answer_that_waited_is_of_the_moment_of_its_snapshot(
 
 
 def test_vectors_that_came_later_are_told(orc: Orchestrator, clock: FixedClock) -> None:
-    orc.remember("The kitten sleeps on the sofa.")
-    orc.remember("The truck is red.")
+    put(orc, "The kitten sleeps on the sofa.")
+    put(orc, "The truck is red.")
     clock.advance(ms=HOUR)
     query = "Where do cats sleep?"
     before = orc.recall(query)
@@ -127,10 +128,10 @@ def test_vectors_that_came_later_are_told(orc: Orchestrator, clock: FixedClock) 
 def test_the_entry_that_makes_the_difference_is_named(
     orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
-    orc.remember("The harbour opens when the harbour master comes.")
+    put(orc, "The harbour opens when the harbour master comes.")
     receipt = orc.recall(QUERY)
     # Within the same millisecond: no time tells it from what was there before.
-    later = orc.remember("The harbour closes when the harbour master goes home.")
+    later = put(orc, "The harbour closes when the harbour master goes home.")
     clock.advance(ms=HOUR)
     found = orc.replay(receipt.receipt_id, query=QUERY)
     assert not found.same
@@ -156,7 +157,7 @@ def test_what_is_kept_need_not_be_named(tmp_path: Path, clock: FixedClock) -> No
     environ = {"MEMGRAPH_MEMORY__RECEIPTS__QUERY_TEXT": "true"}
     with MemoryService(tmp_path, clock=clock, environ=environ, background=False) as service:
         orc = service.orchestrator("o", create=True)
-        orc.remember("The harbour closes at nine.")
+        put(orc, "The harbour closes at nine.")
         clock.advance(ms=HOUR)
         receipt_id = recalled(orc, clock)
         assert orc.receipt(receipt_id).query == QUERY
@@ -188,7 +189,7 @@ def test_who_sees_less_than_the_asker_may_not_ask_again(
 def test_a_block_is_made_again_byte_for_byte(
     orc: Orchestrator, clock: FixedClock, told: list[str], form: str
 ) -> None:
-    week = orc.remember("A week of boats.", kind=MemoryKind.REFLECTION, tags=("weekly",))
+    week = put(orc, "A week of boats.", kind=MemoryKind.REFLECTION, tags=("weekly",))
     clock.advance(ms=HOUR)
     block = orc.get_context(QUERY, format=form, exclude_session_id="monday")
     clock.advance(ms=HOUR)
@@ -202,7 +203,7 @@ def test_a_block_is_made_again_byte_for_byte(
 def test_a_context_is_laid_out_again_byte_for_byte(
     service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
-    orc.remember("Ask the harbour master.", scope=Scope.SESSION, scope_id="t1")
+    put(orc, "Ask the harbour master.", scope=Scope.SESSION, scope_id="t1")
     clock.advance(ms=HOUR)
     assembler = ContextAssembler(service, "orc-1")
     package = assembler.build_context("t1", query=QUERY, budget_tokens=300, workflow_run_id="r1")
@@ -217,7 +218,7 @@ def test_changed_settings_are_told(tmp_path: Path, clock: FixedClock) -> None:
     with MemoryService(tmp_path, clock=clock, environ={}, background=False) as service:
         orc = service.orchestrator("o", create=True)
         for number in range(4):
-            orc.remember(f"The harbour closes at {number}.")
+            put(orc, f"The harbour closes at {number}.")
         orc.embed_pending()
         clock.advance(ms=HOUR)
         receipt_id = recalled(orc, clock)
@@ -278,7 +279,7 @@ def test_a_bulletin_is_made_again_byte_for_byte(
     issued = orc.bulletin()
     clock.advance(ms=HOUR)
     orc.correct(told[0], "The harbour closes at ten.", reason="it was told")
-    orc.remember("The harbour has a crane.")
+    put(orc, "The harbour has a crane.")
     found = orc.replay(issued.receipt_id or "")
     assert (found.same, found.same_digest, found.because) == (True, True, ())
     assert orc.bulletin().bulletin.text != issued.bulletin.text

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from working import put
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.audit.journal import Entry
@@ -65,8 +66,8 @@ def told_again(orc: Orchestrator, given: dict[str, str | None]) -> set[str]:
 def test_a_change_that_was_being_written_was_not_known(
     service: MemoryService, orc: Orchestrator, clock: FixedClock
 ) -> None:
-    gone = orc.remember("The harbour closes at nine.")
-    orc.remember("The harbour opens at six.", derived_from=[gone])
+    gone = put(orc, "The harbour closes at nine.")
+    put(orc, "The harbour opens at six.", derived_from=[gone])
     clock.advance(ms=SECOND)
     with being_retracted(service, clock, gone):
         given = handed_out(orc)
@@ -77,7 +78,7 @@ def test_a_change_that_was_being_written_was_not_known(
 def test_a_change_within_the_millisecond_of_the_answer_was_not_known(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    gone = orc.remember("The harbour closes at nine.")
+    gone = put(orc, "The harbour closes at nine.")
     clock.advance(ms=SECOND)
     given = handed_out(orc)
     orc.retract(gone, reason="it was told")
@@ -88,7 +89,7 @@ def test_a_change_within_the_millisecond_of_the_answer_was_not_known(
 def test_an_answer_of_a_clock_that_was_set_back_knew_what_was_stored(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    orc.remember("The harbour closes at nine.")
+    put(orc, "The harbour closes at nine.")
     clock.advance(ms=-SECOND)
     given = handed_out(orc)
     clock.advance(ms=10 * SECOND)
@@ -98,13 +99,13 @@ def test_an_answer_of_a_clock_that_was_set_back_knew_what_was_stored(
 def test_a_context_is_dated_when_its_snapshot_stands(
     service: MemoryService, orc: Orchestrator, clock: FixedClock
 ) -> None:
-    orc.remember("The harbour closes at nine.")
+    put(orc, "The harbour closes at nine.")
     clock.advance(ms=SECOND)
 
     class Waiting:
         def __enter__(self) -> None:
             clock.advance(ms=SECOND)
-            orc.remember("The harbour closes when the mate goes home.")
+            put(orc, "The harbour closes when the mate goes home.")
             clock.advance(ms=SECOND)
 
         def __exit__(self, *_: object) -> None:
@@ -137,6 +138,6 @@ def test_all_entries_until_one_are_known_and_none_after_it(
     start = clock.now_ms()
     for number in range(3):
         clock.advance(ms=100)
-        orc.remember(f"The harbour closes at {number}.")
+        put(orc, f"The harbour closes at {number}.")
     with service.opened("orc-1") as opened, opened.database.read() as connection:
         assert known_until(connection, seq, start + at) == start + known

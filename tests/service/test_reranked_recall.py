@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model_server import KEY, ModelServer
+from working import put
 
 from memgraph import MemoryService, Orchestrator, Sensitivity
 from memgraph.clock import FixedClock
@@ -44,8 +45,8 @@ def root(tmp_path: Path) -> Path:
     with running(tmp_path) as service:
         orc = service.orchestrator("o", create=True)
         for colour in COLOURS:
-            orc.remember(f"The house is {colour}.")
-        orc.remember("Nothing about a home.")
+            put(orc, f"The house is {colour}.")
+        put(orc, "Nothing about a home.")
         orc.embed_pending()
     return tmp_path
 
@@ -281,7 +282,7 @@ def test_the_viewer_and_the_filters_hold_for_what_is_sent(start: Start) -> None:
 def test_both_sides_of_a_contradiction_are_handed_out(start: Start) -> None:
     orc = start()
     one = orc.recall(QUESTION).ids[-1]
-    other = orc.remember("Its walls were painted over in violet.")
+    other = put(orc, "Its walls were painted over in violet.")
     orc.relate(one, "Contradicts", other)
     liked = orc.get(one).content
     assert one not in orc.recall(QUESTION, top_n=4).ids
@@ -302,8 +303,8 @@ def tangled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Orchestr
         running(root, reranker=FakeReranking(last_first), config=weightless) as other,
     ):
         orc = one.orchestrator("o", create=True)
-        ids = [orc.remember(f"House {number} is {COLOURS[number % 8]}.") for number in range(24)]
-        ids += [orc.remember(f"A wall of number {number} was changed.") for number in range(6)]
+        ids = [put(orc, f"House {number} is {COLOURS[number % 8]}.") for number in range(24)]
+        ids += [put(orc, f"A wall of number {number} was changed.") for number in range(6)]
         for place, each in enumerate((24, 25, 3, 9)):
             orc.relate(ids[place], "Contradicts", ids[each])
         for place, each in enumerate((26, 27, 28)):
@@ -379,7 +380,7 @@ def houses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Orchestrator]:
     with running(tmp_path_factory.mktemp("houses"), reranker=FakeReranking()) as service:
         orc = service.orchestrator("o", create=True)
         for colour in COLOURS:
-            orc.remember(f"The house is {colour}.")
+            put(orc, f"The house is {colour}.")
         orc.embed_pending()
         yield orc
 

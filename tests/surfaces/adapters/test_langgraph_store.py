@@ -621,7 +621,7 @@ def test_what_a_model_remembers_is_not_held_against_an_item(
     orc.propose_fact("The standup is at 9 o'clock.")
     told = orc.propose_fact("The standup is at 10 o'clock.")
     [edge] = orc.subgraph([told.memory_id]).edges
-    assert edge.edge_type is EdgeType.CONTRADICTS
+    assert edge.edge_type is EdgeType.UPDATES
 
 
 def test_a_reflection_is_not_made_of_items(

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from pydantic import TypeAdapter
 from serving_worlds import Served
+from working import put
 
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.recall import Bundle
@@ -29,8 +30,8 @@ class World:
 @pytest.fixture(scope="module")
 def world(served: Served, client: httpx.Client) -> World:
     orc = served.orchestrator()
-    one = orc.remember("The harbour ferry leaves at nine.")
-    other = orc.remember("The harbour ferry leaves at ten.")
+    one = put(orc, "The harbour ferry leaves at nine.")
+    other = put(orc, "The harbour ferry leaves at ten.")
     body = {"from_id": other, "to_id": one, "edge_type": "Contradicts", "reason": "both said"}
     made = client.post(f"{BASE}/edges", json=body)
     assert made.status_code == 201

@@ -15,6 +15,7 @@ from typing import BinaryIO, NoReturn
 import httpx
 import pytest
 from serving_worlds import Served, serving
+from working import put
 
 from memgraph.errors import DatabaseBusy
 from memgraph.model.access import Permission
@@ -298,7 +299,7 @@ def test_why_a_run_failed_is_told_without_where_the_root_lies(
 
 def test_whom_a_side_reached_is_named_to_who_may_audit(served: Served) -> None:
     orc = served.orchestrator("cases")
-    old, new = (orc.remember(f"The office is in {city}.") for city in ("Lisbon", "Porto"))
+    old, new = (put(orc, f"The office is in {city}.") for city in ("Lisbon", "Porto"))
     edge = orc.relate(new, "Contradicts", old)
     receipt = orc.recall("office").receipt_id
     assert len(orc.receipt(receipt).items) == 2

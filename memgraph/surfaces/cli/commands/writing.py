@@ -18,7 +18,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.surfaces.cli.building import OrchestratorName, choice, value
+from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
 from memgraph.surfaces.cli.screen import Screen
 
@@ -347,3 +347,9 @@ def _json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput("--attributes is not a JSON object", field="attributes")
     return value
+
+
+COMMANDS = {
+    function.__name__: make_command(function, function.__name__)
+    for function in (remember, relate, correct, confirm, retract, resolve)
+}
