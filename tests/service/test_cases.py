@@ -115,8 +115,8 @@ def test_a_dismissal_holds_where_it_was_said(service: MemoryService, orc: Orches
     edges = []
     for project in ("a", "b"):
         where = {"scope": "project", "scope_id": project}
-        one = wide.remember("The office is in Lisbon.", **where)
-        other = wide.remember("The office is in Porto.", **where)
+        one = put(wide, "The office is in Lisbon.", **where)
+        other = put(wide, "The office is in Porto.", **where)
         edges.append(wide.relate(one, "Contradicts", other))
         if project == "a":
             wide.dismiss(edges[0], reason="two offices")
