@@ -130,6 +130,7 @@ _IMPERATIVES = (
     "simply now you your if want need navigate double-check leave mark treat distinguish "
     "document describe implement introduce record extend expose hello hi dear"
 )
+_PLEASE = re.compile(r"(?:^|, )please\b", re.IGNORECASE)
 _IMPERATIVE = frozenset(_IMPERATIVES.split())
 _VERB = re.compile(
     r"\b(?:is|are|was|were|be|been|am|has|have|had|will|would|can|cannot|could|should|shall|must|"
@@ -221,6 +222,8 @@ def is_rule(sentence: str) -> bool:
 
 def is_instruction(sentence: str) -> bool:
     """Return whether a sentence tells its reader to do something."""
+    if _PLEASE.search(sentence[:MAX_STATEMENT_CHARS]):
+        return True
     first = _WORD.search(sentence[:80])
     return first is not None and first.group().casefold() in _IMPERATIVE
 
@@ -238,7 +241,7 @@ def is_placeholder(sentence: str) -> bool:
 def is_complete(sentence: str, *, least_words: int = _MIN_WORDS) -> bool:
     """Return whether a text is a whole statement rather than a heading, link or line of code."""
     text = sentence.strip()
-    if _CODE.match(text):
+    if _CODE.match(text) or text.endswith(("e.g.", "i.e.")):
         return False
     if not text or len(text) > MAX_STATEMENT_CHARS or text[-1] in "?:;,":
         return False
