@@ -11,13 +11,15 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias, TypedDict
 
 from memgraph.errors import InvalidInput
-from memgraph.model.enums import EntityType, MemoryType, Relation
+from memgraph.model.enums import EntityType, MemoryType
 
 NONE_LABEL: Final = "none"
 """The label of a line that is not worth remembering."""
 
 TYPE_LABELS: Final[tuple[str, ...]] = (*(t.value for t in MemoryType), NONE_LABEL)
-RELATION_LABELS: Final[tuple[str, ...]] = tuple(r.value for r in Relation)
+RELATION_LABELS: Final[tuple[str, ...]] = ("contradicts", "updates", "duplicate")
+CHANGE: Final = "change"
+"""The label of a pair whose later statement changes what the earlier one says."""
 ENTITY_LABELS: Final[tuple[str, ...]] = tuple(
     e.value for e in EntityType if e is not EntityType.OTHER
 )
@@ -53,8 +55,15 @@ class PairsScore(TypedDict):
     contradicts: LabelScore
     updates: LabelScore
     duplicate: LabelScore
-    compatible: LabelScore
-    unrelated: LabelScore
+
+
+class ChangesScore(TypedDict):
+    """``traps``: pairs whose statements can both hold."""
+
+    lines: int
+    change: LabelScore
+    traps: int
+    traps_called_a_change: int
 
 
 class EntitiesScore(TypedDict):
@@ -86,20 +95,39 @@ def score_types(gold: Sequence[str], predicted: Sequence[str]) -> TypesScore:
 
 
 def score_pairs(gold: Sequence[str], predicted: Sequence[str]) -> PairsScore:
-    """Accuracy, and precision and recall of each relation between an earlier and a later text.
+    """Return precision and recall of each relation between an earlier and a later text.
+
+    Every other label ("compatible", "unrelated", "none") counts as no relation.
 
     Raises:
-        InvalidInput: the sequences differ in length, or a label is not one of the five.
+        InvalidInput: the sequences differ in length.
     """
-    per_label = _per_label(gold, predicted, RELATION_LABELS)
+    wanted, found = (
+        [label if label in RELATION_LABELS else NONE_LABEL for label in labels]
+        for labels in (gold, predicted)
+    )
+    per_label = _per_label(wanted, found, (*RELATION_LABELS, NONE_LABEL))
     return PairsScore(
-        accuracy=_ratio(_hits(gold, predicted), len(gold)),
+        accuracy=_ratio(_hits(wanted, found), len(gold)),
         lines=len(gold),
         contradicts=per_label["contradicts"],
         updates=per_label["updates"],
         duplicate=per_label["duplicate"],
-        compatible=per_label["compatible"],
-        unrelated=per_label["unrelated"],
+    )
+
+
+def score_changes(gold: Sequence[str], predicted: Sequence[str]) -> ChangesScore:
+    """Return how many changes were noticed, and how many of the other pairs were called one.
+
+    Raises:
+        InvalidInput: the sequences differ in length, or a label is not "change" or "none".
+    """
+    change = _per_label(gold, predicted, (CHANGE, NONE_LABEL))[CHANGE]
+    return ChangesScore(
+        lines=len(gold),
+        change=change,
+        traps=len(gold) - change["gold"],
+        traps_called_a_change=change["predicted"] - change["hits"],
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from memgraph.model.enums import Relation
 from memgraph.policy.stemming import stem
 from memgraph.relations import lexicon
-from memgraph.relations.sentence import Sentence, Token, read, shown
+from memgraph.relations.sentence import Sentence, Token, is_past, read, shown
 from memgraph.relations.statement import Statement
 from memgraph.relations.states import state_change
 
@@ -48,6 +48,7 @@ def compare(earlier: Statement, later: Statement) -> Finding | None:
         return None
     if a.unsure or b.unsure or not a.keys & b.keys:
         return None
+    a, b = _with_verb(a, b), _with_verb(b, a)
     if a.verb < 1 or b.verb < 1 or max(len(a.tokens), len(b.tokens)) > _MOST_TOKENS:
         return None
     if a.deictic or b.deictic:
@@ -65,6 +66,15 @@ def search_words(statement: Statement) -> tuple[str, ...]:
     ordered += [t for t in rest if not t.is_value and t.key not in ("be", "have")]
     ordered += [t for t in rest if t.is_value]
     return tuple(dict.fromkeys(t.text.lower().removesuffix("'s") for t in ordered))
+
+
+def _with_verb(a: Sentence, b: Sentence) -> Sentence:
+    """Return ``a`` with the verb of ``b`` where none of its own was recognised."""
+    if a.verb >= 1 or b.verb < 1:
+        return a
+    key = b.tokens[b.verb].key
+    places = [at for at, token in enumerate(a.tokens) if at and token.key == key]
+    return replace(a, verb=places[0]) if places else a
 
 
 _MOST_TOKENS: Final = 20
@@ -102,7 +112,7 @@ def _aligned(a: Sentence, b: Sentence) -> Finding | None:
         return None
     if not edits:
         return _same_words(a, b)
-    if a.past or b.past or b.additive:
+    if a.past or b.additive or (b.past and a.mode not in ("not", "never")):
         return None
     if a.mode != b.mode and {a.mode, b.mode} != {"", "always"}:
         return _denied(a, b)
@@ -169,7 +179,7 @@ def _denied(a: Sentence, b: Sentence) -> Finding | None:
     if _content(a.subject) - _AGENTS != _content(b.subject) - _AGENTS:
         return None
     negative, positive = (a, b) if a.mode in _NEGATIVE else (b, a)
-    if positive.mode in _NEGATIVE:
+    if positive.mode in _NEGATIVE or (b.past and not a.perfect):
         return None
     denied, claimed = _content(negative.tokens), _content(positive.tokens)
     narrower = {_key(t) for t in b.tokens if t.kind in _TIMES} if b.changed else set()
@@ -179,6 +189,8 @@ def _denied(a: Sentence, b: Sentence) -> Finding | None:
     plain = positive.mode in ("", "always") and negative.mode in ("not", "never")
     if details and not b.changed and (not plain or len(details) > 4):
         return None
+    if b.past:
+        return Finding(Relation.UPDATES, "the later statement says that it is done", changed=True)
     return _modes(a, b)
 
 
@@ -436,15 +448,16 @@ def _new_value(a: Sentence, b: Sentence) -> Finding | None:
 def _lived(a: Sentence, b: Sentence) -> Finding | None:
     """Compare two states of one person's life."""
     who, whose = _content(a.subject) - _AGENTS, _content(b.subject) - _AGENTS
-    persons = {t.key for t in (*a.subject, *b.subject) if t.text[0].isupper()} | {"i"}
-    persons |= lexicon.KIN
-    if not who or not who <= whose or not whose - {"and"} <= persons or a.past:
+    if not who or not who <= whose or a.past:
+        return None
+    persons = {t.key for t in (*a.subject, *b.subject) if t.text[0].isupper()} | {"i", "and"}
+    if whose != who and not whose <= persons | lexicon.KIN:
         return None
     states = state_change(a.text, b.text)
     if states is None:
         return None
     return Finding(
-        Relation.UPDATES, f"another state of the same person: {states[0]} / {states[1]}",
+        Relation.UPDATES, f"another state of the same one: {states[0]} / {states[1]}",
         changed=True,
     )  # fmt: skip
 
@@ -454,6 +467,8 @@ def _ended(a: Sentence, b: Sentence) -> Finding | None:
     if a.mode in ("not", "never", "forbid", "cannot", "neednot"):
         return None
     verb = b.tokens[b.verb]
+    if not b.passive and not is_past(verb.text.lower()):
+        return None
     subject = _content(b.subject)
     if b.passive:
         ended, agent = subject, frozenset[str]()

@@ -312,12 +312,10 @@ ATTRIBUTES: Final = _stems(
     "name surname nickname manager boss wife husband mother father birthplace hometown capital "
     "employer owner landlord author ceo cto cfo director captain address birthday age nationality "
     "password pin deadline passphrase email mail phone number colour color limit price fee rent "
-    "deposit size height weight title version provider supplier bank doctor dentist gp teacher "
-    "gateway host hostname port url endpoint branch language database framework licence license "
-    "lead maintainer contact head chair president secretary treasurer insurer carrier editor "
-    "theme format timezone currency registry registrar backend frontend editor ide shell partner "
+    "size height weight title version dentist gp hostname port url language licence license lead "
+    "maintainer head chair president secretary treasurer theme format timezone currency "
     "supervisor mentor tutor therapist accountant solicitor lawyer priority venue location status "
-    "diet profession job allergy team_lead vet headquarters interval timeout jefe jefa chef chefin"
+    "diet profession job headquarters jefe chef chefin"
 )
 """Nouns of which a thing or a person has one."""
 
@@ -418,7 +416,7 @@ MOVES: Final = {
 ENDS: Final = _stems(
     "leave quit stop drop cancel abandon retire decommission remove delete sell lose scrap revoke "
     "lift abolish discontinue deprecate resign sunset ditch withdraw divorce close "
-    "terminate cease end disband dissolve dismiss"
+    "terminate cease trade disband dismiss"
 )
 """Verbs by which what was so ends; their object, or their passive subject, is what ends."""
 VERBS: Final = _VERBS | ENDS | MOVES.keys()

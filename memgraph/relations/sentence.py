@@ -45,6 +45,7 @@ class Sentence:
         past: True for what is over by its grammar ("was", "In 2019 …").
         changed: True where the sentence says that something is new ("now", "no longer", "moved").
         passive: True for "was moved", "has been cancelled".
+        perfect: True for "has moved", "has not answered".
         unsure: True for questions, opinions and conditions.
         additive: True for "also", "another".
         first: True where "I" or "my" is said.
@@ -61,6 +62,7 @@ class Sentence:
     past: bool
     changed: bool
     passive: bool
+    perfect: bool
     unsure: bool
     additive: bool
     plural: bool
@@ -105,7 +107,7 @@ _AFTER_COMMAND: Final = lexicon.words(
 _UNCHANGED: Final = lexicon.words("quit put cut set hit let split shut")
 _PARTICLES: Final = frozenset({"on", "off", "up", "down", "out"})
 _MODALS: Final = lexicon.words(
-    "may can must should shall forbid neednot cannot shouldnot never always"
+    "may can must should shall forbid neednot cannot shouldnot never always not_any_more"
 )
 _MODES: Final = {
     "may": "may", "can": "can", "must": "must", "should": "should", "shall": "must",
@@ -147,7 +149,7 @@ class _Reader:
         self.tokens: list[Token] = []
         self.lows: list[str] = []
         self.mode = ""
-        self.past = self.changed = self.passive = self.additive = False
+        self.past = self.changed = self.passive = self.perfect = self.additive = False
         self.unsure = not claim or self._is_command()
         self.deictic = words[0].low if words and words[0].low in lexicon.SUBJECTLESS else ""
         self.will = any(word.low in ("will", "'ll", "shall") for word in words)
@@ -165,10 +167,22 @@ class _Reader:
             at += self._take(at)
         self._find_verb()
         return Sentence(
-            text, tuple(self.tokens), self.verb, self.mode, self.past, self.changed, self.passive,
-            self.unsure, self.additive, self.plural, self.first, self.deictic, self.will,
-            frozenset(self.bounds),
-        )  # fmt: skip
+            text=text,
+            tokens=tuple(self.tokens),
+            verb=self.verb,
+            mode=self.mode,
+            past=self.past,
+            changed=self.changed,
+            passive=self.passive,
+            perfect=self.perfect,
+            unsure=self.unsure,
+            additive=self.additive,
+            plural=self.plural,
+            first=self.first,
+            deictic=self.deictic,
+            will=self.will,
+            bounds=frozenset(self.bounds),
+        )
 
     def _is_command(self) -> bool:
         """True for "Check the log": a verb that no subject stands before."""
@@ -472,6 +486,7 @@ class _Reader:
             return
         low = self.lows[at]
         perfect = low in lexicon.HAVE or low in lexicon.DO
+        self.perfect = low in ("has", "have", "'ve") and at + 1 < len(self.tokens)
         # "has been moved", "was moved", "is kept": the last of the chain is the verb.
         while at + 1 < len(self.tokens) and (
             (low in lexicon.BE or low in lexicon.HAVE or low in lexicon.DO)
@@ -487,7 +502,7 @@ class _Reader:
             self.tokens[at] = Token("called", "be", "word")
         elif low in lexicon.HAVE:
             self.tokens[at] = Token(self.tokens[at].text, "have", "word")
-        elif not perfect and not self.passive and self._is_past(low):
+        elif not perfect and not self.passive and is_past(low) and low not in _UNCHANGED:
             self.past = True
         if perfect and self.past and low not in ("had", "did"):
             self.past = False
@@ -577,8 +592,14 @@ class _Reader:
             or (low in _UNCHANGED or low in ("run", "come", "become"))
         )
 
-    def _is_past(self, low: str) -> bool:
-        return low in lexicon.PAST_FORMS or (low.endswith("ed") and low not in ("need", "shed"))
+
+def is_past(low: str) -> bool:
+    """Return True for a verb in a form of the past."""
+    return (
+        low in lexicon.PAST_FORMS
+        or low in _UNCHANGED
+        or (low.endswith("ed") and not low.endswith("eed"))
+    )
 
 
 def _minutes(text: str) -> str:

@@ -77,6 +77,17 @@ _FAMILIES: Final = {
             ("back", r"\bback at\b|\breturned (?:from|to work)\b"
              r"|\bback (?:in|from|to) (?:work|the office|\w+ leave|holiday|vacation)\b"),
         ),
+        "payment": (
+            ("unpaid", r"\bunpaid\b|\b(?:still |is )open\b|\boutstanding\b|\boverdue\b"
+             r"|\bnot (?:been )?paid\b"),
+            ("paid", r"\b(?:was|were|has been|have been|is) (?:\w+ly )?(?:paid|settled)\b"),
+        ),
+        "order": (
+            ("broken", r"\bbroken\b|\bout of order\b|\bis down\b|\bdefective\b|\bkaputt\b"
+             r"|\bnot work(?:ing)?\b|\bin (?:the garage |for )?(?:repair|for repair)\b"),
+            ("working", r"\b(?:works?|working|running|up|läuft) (?:again|wieder)\b|\bis back up\b"
+             r"|\b(?:was|has been|is) (?:repaired|fixed|mended)\b"),
+        ),
         "health": (
             ("ill", r"\bbedridden\b|\b(?:has|have|with) (?:the )?flu\b|\bin (?:the )?hospital\b"
              r"|\bin plaster\b|\bon crutches\b|\bbroke (?:his|her|my) \w+\b|\bis (?:ill|sick)\b"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from memgraph.classification.score import (
     RELATION_LABELS,
     TYPE_LABELS,
+    score_changes,
     score_entities,
     score_pairs,
     score_types,
@@ -45,12 +46,11 @@ def test_a_label_only_predicted_lowers_the_macro_average() -> None:
 
 def test_pairs_are_scored_for_each_relation() -> None:
     gold = ["contradicts", "contradicts", "updates", "unrelated"]
-    score = score_pairs(gold, ["contradicts", "compatible", "contradicts", "unrelated"])
+    score = score_pairs(gold, ["contradicts", "none", "contradicts", "none"])
     assert score["accuracy"] == pytest.approx(0.5)
     assert score["contradicts"]["precision"] == pytest.approx(0.5)
     assert score["contradicts"]["recall"] == pytest.approx(0.5)
     assert score["updates"]["recall"] == 0.0
-    assert score["compatible"]["precision"] == 0.0
     assert score["duplicate"] == {
         "precision": 0.0,
         "recall": 0.0,
@@ -59,6 +59,14 @@ def test_pairs_are_scored_for_each_relation() -> None:
         "predicted": 0,
         "hits": 0,
     }
+
+
+def test_changes_are_scored_with_the_traps() -> None:
+    score = score_changes(
+        ["change", "change", "none", "none"], ["change", "none", "change", "none"]
+    )
+    assert score["change"]["recall"] == pytest.approx(0.5)
+    assert (score["traps"], score["traps_called_a_change"]) == (2, 1)
 
 
 def test_a_span_counts_only_with_its_bounds_and_type() -> None:
@@ -102,7 +110,7 @@ def test_finding_exactly_the_gold_spans_is_perfect(
     [
         lambda: score_types(["Fact"], []),
         lambda: score_types(["Fact"], ["Facts"]),
-        lambda: score_pairs(["contradicts"], ["none"]),
+        lambda: score_pairs(["contradicts"], []),
         lambda: score_entities([[]], []),
         lambda: score_entities([[(0, 1, "animal")]], [[]]),
     ],

@@ -1,4 +1,4 @@
-"""``memgraph bench labels``: types, relations and entities against labelled lines."""
+"""``memgraph bench labels``: types, relations, changes and entities against labelled lines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memgraph.classification.relations import Statement
-from memgraph.classification.score import score_entities, score_pairs, score_types
+from memgraph.classification.score import (
+    CHANGE,
+    NONE_LABEL,
+    score_changes,
+    score_entities,
+    score_pairs,
+    score_types,
+)
 from memgraph.clock import parse_time
 from memgraph.config import Settings
 from memgraph.entities.strategies import Strategy
 from memgraph.errors import InvalidConfig, InvalidInput
-from memgraph.service.classifiers import relation_classifier, type_classifier
+from memgraph.model.enums import Relation
+from memgraph.relations import Statement, compare
+from memgraph.service.classifiers import type_classifier
 from memgraph.service.life.models import configured_llm
 from memgraph.service.naming import Naming, find_names
 
@@ -21,7 +29,8 @@ ACCURATE = "accurate"
 
 
 def run(folder: Path, provider: str = "regex", settings: Settings | None = None) -> dict[str, Any]:
-    """Scores for every file of ``folder`` whose name begins with types, pairs or entities.
+    """Return the scores of the files of ``folder`` that begin with types, pairs, everyday or
+    entities.
 
     Args:
         provider: what finds the entities: ``regex``, ``spacy``, ``llm``, or ``accurate``, the
@@ -37,6 +46,7 @@ def run(folder: Path, provider: str = "regex", settings: Settings | None = None)
     scorers: dict[str, Callable[[list[dict[str, Any]]], dict[str, Any]]] = {
         "types": _types,
         "pairs": _pairs,
+        "everyday": _everyday,
         "entities": lambda rows: _entities(rows, strategy),
     }
     found: dict[str, Any] = {}
@@ -46,7 +56,8 @@ def run(folder: Path, provider: str = "regex", settings: Settings | None = None)
             found[name] = scorer(rows)
     if not found:
         raise InvalidInput(
-            f"no types*.jsonl, pairs*.jsonl or entities*.jsonl in {folder}", folder=str(folder)
+            f"no types*.jsonl, pairs*.jsonl, everyday*.jsonl or entities*.jsonl in {folder}",
+            folder=str(folder),
         )
     return found
 
@@ -57,16 +68,24 @@ def _types(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    pairs = [
-        (
+    findings = [
+        compare(
             Statement(row["a"], parse_time(row["a_time"])),
             Statement(row["b"], parse_time(row["b_time"])),
         )
         for row in rows
     ]
-    guesses = relation_classifier().classify(pairs)
-    found = score_pairs([row["label"] for row in rows], [str(each.relation) for each in guesses])
-    return dict(found)
+    predicted = [str(each.relation) if each else NONE_LABEL for each in findings]
+    return dict(score_pairs([row["label"] for row in rows], predicted))
+
+
+def _everyday(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    findings = [compare(Statement(row["a"], 1), Statement(row["b"], 2)) for row in rows]
+    predicted = [
+        CHANGE if each and each.relation is not Relation.DUPLICATE else NONE_LABEL
+        for each in findings
+    ]
+    return dict(score_changes([row["expect"] for row in rows], predicted))
 
 
 def _strategy(provider: str, settings: Settings | None) -> Strategy:

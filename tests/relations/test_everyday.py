@@ -1,0 +1,221 @@
+"""Everyday pairs: what is noticed as a change, and what is left alone.
+
+Each line holds an earlier and a later statement. No line stems from labelled data.
+"""
+
+import pytest
+
+from memgraph.model.enums import Relation
+from memgraph.relations import Statement, compare
+
+CHANGES = """
+Our landline number is 030 4471. | Our landline number is 030 5582.
+Petra drives a Fiat Panda. | Petra sold her Fiat Panda.
+Petra drives a Fiat Panda. | Petra now drives a Renault Zoe.
+The kitchen is on the ground floor. | The kitchen is on the first floor.
+Our internet provider is Netcologne. | We changed our internet provider from Netcologne to Vodafone.
+The VPN uses WireGuard. | The VPN was switched from WireGuard to OpenVPN.
+The swimming course is on Wednesday afternoon. | The swimming course is on Thursday afternoon.
+Lena works at Siemens. | Lena works at Bosch.
+Lena works at Siemens. | Lena quit Siemens.
+Lena works at Siemens. | Lena left Siemens and joined Bosch.
+The retention period is six months. | The retention period is two years.
+The CI uses Node 18. | The CI uses Node 20.
+The frontend is deployed on Fridays. | The frontend is no longer deployed on Fridays.
+We never use force push. | We always use force push.
+Employees can bring their dogs to work. | Employees can't bring their dogs to work.
+The treasurer of the club is Holger. | The treasurer of the club is Meike.
+Holger is the treasurer of the club. | Meike is the treasurer of the club.
+Holger is our treasurer. | Our new treasurer is Meike.
+The DNS server is 10.0.0.2. | The DNS server is 10.0.0.53.
+The office network is 192.168.4.0/24. | The office network is 192.168.8.0/22.
+The server room is kept at 19 degrees. | The server room is kept at 22 degrees.
+The bus leaves at 7:42. | The bus leaves at 7:51.
+The bus leaves at 7:42. | The bus now leaves at 7:51.
+Ravi is vegetarian. | Ravi eats meat again.
+Ravi's favourite colour is green. | Ravi's favourite colour is orange.
+Ravi is 41 years old. | Ravi is 42 years old.
+Ravi has two children. | Ravi has three children.
+The mobile plan includes 10 GB of data. | The mobile plan includes 25 GB of data.
+The contract runs until 31 March 2026. | The contract runs until 30 June 2026.
+The launch is planned for 4 May. | The launch was postponed to 18 May.
+The launch is planned for 4 May. | The launch was cancelled.
+The launch is on 4 May. | The launch is on 11 May.
+Our logo is blue. | Our logo is now green.
+The workshop takes place in room 12. | The workshop takes place in room 31.
+The API limit is 100 requests a minute. | The API limit was raised to 300 requests a minute.
+The API rate limit is 100 requests per minute. | The API rate limit is 300 requests per minute.
+The mailing list is hosted at Google Groups. | The mailing list has moved to Discourse.
+Two-factor login is optional. | Two-factor login is mandatory.
+Two-factor login is optional. | Two-factor login is now mandatory for everyone.
+Comments are enabled on the blog. | Comments are disabled on the blog.
+The lift is out of order. | The lift works again.
+Karin plays the violin in the city orchestra. | Karin no longer plays in the city orchestra.
+Karin takes sugar in her tea. | Karin doesn't take sugar in her tea.
+Karin is learning Dutch. | Karin gave up learning Dutch.
+Karin wants to study medicine. | Karin doesn't want to study medicine any more.
+Reports are written in German. | Reports are now written in English.
+The archive is encrypted. | The archive is unencrypted.
+Our backups go to Amazon S3. | Our backups go to Backblaze B2.
+The password policy requires 8 characters. | The password policy requires 12 characters.
+We use Jira for tickets. | We use Linear for tickets.
+We use Jira for tickets. | We replaced Jira with Linear.
+We use Jira for tickets. | We've moved from Jira to Linear.
+The users table lives in PostgreSQL. | The users table was moved to DynamoDB.
+The orders service is owned by team Otter. | The orders service is owned by team Lynx.
+Team Otter owns the orders service. | Team Lynx owns the orders service.
+Team Otter owns the orders service. | Team Lynx took over the orders service from team Otter.
+The sensor reports every 10 seconds. | The sensor reports every 30 seconds.
+The gym membership costs 29 euros a month. | The gym membership went up to 34 euros a month.
+The gym membership costs 29 euros a month. | The gym membership costs 34 euros per month now.
+Tests must be run before merging. | Tests need not be run before merging.
+Guests must sign in at reception. | Guests don't have to sign in at reception.
+Smoking is allowed on the balcony. | Smoking is not allowed on the balcony.
+Uploads are limited to 20 MB. | Uploads are limited to 100 MB.
+The team has seven members. | The team now has nine members.
+The warehouse employs 30 people. | The warehouse employs 45 people.
+The default timeout is 30 seconds. | The default timeout is 60 seconds.
+I usually get up at six. | These days I get up at seven.
+I go to the gym on Mondays. | I go to the gym on Wednesdays now.
+I drink my tea with milk. | I drink my tea without milk.
+My favourite editor is Vim. | My favourite editor is Helix.
+My wife works as a nurse. | My wife works as a teacher now.
+My wife is pregnant. | My wife gave birth to a boy on Sunday.
+My car is in the garage for repair. | My car has been repaired.
+I'm afraid of flying. | I'm no longer afraid of flying.
+I have not read Ulysses. | I've finally read Ulysses.
+I can't ski. | I learned to ski last winter.
+Our son is called Jonas. | Our son is called Lukas.
+The invoice from Brandt is unpaid. | The invoice from Brandt has been paid.
+The build is red. | The build is green again.
+The build takes 12 minutes. | The build now takes 4 minutes.
+The package manager is npm. | The package manager is pnpm.
+The package is delivered by DHL. | The package is delivered by UPS.
+Mein Bruder wohnt in Kiel. | Mein Bruder wohnt in Rostock.
+Mein Bruder wohnt in Kiel. | Mein Bruder ist nach Rostock gezogen.
+Das Büro ist freitags geschlossen. | Das Büro ist freitags geöffnet.
+Unser Hausarzt ist Dr. Klein. | Unser neuer Hausarzt ist Dr. Weber.
+Die Sitzung beginnt um 10 Uhr. | Die Sitzung wurde auf 11 Uhr verschoben.
+Le magasin ferme à 19 h. | Le magasin ferme à 20 h.
+Ma sœur habite à Lyon. | Ma sœur habite à Lille.
+Mi hermano trabaja en Seat. | Mi hermano trabaja en Renault.
+"""
+COMPATIBLE = """
+Petra drives a Fiat Panda. | Petra's brother drives a Renault Zoe.
+Lena works at Siemens. | Lena's husband works at Bosch.
+The kitchen is on the ground floor. | The bathroom is on the first floor.
+The test VPN uses WireGuard. | The production VPN uses OpenVPN.
+The swimming course is on Wednesday afternoon. | The diving course is on Thursday afternoon.
+The CI uses Node 18 for the frontend. | The CI uses Node 20 for the backend.
+Ravi has a beard. | Ravi has a moustache.
+Ravi likes jazz. | Ravi likes techno.
+Ravi visited Rome. | Ravi visited Naples.
+Ravi has a brother in Delhi. | Ravi has a sister in Mumbai.
+The bus to Kiel leaves at 7:42. | The bus to Plön leaves at 7:51.
+The bus leaves at 7:42. | The bus arrives at 8:15.
+Karin plays the violin. | Karin sings in a choir.
+Karin was a nurse. | Karin is a teacher.
+Karin worked at Siemens until 2019. | Karin works at Bosch.
+Before the reform the fee was 20 euros. | The fee is 30 euros.
+The fee for adults is 20 euros. | The fee for children is 10 euros.
+The adult fee is 20 euros. | The child fee is 10 euros.
+The API has a rate limit of 100 requests per minute. | The API has a timeout of 30 seconds.
+The office in Oslo has 40 desks. | The office in Bergen has 22 desks.
+We deploy the backend with Helm. | We deploy the frontend with Ansible.
+We use Jira for tickets. | We use Slack for chat.
+We use Jira. | We use Confluence.
+Team Otter owns the orders service. | Team Lynx owns the billing service.
+Team Otter owns the orders service. | Team Otter owns the returns service.
+Guests may use the pool. | Guests may use the sauna.
+Guests may use the pool. | Guests must not use the gym.
+Guests may use the pool. | Children must not use the pool alone.
+The library is closed on Sundays. | The library is open on Saturdays.
+The library closes at 18:00. | On Fridays the library closes at 16:00.
+At least two reviewers are needed. | Three reviewers are recommended.
+The job needs at least 4 GB of memory. | The job uses 6 GB of memory on average.
+The job fails when the disk is full. | The job succeeds when the disk has space.
+In March we sold 120 bikes. | In April we sold 95 bikes.
+On Monday I ran 5 km. | On Wednesday I ran 8 km.
+Version 1.4 supports Java 11. | Version 2.0 supports Java 17.
+Python 3.11 is installed on host a1. | Python 3.12 is installed on host a2.
+My mother's birthday is on 3 May. | My father's birthday is on 9 June.
+My old phone had 64 GB. | My new phone has 256 GB.
+Tim thinks the API should be REST. | Eva thinks the API should be GraphQL.
+The red team meets on Mondays. | The blue team meets on Tuesdays.
+The first meeting is on Monday. | The second meeting is on Friday.
+The morning shift starts at 6:00. | The night shift starts at 22:00.
+The tea is hot. | The tea is sweet.
+Eva is a lawyer. | Eva is a mother of two.
+Eva is in the platform team. | Eva is in the works council.
+Eva has an appointment on Monday. | Eva has an appointment on Friday.
+Eva is on holiday from 3 to 10 May. | Eva is on holiday from 12 to 20 December.
+Eva speaks fluent Danish. | Eva doesn't speak Norwegian.
+Parcels are delivered by DHL. | Letters are delivered by the post office.
+The report is sent to Eva. | The report is also sent to Tim.
+The report is sent to Eva. | The report is written by Tim.
+The repository has 12 contributors. | The repository has 340 stars.
+The exam has 40 questions. | The exam lasts 90 minutes.
+The lower limit is 5. | The upper limit is 20.
+Port 22 is closed. | Port 80 is open.
+The front door is locked. | The back door is unlocked.
+The soup costs 6 euros. | The soup with bread costs 8 euros.
+Tom's flight leaves at 9:10. | Tom's train leaves at 9:40.
+The invoice of March is paid. | The invoice of April is unpaid.
+Do not delete the log files. | The log files are deleted after 30 days.
+The cat sleeps on the sofa. | The cat eats at seven.
+Our server in Frankfurt runs Debian. | Our server in Dublin runs Ubuntu.
+The summer menu has five dishes. | The winter menu has seven dishes.
+The car can seat five. | The car can reach 180 km/h.
+Tim wants to buy an e-bike. | Tim wants to buy a house.
+Tim owns a boat. | Tim owns a caravan.
+Tim has been to Peru. | Tim has been to Chile.
+Tim met Eva in Rome. | Tim met Eva in Paris.
+Der Laden in Köln öffnet um 9 Uhr. | Der Laden in Bonn öffnet um 10 Uhr.
+Mein Bruder wohnt in Kiel. | Meine Schwester wohnt in Rostock.
+Internal users may export data. | External users must not export data.
+The trial lasts 14 days. | The paid plan lasts one year.
+The cache is enabled by default. | The debug log is disabled by default.
+Alerts go to the on-call channel. | Deploy notices go to the release channel.
+Rent includes heating. | Rent does not include electricity.
+Half of the team works remotely. | The team has eleven members.
+"""
+SAME = """
+The cache holds entries for 3600 seconds. | The cache holds entries for one hour.
+The trial lasts two weeks. | The trial lasts 14 days.
+The disk has 2 TB. | The disk has 2,000 GB.
+The shop opens at 9 am. | The shop opens at 9:00.
+The audit is on 2026-05-03. | The audit is on 3 May 2026.
+The audit happens every year. | The audit happens annually.
+Visitors are not allowed to film. | Visitors must not film.
+Eva is responsible for payroll. | Eva is in charge of payroll.
+The van seats nine. | The van seats 9.
+Parking costs 5 euros. | Parking costs €5.
+Eva lives in Kiel. | Eva now lives in Kiel.
+Every employee has to wear a badge. | Each employee must wear a badge.
+We can not deploy on Fridays. | We can't deploy on Fridays.
+"""
+
+
+def _pairs(block: str) -> list[tuple[str, str]]:
+    lines = [line.split(" | ") for line in block.strip().splitlines()]
+    return [(earlier, later) for earlier, later in lines]
+
+
+def _relation(earlier: str, later: str) -> Relation | None:
+    finding = compare(Statement(earlier, 1), Statement(later, 2))
+    return None if finding is None else finding.relation
+
+
+@pytest.mark.parametrize(("earlier", "later"), _pairs(CHANGES))
+def test_a_change_is_noticed(earlier: str, later: str) -> None:
+    assert _relation(earlier, later) in (Relation.UPDATES, Relation.CONTRADICTS)
+
+
+@pytest.mark.parametrize(("earlier", "later"), _pairs(COMPATIBLE))
+def test_another_bearer_environment_or_attribute_is_no_change(earlier: str, later: str) -> None:
+    assert _relation(earlier, later) is None
+
+
+@pytest.mark.parametrize(("earlier", "later"), _pairs(SAME))
+def test_another_notation_is_a_duplicate(earlier: str, later: str) -> None:
+    assert _relation(earlier, later) is Relation.DUPLICATE
