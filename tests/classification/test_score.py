@@ -23,7 +23,7 @@ span = st.tuples(
 texts_of_spans = st.lists(st.tuples(st.sets(span), st.sets(span)))
 
 
-def test_there_are_nine_type_labels_and_five_relations() -> None:
+def test_there_are_nine_type_labels_and_three_relations() -> None:
     assert len(TYPE_LABELS) == 9
     assert TYPE_LABELS[-1] == "none"
     assert len(RELATION_LABELS) == 5
