@@ -42,7 +42,7 @@ class SessionReport(Value):
         extractor: who proposed the facts.
         echoes: sentences that the memory itself had handed out, and that were left out.
         resolved: edges of contradictions that were decided.
-        compared: pairs of statements that the relation classifier looked at.
+        compared: pairs of statements that were compared.
         calls, tokens: of a language model.
         error_code: of the error for which it is pending.
     """

@@ -117,13 +117,11 @@ class EntityType(StrEnum):
 
 
 class Relation(StrEnum):
-    """How a later memory relates to an earlier one, as the relation classifier says it."""
+    """How a later memory relates to an earlier one, as their comparison finds it."""
 
     CONTRADICTS = "contradicts"
     UPDATES = "updates"
     DUPLICATE = "duplicate"
-    COMPATIBLE = "compatible"
-    UNRELATED = "unrelated"
 
 
 class IngestStatus(StrEnum):

@@ -17,7 +17,7 @@ _QUOTATION = re.compile(r"(?P<speaker>[^:“”\n]{1,80}): “(?P<said>[^“”]
 _MARK = re.compile(r"[.!?:。！？\n]")
 _ANOTHER_SENTENCE = re.compile(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\d)[.!?:]\s+\S"
-    r"|\d[.!?:]\s+[A-Z]|[。！？].|\n"
+    r"|(?<=\d)[.!?:]\s+(?!(?:J[aäu]|Feb|M[aä]|A[pu]|Sep|Ok|Nov|De))[A-Z]|[。！？].|\n"
 )
 
 

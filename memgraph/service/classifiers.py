@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from memgraph.classification.relations import RelationClassifier
 from memgraph.classification.types import TypeClassifier
 from memgraph.model.enums import MemoryType
 from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
@@ -25,11 +24,6 @@ def local_embedding() -> EmbeddingProvider:
 @cache
 def type_classifier() -> TypeClassifier:
     return TypeClassifier(local_embedding().embed)
-
-
-@cache
-def relation_classifier() -> RelationClassifier:
-    return RelationClassifier(local_embedding().embed)
 
 
 def classify_types(texts: Sequence[str]) -> list[tuple[MemoryType | None, float]]:

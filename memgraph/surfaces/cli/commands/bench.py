@@ -31,7 +31,7 @@ def labels(
             metavar="FOLDER",
             exists=True,
             file_okay=False,
-            help="Holds types*.jsonl, pairs*.jsonl, everyday*.jsonl, entities*.jsonl.",
+            help="Holds types*.jsonl, pairs*.jsonl, entities*.jsonl.",
         ),
     ],
     provider: Annotated[
