@@ -540,6 +540,7 @@ def test_whoever_speaks_is_an_entity(orc: Orchestrator) -> None:
     orc.remember("Calvin: “I moved to Osaka.” (2024-01-10)")
     assert len(about(orc, "Jolene")) == 2
     assert about(orc, "calvin") == ["Calvin: “I moved to Osaka.” (2024-01-10)"]
+    assert "2024-01-10" not in [name for name, _, _ in all_of(orc)]
     people = {name for name, kind, _ in all_of(orc) if kind == "person"}
     assert people == {"Jolene", "Calvin"}
     sound_after_a_rebuild(orc)
