@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 
 from memgraph.consolidation.turns import Turn
 from memgraph.model.enums import MemoryKind
+from memgraph.model.speaking import Voice, voice_of
 from memgraph.policy import echo
 from memgraph.policy.echo import EchoReason
 from memgraph.policy.echo_format import without_own_output
@@ -17,6 +19,7 @@ from memgraph.policy.echo_wording import MAX_TERMS, MIN_CONTENT, Words
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.policy.sentences import split_sentences
 from memgraph.policy.stemming import fold, stem
+from memgraph.relations import Statement
 from memgraph.storage import echo_lines, echo_queries
 from memgraph.storage.database import Database
 from memgraph.storage.echo_queries import StandingText
@@ -24,6 +27,8 @@ from memgraph.storage.visibility import View
 
 LOOKED_UP = 4
 
+_FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur)\b")
+_QUOTED = re.compile('[“”"]')
 _WORDS = Words(lambda word: stem(fold(word)))
 
 
@@ -291,6 +296,16 @@ class _Judge:
         for earlier in echo_queries.earlier_texts(
             connection, rare, at=self.at_ms, since=since, view=self.view
         ):
+            if self._is_of_another(text, earlier.content):
+                continue
             if _WORDS.says_nothing_new(text, earlier.content):
                 return EchoReason.RECEIPT if earlier.recalled else EchoReason.KNOWN
         return None
+
+    def _is_of_another(self, text: str, content: str) -> bool:
+        """Return whether a name says of itself what another one is quoted with."""
+        quoted = Statement.of(content).speaker
+        if quoted is None or voice_of(self.source_role) is not Voice.NAMED:
+            return False
+        own = _FIRST_PERSON.search(text) is not None and not _QUOTED.search(text)
+        return own and quoted.casefold() != (self.source_role or "").strip().casefold()

@@ -97,6 +97,14 @@ def test_what_an_agent_of_any_name_says_is_believed_half(orc: Orchestrator) -> N
         assert held(orc)[text].confidence == 0.5
 
 
+def test_another_name_says_the_same_of_itself(orc: Orchestrator) -> None:
+    for session, role in (("s-1", "Mira"), ("s-2", "Robin")):
+        say(orc, session, "I live in Berlin with my two cats.", role)
+        [report] = orc.consolidate(session)
+        assert [each.content.split(":")[0] for each in report.facts] == [role]
+    assert len(held(orc)) == 2
+
+
 @pytest.mark.parametrize("role", ["tool", "system", "Function"])
 def test_what_a_tool_says_is_no_fact(orc: Orchestrator, role: str) -> None:
     say(orc, "s-1", BUILD, role)
