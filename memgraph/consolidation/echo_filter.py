@@ -296,7 +296,8 @@ class _Judge:
         for earlier in echo_queries.earlier_texts(
             connection, rare, at=self.at_ms, since=since, view=self.view
         ):
-            if self._is_of_another(text, earlier.content):
+            # What was never handed out cannot be said after it.
+            if not earlier.recalled and self._is_of_another(text, earlier.content):
                 continue
             if _WORDS.says_nothing_new(text, earlier.content):
                 return EchoReason.RECEIPT if earlier.recalled else EchoReason.KNOWN
