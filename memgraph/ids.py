@@ -18,6 +18,15 @@ _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _SHIFTS = range(120, -1, -10)
 
 
+SHORT_CHARS = 8
+"""The last characters of an id: 40 of its 80 bits of chance."""
+
+
+def short_id(memory_id: str) -> str:
+    """What stands for an id in a prompt; whoever looks a memory up may give it instead."""
+    return memory_id[-SHORT_CHARS:]
+
+
 class IdSource(Protocol):
     def new(self, prefix: str) -> str:
         """A new id that starts with ``prefix`` and sorts after every id made before it."""

@@ -18,13 +18,21 @@ def composed(
     *,
     change_seq: int,
     key: str,
+    totals: Mapping[policy.Section, int] | None = None,
 ) -> Bulletin:
-    """The bulletin of what is on offer; pure. Built without validation, being made of our own."""
-    chosen = policy.compose(offered, settings.max_chars, settings.max_line_chars)
+    """Return the bulletin of what is on offer; pure.
+
+    Args:
+        totals: as of ``policy.compose``.
+    """
+    chosen = policy.compose(offered, settings.max_chars, settings.max_line_chars, totals)
+    # Built without validation, being made of our own.
     return Bulletin.model_construct(
         sections={
             section.value: tuple(
-                BulletinLine.model_construct(text=line.text, memory_ids=line.memory_ids)
+                BulletinLine.model_construct(
+                    text=line.plain(settings.max_line_chars), memory_ids=line.cited
+                )
                 for line in chosen.lines[section]
             )
             for section in policy.Section
@@ -42,10 +50,11 @@ def composed(
 
 def view_key(viewer: Viewer, settings: BulletinSettings) -> str:
     """16 hexadecimal digits that tell apart who sees what, and under which limits."""
-    return _view_key(viewer, settings.max_chars, settings.max_line_chars)
+    limits = (settings.max_chars, settings.max_line_chars, settings.min_confidence)
+    return _view_key(viewer, limits)
 
 
 @lru_cache(maxsize=256)
-def _view_key(viewer: Viewer, max_chars: int, max_line_chars: int) -> str:
-    seen = f"{predicate(viewer)!r} {max_chars} {max_line_chars}"
+def _view_key(viewer: Viewer, limits: tuple[float, ...]) -> str:
+    seen = f"{predicate(viewer)!r} {limits}"
     return hashlib.sha256(seen.encode()).hexdigest()[:16]

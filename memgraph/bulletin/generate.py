@@ -7,22 +7,26 @@ means here, and expiry is judged at the time of the last change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import zip_longest
+from pathlib import PurePosixPath
 
 import sqlalchemy as sa
 
 from memgraph.bulletin.document import composed, view_key
 from memgraph.clock import MS_PER_DAY
 from memgraph.config.schema import BulletinSettings
-from memgraph.graph.stale import Fallen, find_stale
+from memgraph.graph.stale import find_stale
 from memgraph.model.bulletin import Bulletin
-from memgraph.policy.bulletin import Line, Section
+from memgraph.policy.bulletin import UNDATED, Line, Section, stands_alone
+from memgraph.policy.conflicts import Conflicts
 from memgraph.policy.scope import Viewer
 from memgraph.storage import bulletin_past
 from memgraph.storage import bulletin_queries as queries
-from memgraph.storage.bulletin_queries import ConflictExcerpt, Excerpt
+from memgraph.storage.bulletin_queries import Excerpt
 from memgraph.storage.database import Database
 from memgraph.storage.visibility import View
 
@@ -34,12 +38,17 @@ _MAX_STATUS_CHARS = 40
 # The newest endings, and so many that stand on them: in a store with more it takes no longer.
 _ENDINGS_LOOKED_AT = 200
 _STANDING_READ = 200
-# Room for the words between the two sides of a conflict.
-_CONFLICT_WORDS = 40
+_SECTIONS: Mapping[Section, queries.Section] = {
+    Section.KNOWLEDGE_SUMMARY: queries.KNOWLEDGE,
+    Section.ACTIVE_GOALS: queries.GOALS,
+    Section.OPEN_TODOS: queries.OPEN_TODOS,
+    Section.RECENT_DECISIONS: queries.DECISIONS,
+    Section.PREFERENCE_PROFILE: queries.PREFERENCES,
+}
 
 
 def generate(database: Database, viewer: Viewer, settings: BulletinSettings) -> Bulletin:
-    """The bulletin of what the viewer may see now.
+    """Return the bulletin of what the viewer may see now.
 
     Raises:
         StorageError: the database cannot be read.
@@ -54,7 +63,7 @@ def generate_in(
     settings: BulletinSettings,
     as_of: int | None = None,
 ) -> Bulletin:
-    """``generate`` on the snapshot of a reader.
+    """Do the same as ``generate`` on the snapshot of a reader.
 
     Args:
         as_of: milliseconds; the bulletin of that time, byte for byte. None: that of now.
@@ -64,33 +73,81 @@ def generate_in(
     if as_of is not None:
         bulletin_past.prepare(connection, as_of)
     most = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
-    # A conflict takes two lines' room.
-    conflicts = queries.open_conflicts(connection, view, most // 2)
-    fallen = find_stale(
-        connection, view, limit=most // 4, max_looks=_ENDINGS_LOOKED_AT, max_rows=_STANDING_READ
-    ).items
-    texts = queries.excerpts(connection, view, [each.memory_id for each in fallen], at)
-    doubts = queries.uncertain(connection, view, at, most - len(conflicts) - len(texts))
-    offered = {
-        Section.KNOWLEDGE_SUMMARY: [
-            Line(f"{one.type}: {one.text}", (one.memory_id,))
-            for one in queries.knowledge(connection, view, at, most)
-        ],
-        Section.ACTIVE_GOALS: _lines(queries.goals(connection, view, at, most)),
-        Section.OPEN_TODOS: _lines(queries.open_todos(connection, view, at, most)),
-        Section.RECENT_DECISIONS: [
-            _decision(one) for one in queries.decisions(connection, view, at, most)
-        ],
-        Section.PREFERENCE_PROFILE: _lines(queries.preferences(connection, view, at, most)),
-        Section.CONFLICTS_AND_UNCERTAINTIES: [
-            *_in_turn(
-                [_conflict(one, settings.max_line_chars) for one in conflicts],
-                [_stale(one, texts[one.memory_id]) for one in fallen if one.memory_id in texts],
-            ),
-            *(_doubt(one) for one in doubts),
-        ],
-    }
-    return composed(offered, settings, change_seq=seq, key=view_key(viewer, settings))
+    open_ = queries.open_conflicts(connection, view)
+    conflicts = Conflicts.of((each.first, each.second) for each in open_)
+    offered: dict[Section, list[Line]] = {}
+    for section, place in _SECTIONS.items():
+        if section is Section.RECENT_DECISIONS:
+            found = queries.decisions(connection, view, at, settings.min_confidence)
+        else:
+            floor = 0.0 if section is Section.KNOWLEDGE_SUMMARY else settings.min_confidence
+            found = place.read(connection, view, at, floor)
+            found = _persons_first(found)
+        fitting = [one for one in found if _is_shown(one)]
+        offered[section] = [_in_section(one, section, conflicts) for one in fitting[:most]]
+    totals = {one: place.total(connection, view, at) for one, place in _SECTIONS.items()}
+    # A contradiction takes two lines' room.
+    pairs = [(max(one.first, one.second), min(one.first, one.second)) for one in open_]
+    shown = pairs[: most // 2]
+    stale = find_stale(
+        connection, view, limit=most, max_looks=_ENDINGS_LOOKED_AT, max_rows=_STANDING_READ
+    )
+    names = [side.memory_id for pair in shown for side in pair]
+    texts = queries.excerpts(connection, view, names + [one.memory_id for one in stale.items], at)
+    # What fell with its ground in one and the same file is no news.
+    fallen = [
+        one for one in stale.items if one.memory_id in texts and texts[one.memory_id].path is None
+    ]
+    doubts = queries.UNCERTAIN.read(connection, view, at, 0.0)
+    offered[Section.CONFLICTS_AND_UNCERTAINTIES] = [
+        *_in_turn(
+            [
+                _conflict(texts[later.memory_id], texts[earlier.memory_id])
+                for later, earlier in shown
+                if later.memory_id in texts and earlier.memory_id in texts
+            ],
+            [
+                _line(texts[one.memory_id], f"Its ground fell on {_day(one.since)}: ")
+                for one in fallen[: most // 4]
+            ],
+        ),
+        *(
+            _line(one, f"Uncertain ({one.confidence:.2f}): ")
+            for one in doubts[:most]
+            if _is_shown(one)
+        ),
+    ]
+    doubtful = queries.UNCERTAIN.total(connection, view, at)
+    totals[Section.CONFLICTS_AND_UNCERTAINTIES] = len(pairs) + len(fallen) + doubtful
+    key = view_key(viewer, settings)
+    return composed(offered, settings, change_seq=seq, key=key, totals=totals)
+
+
+def _in_section(one: Excerpt, section: Section, conflicts: Conflicts) -> Line:
+    """The line of a memory, with what contradicts it."""
+    lead = _until(one)
+    if section is Section.KNOWLEDGE_SUMMARY:
+        lead = f"{one.type}: "
+    elif section is Section.RECENT_DECISIONS:
+        lead = _date(one) + _status(one)
+    elif one.path is not None:
+        lead = _date(one) + lead
+    return _line(one, lead, conflicts.mark(one.memory_id))
+
+
+def _persons_first(found: Sequence[Excerpt]) -> list[Excerpt]:
+    """What a person said, then what stands in files: the best of each file, its second best …"""
+    of_file: Counter[str] = Counter()
+    places = {}
+    for one in found:
+        if one.path is not None:
+            of_file[one.path] += 1
+            places[one.memory_id] = of_file[one.path]
+    return sorted(found, key=lambda one: places.get(one.memory_id, 0))
+
+
+def _is_shown(one: Excerpt) -> bool:
+    return one.path is None or stands_alone(one.text)
 
 
 def _in_turn(*kinds: list[Line]) -> Iterator[Line]:
@@ -98,41 +155,27 @@ def _in_turn(*kinds: list[Line]) -> Iterator[Line]:
     return (line for row in zip_longest(*kinds) for line in row if line is not None)
 
 
-def _lines(found: Iterable[Excerpt]) -> list[Line]:
-    return [Line(_until(one) + one.text, (one.memory_id,)) for one in found]
+def _line(one: Excerpt, lead: str, mark: str = "") -> Line:
+    file = None if one.path is None else PurePosixPath(one.path).name or "file"
+    return Line(one.text, (one.memory_id,), lead, file, mark)
+
+
+def _conflict(later: Excerpt, earlier: Excerpt) -> Line:
+    return replace(_line(later, _date(later)), against=_line(earlier, _date(earlier)))
 
 
 def _until(one: Excerpt) -> str:
     return "" if one.valid_until is None else f"(until {_day(one.valid_until)}) "
 
 
-def _decision(one: Excerpt) -> Line:
-    day = _day(one.created_at if one.event_time is None else one.event_time)
+def _date(one: Excerpt) -> str:
+    return f"{UNDATED if one.at is None else _day(one.at)} "
+
+
+def _status(one: Excerpt) -> str:
     # Stored attributes are free: only a short text is a status.
     status = one.decision_status
-    told = f" ({status[:_MAX_STATUS_CHARS]})" if isinstance(status, str) and status else ""
-    return Line(f"{day}{told} {one.text}", (one.memory_id,))
-
-
-def _conflict(one: ConflictExcerpt, max_line_chars: int) -> Line:
-    room = max((max_line_chars - _CONFLICT_WORDS) // 2, 1)
-    first, second = _cut(one.first_text, room), _cut(one.second_text, room)
-    text = f'Open since {_day(one.created_at)}: "{first}" against "{second}"'
-    return Line(text, (one.first_id, one.second_id))
-
-
-def _stale(one: Fallen, excerpt: Excerpt) -> Line:
-    # What fell is not said again: it may have been poison.
-    return Line(f"On fallen ground since {_day(one.since)}: {excerpt.text}", (one.memory_id,))
-
-
-def _doubt(one: Excerpt) -> Line:
-    return Line(f"Uncertain ({one.confidence:.2f}): {one.text}", (one.memory_id,))
-
-
-def _cut(text: str, room: int) -> str:
-    flat = " ".join(text[: 4 * room].split())
-    return flat if len(flat) <= room else flat[: room - 1].rstrip() + "…"
+    return f"({status[:_MAX_STATUS_CHARS]}) " if isinstance(status, str) and status else ""
 
 
 def _day(ms: int) -> str:

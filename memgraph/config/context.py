@@ -30,6 +30,10 @@ class ContextSettings(Group):
     facts: int = Field(
         default=5, ge=1, le=1_000, description="Memories that `get_context` puts before a message."
     )
+    min_relevance: Factor = Field(
+        default=0.25,
+        description="What has less to do with the message is not put before it, 0 to 1; 0: all is.",
+    )
     max_project_items: int = Field(
         default=1_000,
         ge=1,

@@ -49,6 +49,11 @@ class BulletinSettings(Group):
         le=10_000,
         description="A longer memory is cut in the bulletin, characters.",
     )
+    min_confidence: Factor = Field(
+        default=0.5,
+        description="Goals, todos, decisions and preferences of less confidence are named as"
+        " doubts alone.",
+    )
     keep_snapshots: int = Field(
         default=20,
         ge=1,

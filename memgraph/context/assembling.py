@@ -44,6 +44,7 @@ class Plan:
     Attributes:
         mark: of the fence, 16 hexadecimal digits.
         query: what says the same is left out, and what is cut keeps the place of its words.
+        min_relevance: what has less to do with the query is not recalled; None: all is.
     """
 
     budget_tokens: int
@@ -53,6 +54,7 @@ class Plan:
     max_items: int
     mark: str
     query: str = ""
+    min_relevance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +232,7 @@ def _line_of(each: Candidate, text: str) -> BlockLine:
             "at": each.at,
             "citation": each.shown,
             "confidence": each.confidence,
+            "mark": each.mark,
         },
     )
 
@@ -270,12 +273,23 @@ def _written(
 
 
 def _in_order(chosen: Sequence[_Line]) -> list[_Line]:
-    """The task's in time order, then the project's and everybody's by rank."""
+    """The task's in time order, then the project's and everybody's by rank; of an open
+    contradiction the later side right before the earlier one.
+    """
     of_task = [line for line in chosen if line.candidate.tier is Tier.TASK]
-    return [
+    ordered = [
         *sorted(of_task, key=lambda line: by_time(line.candidate)),
         *(line for line in chosen if line.candidate.tier is not Tier.TASK),
     ]
+    by_id = {line.memory_id: line for line in ordered}
+    placed: dict[str, _Line] = {}
+    for line in ordered:
+        others = (by_id[one] for one in line.candidate.against if one in by_id)
+        later = (one for one in others if by_time(one.candidate) > by_time(line.candidate))
+        newest_first = sorted(later, key=lambda one: by_time(one.candidate), reverse=True)
+        for each in (*newest_first, line):
+            placed.setdefault(each.memory_id, each)
+    return list(placed.values())
 
 
 def _packed(line: _Line) -> PackedItem:

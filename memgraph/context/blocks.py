@@ -43,6 +43,8 @@ def render(
     - ``list``: ``[Relevant Memory]``, then ``- text`` for each.
     - ``sections``: ``## Relevant memory``, then ``- text [id]`` for each.
 
+    What is contradicted says so: a field ``mark``, or behind the line ``[contradicted by …]``.
+
     Args:
         mark: 16 hexadecimal digits that are new for this block; only ``fenced`` shows it.
         insight: the week's reflection. It comes last, under a heading of its own where there are
@@ -77,9 +79,9 @@ def render_line(
 ) -> str:
     """One memory as it stands in a block: one line, its newline with it."""
     if format == BlockFormat.LIST:
-        return f"- {one_line(line.text)}\n"
+        return f"- {one_line(line.text)}{_marked(line)}\n"
     if format == BlockFormat.SECTIONS:
-        return f"- {one_line(line.text)} [{one_line(line.memory_id)}]\n"
+        return f"- {one_line(line.text)} [{one_line(line.memory_id)}]{_marked(line)}\n"
     record = {
         "id": cleaned(line.memory_id),
         "date": iso(line.at)[: len("2026-01-31")],
@@ -87,7 +89,13 @@ def render_line(
         "confidence": round(line.confidence, _CONFIDENCE_DIGITS),
         "text": cleaned(line.text),
     }
+    if line.mark:
+        record["mark"] = cleaned(line.mark)
     return f"{as_json(record)}\n"
+
+
+def _marked(line: BlockLine) -> str:
+    return f" [{one_line(line.mark)}]" if line.mark else ""
 
 
 def as_json(value: Any) -> str:

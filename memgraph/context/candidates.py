@@ -25,6 +25,7 @@ class Candidate:
         recalled: its rank, from 1, among what was recalled; None: it was not.
         beside: the id of the memory whose open contradiction brought it; None: it came by itself.
         against: ids of what it contradicts, unresolved.
+        mark: what its line says of that.
     """
 
     memory: Memory
@@ -35,6 +36,7 @@ class Candidate:
     recalled: int | None = None
     beside: str | None = None
     against: tuple[str, ...] = ()
+    mark: str = ""
 
     @property
     def at(self) -> int:

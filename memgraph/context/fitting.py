@@ -127,20 +127,20 @@ def written(
     if len(line.text) > _REMEMBERED_CHARS:
         rendered = render_line(line, format)
         return rendered, count(rendered)
-    said = (line.memory_id, line.kind, line.text, line.at, line.citation)
+    said = (line.memory_id, line.kind, line.text, line.at, line.citation, line.mark)
     # Confidence decays from one moment to the next; a line shows two digits of it.
     return _remembered(said, round(line.confidence, 2), format, count)
 
 
 @lru_cache(maxsize=4_096)
 def _remembered(
-    said: tuple[str, MemoryKind, str, int, str],
+    said: tuple[str, MemoryKind, str, int, str, str],
     confidence: float,
     format: BlockFormat,  # noqa: A002  as above
     count: Callable[[str], int],
 ) -> tuple[str, int]:
     """What is held and what is most important comes into one context after another."""
-    memory_id, kind, text, at, citation = said
+    memory_id, kind, text, at, citation, mark = said
     fields = {
         "memory_id": memory_id,
         "kind": kind,
@@ -148,6 +148,7 @@ def _remembered(
         "at": at,
         "citation": citation,
         "confidence": confidence,
+        "mark": mark,
     }
     rendered = render_line(built(BlockLine, fields), format)
     return rendered, count(rendered)

@@ -57,9 +57,12 @@ def gathered(
     most = wanted.most if len(recalled) < wanted.most else min(MOST_BESIDE_RECALL, wanted.most)
     for each in _held(connection, narrowing, wanted, most):
         found.setdefault(each.memory_id, each)
-    against = _against(connection, narrowing, found)
+    conflicts = _conflicts(connection, narrowing, found)
     sides = {
-        other: one for one, others in against.items() for other in others if other not in found
+        other: one
+        for one in conflicts.memory_ids
+        for other in conflicts.opponents(one)
+        if other not in found
     }
     for each in tier_queries.by_ids(connection, narrowing, sorted(sides)):
         found[each.memory_id] = each
@@ -76,7 +79,8 @@ def gathered(
             confidence.get(one) or confidence_at(memory, narrowing.at, wanted.exponent),
             None if brought.get(one) else ranks.get(one),
             brought.get(one) or sides.get(one),
-            against.get(one, ()),
+            conflicts.opponents(one),
+            conflicts.mark(one),
         )
         for one, memory in found.items()
     ]
@@ -98,18 +102,17 @@ def _held(
         yield from tier_queries.most_important(connection, narrowing, Tier.GLOBAL.scope, None, most)
 
 
-def _against(
+def _conflicts(
     connection: sa.Connection, narrowing: Narrowing, found: Mapping[str, Memory]
-) -> dict[str, tuple[str, ...]]:
-    """Return what contradicts each candidate, unresolved, for the other sides as well."""
+) -> Conflicts:
+    """Return the open contradictions of the candidates."""
     if EdgeType.CONTRADICTS not in recall_graph.ties(connection).edge_types:
-        return {}
-    conflicts = Conflicts.of(
+        return Conflicts()
+    return Conflicts.of(
         recall_graph.open_contradictions(
             connection, sorted(found), narrowing.view, MAX_CONTRADICTIONS
         )
     )
-    return {one: conflicts.opponents(one) for one in conflicts.memory_ids}
 
 
 def _sources(

@@ -258,7 +258,10 @@ class ContextPackage(Value):
 
 
 class BlockLine(Value):
-    """One memory as it is written into a prompt; of a file the citation has the name alone."""
+    """One memory as it is written into a prompt; of a file the citation has the name alone.
+
+    ``mark``: what contradicts or replaced it, see ``RecallItem``.
+    """
 
     memory_id: str
     kind: MemoryKind
@@ -266,6 +269,7 @@ class BlockLine(Value):
     at: Millis
     citation: str
     confidence: float
+    mark: str = ""
 
 
 class ContextBlock(Value):

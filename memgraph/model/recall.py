@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from pydantic import Field, PrivateAttr, model_validator
 
 from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity, SourceType
-from memgraph.model.values import Edge, Memory, Millis, Name, StoredSource, Text, Value
+from memgraph.model.values import Edge, Memory, Millis, Name, StoredSource, Text, Unit, Value
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -65,6 +65,8 @@ class RecallRequest(Value):
         valid_at: what was true at that time, as far as is known now, or at ``as_of``: its event (or
             else creation) lies before, its end after it. What was replaced since is there, what
             lost a contradiction or was taken back is not.
+        min_relevance: 0..1; what has less to do with the query is left out, see
+            ``memgraph.retrieval.context.relevance``; None: nothing is for that.
         include_superseded: show replaced memories beside what replaced them.
         token_budget: tokens that the texts of the bundle may cost together; None: no limit.
         for_conversation_id, for_workflow_run_id, for_step_id: for whom the answer is: kept in its
@@ -90,6 +92,7 @@ class RecallRequest(Value):
     event_before: Millis | None = None
     as_of: Millis | None = None
     valid_at: Millis | None = None
+    min_relevance: Unit | None = None
     include_superseded: bool = False
     token_budget: Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)] | None = None
     for_conversation_id: Name | None = None
@@ -138,6 +141,7 @@ class RecallItem(Value):
         effective_confidence: 0..1, the stored confidence after decay.
         citation: where it came from, in one line.
         contradicted_by: ids of memories that contradict it, unresolved.
+        mark: what a prompt says of it: "contradicted by" or "replaced by" what, and its date.
         brought_by: it did not earn its place: it is the other side of the open contradiction of
             this memory, or replaced it.
     """
@@ -151,6 +155,7 @@ class RecallItem(Value):
     citation: str
     contradicted_by: tuple[str, ...] = ()
     brought_by: str | None = None
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

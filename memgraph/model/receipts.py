@@ -153,8 +153,11 @@ def said_of(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bundle_bytes(bundle: Bundle) -> bytes:
-    """A bundle as it is handed out, but for the receipt's id: compact JSON, UTF-8."""
-    return bundle.model_dump_json(exclude={"receipt_id"}).encode()
+    """A bundle as it is handed out, but for the receipt's id and the marks, which repeat what
+    ``contradicted_by`` says: compact JSON, UTF-8.
+    """
+    told = bundle.model_dump_json(exclude={"receipt_id": True, "items": {"__all__": {"mark"}}})
+    return told.encode()
 
 
 @dataclass(frozen=True, slots=True)

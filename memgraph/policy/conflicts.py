@@ -7,13 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from memgraph.clock import iso
+from memgraph.ids import short_id
+
 if TYPE_CHECKING:
     import networkx as nx
+
+MOST_NAMED = 3
+"""Other sides that a mark names; the rest are counted."""
 
 
 class Side(NamedTuple):
     """One side of a contradiction. ``time``: when it happened, else when it was stored, in
-    milliseconds; of two at one moment the higher id is the later."""
+    milliseconds; 0: nobody knows. Of two at one moment the higher id is the later."""
 
     time: int
     memory_id: str
@@ -71,6 +77,22 @@ class Conflicts:
         if self.graph is None or memory_id not in self.graph:
             return ()
         return self._newest_first(self.graph.successors(memory_id))
+
+    def mark(self, memory_id: str) -> str:
+        """Return what a prompt says of a memory: "contradicted by …", with the short ids and dates
+        of the other sides, the newest first; "" for one that nothing contradicts.
+        """
+        if self.graph is None or memory_id not in self.graph:
+            return ""
+        others = self._newest_first(self.opponents(memory_id))
+        told = [f"{short_id(one)} ({self._date(one)})" for one in others[:MOST_NAMED]]
+        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        return f"contradicted by {', '.join(told)}{more}"
+
+    def _date(self, memory_id: str) -> str:
+        assert self.graph is not None
+        time = self.graph.nodes[memory_id]["time"]
+        return iso(time)[: len("2026-01-31")] if time else "undated"
 
     def _newest_first(self, ids: Iterable[str]) -> tuple[str, ...]:
         assert self.graph is not None

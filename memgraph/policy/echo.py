@@ -32,6 +32,10 @@ AGENT_ROLES = AGENTS | SILENT
 
 MEMORY_ID = r"(?:fact|ep|ref)_[0-9A-Za-z]{20,32}"
 _CITATION = re.compile(rf"\s*[\[(]\s*{MEMORY_ID}(?:\s*[,;]\s*{MEMORY_ID})*\s*[\])]", re.IGNORECASE)
+# As prompts cite: a short id, and the mark of a contradiction.
+SHORT_CITATION = r"\[[0-9A-HJKMNP-TV-Z]{8}\]"
+MARK = r"\[(?:contradicted|replaced) by [^\[\]]{1,250}\]"
+_SHORT = re.compile(rf"\s*(?:{SHORT_CITATION}|{MARK})")
 _LONE_ID = re.compile(rf"\b{MEMORY_ID}\b", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _EMPHATIC = frozenset("*`~_")
@@ -47,14 +51,16 @@ _LABELS = "|".join(
 _LABEL = re.compile(rf"^(?:(?:{_LABELS}):\s+)+", re.IGNORECASE)
 # Whoever it is: a name before words in quotation marks tells who said them, not what.
 _SPEECH = re.compile('^[^\\W\\d_][^:"“„«]{0,40}:\\s*(?=["“„«].*["”“»][.!?]?$)')
-# What the bulletin writes before a memory's own text.
+# What the bulletin writes before and behind a memory's own text.
+_AT = r"(?:\d{4}-\d\d-\d\d|undated) "
 _BULLETIN_HEAD = re.compile(
-    r"^(?:\(until \d{4}-\d\d-\d\d\) |\d{4}-\d\d-\d\d (?:\([^)]{1,40}\) )?"
-    r"|Uncertain \(\d\.\d\d\): )"
+    rf"^(?:(?:{_AT})?(?:\(until \d{{4}}-\d\d-\d\d\) )|{_AT}(?:\([^)]{{1,40}}\) )?"
+    r"|Uncertain \(\d\.\d\d\): |Its ground fell on \d{4}-\d\d-\d\d: )"
 )
-# Each of them tells a date or a figure.
-_DIGITS = re.compile(r"\d-\d\d |\d-\d\d[:)]|\(\d")
-_CONFLICT = re.compile(r'^Open since \d{4}-\d\d-\d\d: "(.*)" against "(.*)"$')
+_FROM_FILE = re.compile(r"(?<=”) \(from .{1,60}\)$")
+# Each of them tells a date, a figure or a file.
+_TELLING = re.compile(r"\d-\d\d |\d-\d\d[:)]|\(\d|undated |\(from ")
+_CONFLICT = re.compile(rf"^{_AT}(.{{1,2000}}?) against {_AT}(.{{1,2000}})$")
 _ENDS = " \t.,;:!?…。、！？"
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 _WORD = re.compile(r"\w+")
@@ -222,14 +228,14 @@ def inner_texts(line: str) -> tuple[str, ...]:
 
 def _inner(line: str) -> Iterator[str]:
     """The texts of memories that a line of the bulletin holds."""
-    if not _DIGITS.search(line):
+    if not _TELLING.search(line):
         return
     bare = _without_marks(line)
     conflict = _CONFLICT.match(bare)
     if conflict:
-        yield from conflict.groups()
+        yield from (_FROM_FILE.sub("", each) for each in conflict.groups())
         return
-    inner = _BULLETIN_HEAD.sub("", bare)
+    inner = _FROM_FILE.sub("", _BULLETIN_HEAD.sub("", bare))
     if inner != bare:
         yield inner
 
@@ -238,6 +244,8 @@ def _without_marks(text: str) -> str:
     # Most lines have none of these, and to look for a character costs next to nothing.
     if "_" in text:
         text = _LONE_ID.sub("", _CITATION.sub("", text))
+    if "[" in text:
+        text = _SHORT.sub("", text)
     text = _MARKER.sub("", text.strip())
     if "\\" in text:
         text = _ESCAPED.sub(r"\1", text)

@@ -15,16 +15,17 @@ from memgraph.policy.block_format import (
     SECTION_INSIGHT,
     SECTION_TITLE,
 )
-from memgraph.policy.bulletin import Section
-from memgraph.policy.echo import MEMORY_ID, normal_form, says_enough
+from memgraph.policy.bulletin import INTRO, Section
+from memgraph.policy.echo import MARK, MEMORY_ID, SHORT_CITATION, normal_form, says_enough
 
 # As prompts are fenced: ``<data-`` and the hex digits of a random word.
 _FENCE = re.compile(rf"(?:{re.escape(FENCE_INTRO)}[ \t\r]*\n[ \t]*)?<(data)-([0-9a-f]{{16}})>")
-_SECTIONS = "|".join(Section)
-_TITLE = re.compile(rf"^#+ Memory bulletin$|^#+ (?:{_SECTIONS}) \(\d+ of \d+\)$")
+# Bulletins of earlier had the names of the sections as headings.
+_SECTIONS = "|".join([*Section, *(each.heading for each in Section)])
+_TITLE = re.compile(rf"^#+ Memory bulletin$|^#+ (?:{_SECTIONS}) \(\d+ of (?:over )?\d+\)$")
 _SECTION_TITLES = frozenset((SECTION_TITLE, SECTION_INSIGHT))
 _LIST_TITLES = frozenset((LIST_TITLE, LIST_INSIGHT))
-_CITED_ITEM = re.compile(rf"^[-*•] .*\[{MEMORY_ID}\]$")
+_CITED_ITEM = re.compile(rf"^[-*•] .*(?:\[{MEMORY_ID}\]|{SHORT_CITATION})(?: {MARK})?$")
 _RECALLED = re.compile(rf"^\d+\. {MEMORY_ID}\s+[A-Z][a-z]+\b")
 _RECEIPT_ID = r"rcl_[0-9A-Z]{26}"
 _OUR_ID = re.compile(rf"(?:{MEMORY_ID}|{_RECEIPT_ID})\Z")
@@ -200,6 +201,6 @@ def _listed(
 def _belongs(line: str, bare: str, state: str) -> bool:
     """Whether a line that is not blank goes on with a listing."""
     if state in ("bulletin", "sections"):
-        return _CITED_ITEM.match(bare) is not None
+        return _CITED_ITEM.match(bare) is not None or (state == "bulletin" and bare == INTRO)
     # Under its heading an entry stands three columns in.
     return state == "recall" and line.startswith("   ")

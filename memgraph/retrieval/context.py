@@ -119,6 +119,42 @@ def rank(pool: Pool, question: Question, terms: Terms) -> list[int]:
     return [int(key) for key in keys[order]]
 
 
+def relevance(pool: Pool, terms: Terms) -> Floats:
+    """Return how much each candidate has to do with the question, 0..1.
+
+    Mean of its own measure and of the highest in the pool: where nothing fits well, little does.
+    The measure is (4 own + 2 near + 3 cosine) / 9: the shares of the question's words, each by its
+    weight, that it says (or that name who says it) and that its turns say with it, and the cosine
+    of their vectors; without a vector (4 own + 2 near) / 6.
+    """
+    if not pool.candidates:
+        return np.zeros(0)
+    own: Floats = _said(pool.candidates, terms) * np.array(terms.weights)
+    layout = _Layout(pool.candidates)
+    near = own.copy()
+    for distance in range(1, DISTANCE + 1):
+        for turns in (distance, -distance):
+            np.maximum(near, layout.shifted(own, turns), out=near)
+    total = max(terms.total, 1e-9)
+    words: Floats = (4.0 * own.sum(axis=1) + 2.0 * near.sum(axis=1)) / total
+    measure = words / 6.0
+    if pool.vectors is not None and pool.query_vector is not None:
+        cosine = np.vecdot(pool.vectors, pool.query_vector).astype(np.float64)
+        there = pool.vectors.any(axis=1)
+        measure = np.where(there, (words + 3.0 * np.maximum(cosine, 0.0)) / 9.0, measure)
+    judged: Floats = np.minimum((measure + measure.max()) / 2.0, 1.0)
+    return judged
+
+
+def _said(candidates: Sequence[Candidate], terms: Terms) -> NDArray[np.bool_]:
+    """Which of the terms each candidate says; a speaker's name is said by all of the speaker's."""
+    counts = Texts([each.content for each in candidates]).counts(terms.stems)
+    speakers = ({stem(name) for name in _names(each.source_role or "")} for each in candidates)
+    named = [[one in names for one in terms.stems] for names in speakers]
+    spoken: NDArray[np.bool_] = np.array(named, dtype=np.bool_).reshape(counts.shape)
+    return (counts > 0.0) | spoken
+
+
 def features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
     """Every feature by name, one number per candidate."""
     layout = _Layout(pool.candidates)

@@ -64,6 +64,7 @@ class Legs:
         successors: what replaced each of them and holds now, by key.
         links: (one, other, weight) by key, see ``context.Pool``.
         match: the words searched for, as an FTS5 expression; empty: none.
+        relevance: 0..1 by key, where it was asked for.
     """
 
     candidates: dict[int, Candidate] = field(default_factory=dict)
@@ -73,6 +74,7 @@ class Legs:
     successors: dict[int, list[int]] = field(default_factory=dict)
     links: list[tuple[int, int, float]] = field(default_factory=list)
     match: str = ""
+    relevance: dict[int, float] = field(default_factory=dict)
 
     def put(self, name: str, found: Sequence[Candidate]) -> None:
         """A leg's candidates, best first; a leg that found nothing is left out."""
@@ -103,6 +105,7 @@ class Search:
         exact: nothing is left out for the sake of speed.
         held: vectors kept from recall to recall.
         timed: told how long each leg takes.
+        judged: tell the relevance of what is found.
     """
 
     connection: sa.Connection
@@ -114,6 +117,7 @@ class Search:
     exact: bool
     held: HeldVectors | None = None
     timed: Timed = untimed
+    judged: bool = False
 
     def gather(
         self,
@@ -329,7 +333,11 @@ class Search:
         members = {**legs.replaced, **legs.candidates, **{each.pk: each for each in around}}
         pool = context.in_order(list(members.values()))
         stored = None if query_vector is None else self._read.of([each.pk for each in pool])
-        order = context.rank(context.Pool(pool, legs.links, stored, query_vector), question, terms)
+        found = context.Pool(pool, legs.links, stored, query_vector)
+        order = context.rank(found, question, terms)
+        if self.judged:
+            judged = context.relevance(found, terms)
+            legs.relevance = {each.pk: float(one) for each, one in zip(pool, judged, strict=True)}
         # What replaced a memory stands where that one would: its own words may hardly fit.
         places = dict.fromkeys(one for pk in order for one in (*legs.successors.get(pk, ()), pk))
         shown = (members[pk] for pk in places if self._is_shown(members[pk]))

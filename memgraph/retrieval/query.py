@@ -70,6 +70,9 @@ _ADVISED = re.compile(
     r"|describe|mention|list|give|gave|tell|told|say|said)\w*|\byour (?:advice|suggestion|answer"
     r"|recommendation|explanation|list)s?\b"
 )
+_NAMED = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z]\w+")
+NAME_WEIGHT = 3.0
+"""A name that nothing says tells more against an answer than another word."""
 _HOW_MANY = re.compile(r"\b(?:how (?:many|much|often|old)|what number)\b")
 
 
@@ -102,6 +105,7 @@ class Question:
         names: every distinct folded word, for comparison with speakers.
         asks_when, asks_how_many: what the answer should hold.
         periods: times that the question names.
+        named: stems of the words that are written large within a sentence: names, most often.
         speaker: the role whose turns it asks for, USER or ASSISTANT; None: no role in particular.
         cut: whether words were left out because there were too many.
     """
@@ -111,6 +115,7 @@ class Question:
     asks_when: bool
     asks_how_many: bool
     periods: tuple[Period, ...]
+    named: frozenset[str]
     speaker: str | None
     cut: bool
 
@@ -123,6 +128,8 @@ class Terms:
         searched: so many of them are searched for; the others tell about what is found.
         rows: so many memories hold those searched for, at most.
         after: only memories with a higher key are searched; 0: all.
+        weights: what each term counts as a share of the question: its idf, thrice for a name.
+        total: the weights of all words of the question, of those that stand nowhere too.
     """
 
     stems: tuple[str, ...]
@@ -131,6 +138,8 @@ class Terms:
     searched: int
     rows: int = 0
     after: int = 0
+    weights: tuple[float, ...] = ()
+    total: float = 0.0
 
     @property
     def match(self) -> str:
@@ -167,6 +176,7 @@ def read(query: str) -> Question:
         asks_when=_WHEN.search(folded) is not None,
         asks_how_many=_HOW_MANY.search(folded) is not None,
         periods=_periods(text[:2_000]),
+        named=frozenset(stem(fold(each)) for each in _NAMED.findall(text[:2_000])),
         speaker=_speaker(folded, distinct),
         cut=len(text) < len(query) or len(by_stem) == MAX_CONSIDERED,
     )
@@ -207,10 +217,17 @@ def choose_terms(
     after = 0
     if rows and rows[0] > max(most_rows, RANKED_AT_ONCE):
         after = int(documents * (1 - most_rows / rows[0]))
+    weights = {
+        each: _idf(frequencies.get(each, 0), documents)
+        * (NAME_WEIGHT if each in question.named else 1.0)
+        for each in question.words
+    }
     return Terms(
         stems=tuple(chosen),
         words=tuple(question.words[each] for each in chosen),
         idf=tuple(_idf(frequencies[each], documents) for each in chosen),
+        weights=tuple(weights[each] for each in chosen),
+        total=math.fsum(weights.values()),
         searched=searched,
         rows=rows[searched - 1] if searched else 0,
         after=after,

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
+from memgraph.clock import iso
 from memgraph.config.schema import MemorySettings
-from memgraph.ids import IdSource
+from memgraph.ids import IdSource, short_id
+from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import (
     AS_STORED,
     Accesses,
@@ -42,6 +44,7 @@ from memgraph.storage import graph_queries, journal, recall_graph, recall_querie
 from memgraph.storage.database import Database
 from memgraph.storage.narrowing import Narrowing
 from memgraph.storage.recall_graph import Ties
+from memgraph.storage.recall_queries import Candidate
 from memgraph.storage.vector_cache import HeldVectors
 from memgraph.storage.visibility import STANDING, View
 
@@ -234,6 +237,9 @@ class _Answer:
                 )
             )
         fused = self._fused(legs)
+        floor = self.request.min_relevance
+        if floor is not None and legs.relevance:
+            fused = [each for each in fused if legs.relevance.get(each.id, 0.0) >= floor]
         top_n = self._top_n
         # A replaced memory, shown on demand, is worth half: it may let anyone pass.
         considered = fused if self.request.include_superseded else fused[: top_n + MODIFIED_SURPLUS]
@@ -247,7 +253,7 @@ class _Answer:
         lift_agreed(ranked)
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
         shown = {each.candidate.pk for each in chosen}
-        items, over_budget = self._items(chosen, stand)
+        items, over_budget = self._items(chosen, stand, legs)
         left_out = {
             "top_n": sum(each.id not in shown for each in fused),
             "budget": over_budget,
@@ -298,6 +304,7 @@ class _Answer:
             # Without the model of the index nobody knows whether it tells of all that is seen.
             None if self._vector is None else self.held,
             self.timed,
+            self.request.min_relevance is not None,
         )
         question, vector = self.asked.question, self._vector
         if not question.words and vector is None:
@@ -364,7 +371,9 @@ class _Answer:
         ]
         return chosen, stand
 
-    def _items(self, chosen: Sequence[Rated], stand: Standing) -> tuple[list[RecallItem], int]:
+    def _items(
+        self, chosen: Sequence[Rated], stand: Standing, legs: Legs
+    ) -> tuple[list[RecallItem], int]:
         """The chosen as they are handed out, as far as the token budget goes; how many it left."""
         wide = self.narrowing
         memories = recall_queries.memories_of(
@@ -382,15 +391,40 @@ class _Answer:
             for each in graph_queries.sources_of(self.connection, list(memories.values()))
         }
         items = [
-            _item(each, memories[each.candidate.pk], sources, stand)
+            _item(
+                each,
+                memories[each.candidate.pk],
+                sources,
+                stand,
+                _replaced_by(each.candidate, legs)
+                or stand.conflicts.mark(each.candidate.memory_id),
+            )
             for each in chosen
             if each.candidate.memory_id not in left_out
         ]
         return items, len(left_out)
 
 
+def _replaced_by(each: Candidate, legs: Legs) -> str:
+    """Return "replaced by …", with the short id and the date of what replaced a memory."""
+    after = [legs.candidates[one] for one in legs.successors.get(each.pk, ())]
+    if each.status == MemoryStatus.ACTIVE.value or not after:
+        return ""
+    return "replaced by " + ", ".join(
+        f"{short_id(one.memory_id)} ({iso(_time_of(one))[: len('2026-01-31')]})" for one in after
+    )
+
+
+def _time_of(each: Candidate) -> int:
+    return each.created_at if each.event_time is None else each.event_time
+
+
 def _item(
-    each: Rated, memory: Memory, sources: Mapping[str, StoredSource], stand: Standing
+    each: Rated,
+    memory: Memory,
+    sources: Mapping[str, StoredSource],
+    stand: Standing,
+    mark: str,
 ) -> RecallItem:
     source = sources[memory.source_id]
     return RecallItem(
@@ -403,4 +437,5 @@ def _item(
         citation=citation(memory, source),
         contradicted_by=stand.conflicts.opponents(memory.memory_id),
         brought_by=each.brought_by,
+        mark=mark,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.clock import iso
 from memgraph.graph.contradictions import place_after
 from memgraph.retrieval.citation import short_citation
-from memgraph.service.agent_work import MAX_LIST_CHARS, cut, fitting, remembered, within
+from memgraph.service.agent_work import MAX_LIST_CHARS, cut, fitting, remembered, said_at, within
 
 if TYPE_CHECKING:
     from memgraph.model.enums import EdgeType
@@ -70,7 +70,11 @@ def trace_memory(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
 
 
 def _contradiction(found: Contradiction) -> dict[str, Any]:
-    sides = zip((found.first, found.second), found.sources, strict=True)
+    sides = sorted(
+        zip((found.first, found.second), found.sources, strict=True),
+        key=lambda side: (said_at(side[0]), side[0].memory_id),
+        reverse=True,
+    )
     return {
         "edge_id": found.edge.edge_id,
         "since": iso(found.since),

@@ -162,19 +162,25 @@ def _recalled(item: RecallItem) -> dict[str, Any]:
     told["source"] = cut(short_citation(item.memory, item.source))
     if item.contradicted_by:
         told["contradicted_by"] = list(item.contradicted_by[:5])
+    if item.mark:
+        told["mark"] = item.mark
     return told
 
 
 def remembered(memory: Memory) -> dict[str, Any]:
     """A memory as a model is told of it, its text cut."""
-    at = memory.event_time if memory.event_time is not None else memory.created_at
     return {
         "memory_id": memory.memory_id,
         "kind": memory.kind.value,
         "type": memory.type.value,
-        "at": iso(at),
+        "at": iso(said_at(memory)),
         "text": _text(memory),
     }
+
+
+def said_at(memory: Memory) -> int:
+    """When it happened, else when it was stored; milliseconds."""
+    return memory.event_time if memory.event_time is not None else memory.created_at
 
 
 def _text(memory: Memory) -> str:

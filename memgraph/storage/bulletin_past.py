@@ -20,6 +20,7 @@ _KEPT: Final = (
     "memory_id",
     "type",
     "kind",
+    "source_id",
     "item_id",
     "content",
     "summary",

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.policy.bulletin import MOST_COUNTED
+from memgraph.policy.conflicts import Side
 from memgraph.storage import bulletin_past
 from memgraph.storage.namespace_queries import is_no_item
 from memgraph.storage.visibility import View
@@ -20,6 +22,9 @@ from memgraph.storage.visibility import View
 # More of a text than any bulletin shows; keeps a long one from being read and copied whole.
 EXCERPT_CHARS = 2_000
 LOW_CONFIDENCE = 0.5
+MOST_READ = 200
+"""Rows of a section that are read: of these the fitting ones are offered."""
+MOST_CONFLICTS = 2_000
 
 _KNOWLEDGE = (
     "m.status = 'active' AND m.kind <> 'episode'"
@@ -39,7 +44,8 @@ class Excerpt(NamedTuple):
     """The part of a memory that a bulletin shows.
 
     ``valid_until`` is None where reading puts the end off: no journal entry tells of that.
-    ``decision_status`` is free text, or None.
+    ``decision_status`` is free text, or None. ``path``: of the file that says it; None: it is from
+    no file.
     """
 
     memory_id: str
@@ -50,16 +56,22 @@ class Excerpt(NamedTuple):
     created_at: int
     valid_until: int | None
     decision_status: str | None
+    path: str | None
+
+    @property
+    def at(self) -> int | None:
+        """When it happened, else when it was said; None: nobody knows, as a file does not tell."""
+        if self.event_time is not None or self.path is not None:
+            return self.event_time
+        return self.created_at
 
 
-class ConflictExcerpt(NamedTuple):
-    """An open contradiction: its edge's time, and both sides."""
+class Conflict(NamedTuple):
+    """An open contradiction; of a side from a file that does not tell its time, the time is 0."""
 
-    created_at: int
-    first_id: str
-    first_text: str
-    second_id: str
-    second_text: str
+    since: int
+    first: Side
+    second: Side
 
 
 def journal_head(connection: sa.Connection, as_of: int | None = None) -> tuple[int, int, str]:
@@ -77,72 +89,59 @@ def journal_head(connection: sa.Connection, as_of: int | None = None) -> tuple[i
     return tuple(found[0]) if found else (0, 0, "")
 
 
-def knowledge(connection: sa.Connection, view: View, at: int, limit: int) -> list[Excerpt]:
-    """Facts, identities, observations and events that are not raw turns: the most important."""
-    # Spelled out because the planner does not prefer it to the index by type by itself.
-    return _memories(
-        connection, view, at, _KNOWLEDGE, _BY_IMPORTANCE, limit, "ix_memories_knowledge"
-    )
+class Section(NamedTuple):
+    """Where the memories of a section lie: a condition, the index that serves it, their order."""
+
+    where: str
+    by_index: str
+    by: str = _BY_IMPORTANCE
+
+    def read(self, connection: sa.Connection, view: View, at: int, floor: float) -> list[Excerpt]:
+        """Return the first memories with a stored confidence of at least ``floor``."""
+        values = {"at": at, "floor": floor, "limit": MOST_READ}
+        where = f"{self.where} AND m.confidence >= :floor"
+        found = _selected(connection, view, self._replace(where=where), _excerpt("m"), values)
+        return [Excerpt._make(row) for row in found]
+
+    def total(self, connection: sa.Connection, view: View, at: int) -> int:
+        """Return how many there are, at most one more than ``MOST_COUNTED``."""
+        values = {"at": at, "limit": MOST_COUNTED + 1}
+        return len(_selected(connection, view, self, "1", values))
 
 
-def goals(connection: sa.Connection, view: View, at: int, limit: int) -> list[Excerpt]:
-    return _of_type(connection, view, at, "Goal", limit)
+def _of_type(type_: str) -> Section:
+    return Section(f"m.type = '{type_}' AND m.status = 'active'", "ix_memories_type_status")
 
 
-def preferences(connection: sa.Connection, view: View, at: int, limit: int) -> list[Excerpt]:
-    return _of_type(connection, view, at, "Preference", limit)
+KNOWLEDGE = Section(_KNOWLEDGE, "ix_memories_knowledge")
+"""Facts, identities, observations and events that are no raw turns."""
+GOALS = _of_type("Goal")
+PREFERENCES = _of_type("Preference")
+OPEN_TODOS = Section(_OPEN_TODOS, "ix_memories_open_todos")
+"""Todos without ``attributes.done`` and without the tag ``done``."""
+DECISIONS = Section(_DECISIONS, "ix_memories_decisions")
+UNCERTAIN = Section(_UNCERTAIN, "ix_memories_uncertain", "m.confidence, m.created_at, m.pk")
+"""Memories with a stored confidence under 0.5, the lowest first."""
 
 
-def open_todos(connection: sa.Connection, view: View, at: int, limit: int) -> list[Excerpt]:
-    """Todos without ``attributes.done`` and without the tag ``done``: the most important."""
-    return _memories(
-        connection, view, at, _OPEN_TODOS, _BY_IMPORTANCE, limit, "ix_memories_open_todos"
-    )
-
-
-def decisions(connection: sa.Connection, view: View, at: int, limit: int) -> list[Excerpt]:
-    """The newest by when they were taken, or else stored."""
-    index = "ix_memories_decisions"
+def decisions(connection: sa.Connection, view: View, at: int, floor: float) -> list[Excerpt]:
+    """Return the newest decisions by when they were taken; the undated come last."""
     # Two walks of one index, as no index is ordered by whichever of two columns is set.
-    dated = _memories(
-        connection,
-        view,
-        at,
-        f"{_DECISIONS} AND m.event_time IS NOT NULL",
-        "m.event_time DESC, m.created_at DESC, m.pk DESC",
-        limit,
-        index,
+    walks = (
+        ("m.event_time IS NOT NULL", "m.event_time DESC, m.created_at DESC, m.pk DESC"),
+        ("m.event_time IS NULL", "m.created_at DESC, m.pk DESC"),
     )
-    undated = _memories(
-        connection,
-        view,
-        at,
-        f"{_DECISIONS} AND m.event_time IS NULL",
-        "m.created_at DESC, m.pk DESC",
-        limit,
-        index,
-    )
+    found = [
+        one
+        for condition, order in walks
+        for one in DECISIONS._replace(where=f"{_DECISIONS} AND {condition}", by=order).read(
+            connection, view, at, floor
+        )
+    ]
     return sorted(
-        dated + undated,
-        key=lambda one: (
-            one.created_at if one.event_time is None else one.event_time,
-            one.created_at,
-            one.memory_id,
-        ),
+        found,
+        key=lambda one: (one.at is not None, one.at or 0, one.created_at, one.memory_id),
         reverse=True,
-    )[:limit]
-
-
-def uncertain(connection: sa.Connection, view: View, at: int, limit: int) -> list[Excerpt]:
-    """Memories with a stored confidence under 0.5, the lowest first."""
-    return _memories(
-        connection,
-        view,
-        at,
-        _UNCERTAIN,
-        "m.confidence, m.created_at, m.pk",
-        limit,
-        "ix_memories_uncertain",
     )
 
 
@@ -160,10 +159,12 @@ def excerpts(
     return {row[0]: Excerpt._make(row) for row in _rows(connection, statement, values)}
 
 
-def open_conflicts(connection: sa.Connection, view: View, limit: int) -> list[ConflictExcerpt]:
-    """Contradictions without a resolution between two visible, active memories, newest first."""
+def open_conflicts(connection: sa.Connection, view: View) -> list[Conflict]:
+    """Return contradictions without a resolution between two visible, active memories, newest
+    first.
+    """
     statement = (
-        f"SELECT e.created_at, a.memory_id, {_text('a')}, b.memory_id, {_text('b')}"
+        f"SELECT e.created_at, {_moment('a')}, a.memory_id, {_moment('b')}, b.memory_id"
         f" FROM memory_edges e {_OPEN_INDEX if view.as_of is None else ''}"
         " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
         " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
@@ -171,46 +172,34 @@ def open_conflicts(connection: sa.Connection, view: View, limit: int) -> list[Co
         f" AND {view.status('a')} = 'active' AND {view.status('b')} = 'active'"
         f" AND {view.edge_where('e')} AND {view.where('a')} AND {view.where('b')}"
         f" AND {view.unerased('a')} AND {view.unerased('b')}"
-        " ORDER BY e.created_at DESC, e.edge_id DESC LIMIT :limit"
+        f" ORDER BY e.created_at DESC, e.edge_id DESC LIMIT {MOST_CONFLICTS}"
     )
-    found = _rows(connection, statement, view.params | {"limit": limit})
-    return [ConflictExcerpt._make(row) for row in found]
+    found = _rows(connection, statement, view.params)
+    return [
+        Conflict(since, Side(time, one), Side(other_time, other))
+        for since, time, one, other_time, other in found
+    ]
 
 
-def _of_type(
-    connection: sa.Connection, view: View, at: int, type_: str, limit: int
-) -> list[Excerpt]:
-    where = f"m.type = '{type_}' AND m.status = 'active'"
-    return _memories(connection, view, at, where, _BY_IMPORTANCE, limit, "ix_memories_type_status")
-
-
-def _memories(
-    connection: sa.Connection,
-    view: View,
-    at: int,
-    where: str,
-    order: str,
-    limit: int,
-    index: str,
-) -> list[Excerpt]:
+def _selected(
+    connection: sa.Connection, view: View, of: Section, shown: str, values: dict[str, Any]
+) -> list[Any]:
     if view.as_of is not None:
-        found = bulletin_past.rows(
+        return bulletin_past.rows(
             connection,
             view,
-            {"at": at, "limit": limit},
-            shown=_excerpt("m"),
-            where=where,
-            order=order,
-            index=index,
+            values,
+            shown=shown,
+            where=of.where,
+            order=of.by,
+            index=of.by_index,
         )
-        return [Excerpt._make(row) for row in found]
     statement = (
-        f"SELECT {_excerpt('m')} FROM memories m INDEXED BY {index}"
-        f" WHERE {where} AND {view.where('m')} AND (m.valid_until IS NULL OR m.valid_until > :at)"
-        f" ORDER BY {order} LIMIT :limit"
+        f"SELECT {shown} FROM memories m INDEXED BY {of.by_index}"
+        f" WHERE {of.where} AND {view.where('m')}"
+        f" AND (m.valid_until IS NULL OR m.valid_until > :at) ORDER BY {of.by} LIMIT :limit"
     )
-    found = _rows(connection, statement, view.params | {"at": at, "limit": limit})
-    return [Excerpt._make(row) for row in found]
+    return _rows(connection, statement, view.params | values)
 
 
 def _excerpt(alias: str) -> str:
@@ -218,7 +207,22 @@ def _excerpt(alias: str) -> str:
         f"{alias}.memory_id, {alias}.type, {_text(alias)}, {alias}.confidence, {alias}.event_time,"
         f" {alias}.created_at, CASE WHEN {is_no_item(alias)}"
         f" OR json_extract({alias}.attributes, '$.ttl') IS NULL THEN {alias}.valid_until END,"
-        f" json_extract({alias}.attributes, '$.decision_status')"
+        f" json_extract({alias}.attributes, '$.decision_status'), {_path(alias)}"
+    )
+
+
+def _path(alias: str) -> str:
+    return (
+        "(SELECT coalesce(s.source_path, '') FROM memory_sources s"
+        f" WHERE s.source_id = {alias}.source_id"
+        " AND (s.source_path IS NOT NULL OR s.source_type = 'ingest_file'))"
+    )
+
+
+def _moment(alias: str) -> str:
+    return (
+        f"coalesce({alias}.event_time,"
+        f" CASE WHEN {_path(alias)} IS NULL THEN {alias}.created_at ELSE 0 END)"
     )
 
 

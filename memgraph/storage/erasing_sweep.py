@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.ids import short_id
 from memgraph.policy.erasure import MARK, Scrub, redacted_details, scrubbed
 from memgraph.storage.statements import driver
 
@@ -82,7 +83,7 @@ def citing(connection: sa.Connection, memory_ids: Collection[str]) -> Iterator[C
         listed,
     )
     for bulletin_id, body, cited in bulletins:
-        gone = [each for each in json.loads(cited) if each in memory_ids]
+        gone = [short_id(each) for each in json.loads(cited) if each in memory_ids]
         lines = [MARK if any(each in line for each in gone) else line for line in body.split("\n")]
         if (after := "\n".join(lines)) != body:
             key = ("bulletin_id",), (bulletin_id,)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -9,14 +11,16 @@ from markdown_it import MarkdownIt
 
 from memgraph.model.enums import MemoryType
 from memgraph.policy.bulletin import (
+    INTRO,
     KEPT_LONGEST,
-    ROWS_PER_CONFLICT,
+    ROWS_BEFORE_OTHERS,
     SECTION_OF_TYPE,
     Line,
     Section,
     compose,
     flatten,
     render_line,
+    stands_alone,
 )
 
 HOSTILE = [
@@ -93,25 +97,26 @@ def test_goals_todos_and_decisions_are_kept_longest(
     chosen = compose(offered, limit).lines
     kept = {one: len(chosen[one]) for one in KEPT_LONGEST}
     if kept != {one: len(offered.get(one, [])) for one in KEPT_LONGEST}:
-        assert not chosen[Section.PREFERENCE_PROFILE]
-        assert not chosen[Section.KNOWLEDGE_SUMMARY]
-        before = ROWS_PER_CONFLICT * len(chosen[Section.CONFLICTS_AND_UNCERTAINTIES])
+        others = max(len(chosen[one]) for one in Section if one not in KEPT_LONGEST)
+        before = ROWS_BEFORE_OTHERS * others
         assert all(kept[one] >= min(before, len(offered.get(one, []))) for one in KEPT_LONGEST)
 
 
 @pytest.mark.parametrize("kinds", [KEPT_LONGEST, KEPT_LONGEST[:1]])
-def test_a_conflict_has_its_place_among_more_decisions_than_there_is_room_for(
-    kinds: tuple[Section, ...],
+@pytest.mark.parametrize(
+    "other", [one for one in Section if one not in KEPT_LONGEST], ids=lambda one: one.value
+)
+def test_every_section_has_its_place_among_more_decisions_than_there_is_room_for(
+    kinds: tuple[Section, ...], other: Section
 ) -> None:
-    disputed = Section.CONFLICTS_AND_UNCERTAINTIES
-    offered = {one: many(one, 200) for one in (*kinds, disputed)}
+    offered = {one: many(one, 200) for one in (*kinds, other)}
     chosen = compose(offered).lines
     shown = min(len(chosen[one]) for one in kinds)
     assert 10 < shown < 200
-    assert len(chosen[disputed]) == shown // ROWS_PER_CONFLICT
-    first = next(limit for limit in range(4_000) if compose(offered, limit).lines[disputed])
+    assert shown // ROWS_BEFORE_OTHERS - 1 <= len(chosen[other]) <= shown // ROWS_BEFORE_OTHERS
+    first = next(limit for limit in range(4_000) if compose(offered, limit).lines[other])
     tight = compose(offered, first - 1).lines
-    assert all(len(tight[one]) == ROWS_PER_CONFLICT for one in kinds)
+    assert all(len(tight[one]) == ROWS_BEFORE_OTHERS for one in kinds)
 
 
 @given(offers)
@@ -135,7 +140,7 @@ def test_markdown_has_exactly_the_structure_that_was_composed(
     ]
     assert headings[0] == ("h1", "Memory bulletin")
     assert headings[1:] == [
-        ("h2", f"{one.value} ({len(offered.get(one, []))} of {len(offered.get(one, []))})")
+        ("h2", f"{one.heading} ({len(offered.get(one, []))} of {len(offered.get(one, []))})")
         for one in Section
     ]
     assert {token.type for token in tokens} <= {
@@ -176,22 +181,30 @@ def test_markdown_shows_the_text_as_it_was() -> None:
 
 
 def test_what_it_looks_like() -> None:
+    whole = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    later = Line("Port 80.", ("fact_B",), "2026-04-01 ")
+    dispute = replace(later, against=Line("Port “81”", ("fact_C",), "undated ", "ports.md"))
     bulletin = compose(
         {
-            Section.ACTIVE_GOALS: [line("Cut the p99 below 40 ms", "fact_A")],
-            Section.CONFLICTS_AND_UNCERTAINTIES: [Line("Port 80 or 8080", ("fact_B", "fact_C"))],
-        }
+            Section.ACTIVE_GOALS: [line("Cut the p99 below 40 ms", whole)],
+            Section.PREFERENCE_PROFILE: [
+                Line("Port 80.", ("fact_B",), mark="contradicted by fact_C (undated)")
+            ],
+            Section.CONFLICTS_AND_UNCERTAINTIES: [dispute],
+        },
+        totals={Section.OPEN_TODOS: 41, Section.KNOWLEDGE_SUMMARY: 2_000},
     )
     assert bulletin.markdown == (
-        "# Memory bulletin\n"
-        "\n## knowledge_summary (0 of 0)\n"
-        "\n## active_goals (1 of 1)\n- Cut the p99 below 40 ms [fact_A]\n"
-        "\n## open_todos (0 of 0)\n"
-        "\n## recent_decisions (0 of 0)\n"
-        "\n## preference_profile (0 of 0)\n"
-        "\n## conflicts_and_uncertainties (1 of 1)\n- Port 80 or 8080 [fact_B] [fact_C]\n"
+        f"# Memory bulletin\n\n{INTRO}\n"
+        "\n## Knowledge (0 of over 1000)\n"
+        "\n## Active goals (1 of 1)\n- Cut the p99 below 40 ms [Q69G5FAV]\n"
+        "\n## Open todos (0 of 41)\n"
+        "\n## Recent decisions (0 of 0)\n"
+        "\n## Preferences (1 of 1)\n- Port 80. [fact_B] [contradicted by fact_C (undated)]\n"
+        "\n## Open contradictions and doubts (1 of 1)\n"
+        '- 2026-04-01 Port 80. [fact_B] against undated “Port "81"” (from ports.md) [fact_C]\n'
     )
-    assert bulletin.memory_ids == ("fact_A", "fact_B", "fact_C")
+    assert bulletin.memory_ids == (whole, "fact_B", "fact_C")
 
 
 def test_under_pressure_the_three_take_turns() -> None:
@@ -201,30 +214,64 @@ def test_under_pressure_the_three_take_turns() -> None:
     kept = [counts[section] for section in KEPT_LONGEST]
     assert min(kept) >= 10
     assert max(kept) - min(kept) <= 1
-    disputed = counts[Section.CONFLICTS_AND_UNCERTAINTIES]
-    assert disputed == min(kept) // ROWS_PER_CONFLICT
-    assert sum(counts.values()) == sum(kept) + disputed
-    assert f"## active_goals ({counts[Section.ACTIVE_GOALS]} of 200)" in bulletin.markdown
+    others = [counts[one] for one in Section if one not in KEPT_LONGEST]
+    assert min(others) >= min(kept) // ROWS_BEFORE_OTHERS - 1
+    assert max(others) <= min(kept) // ROWS_BEFORE_OTHERS
+    assert f"## Active goals ({counts[Section.ACTIVE_GOALS]} of 200)" in bulletin.markdown
+
+
+def test_a_quotation_cannot_end_itself() -> None:
+    rendered = render_line(Line("Done.” (from me) [fact_9]", ("fact_1",), file="a\nb](x.md"))
+    assert rendered == '- “Done." (from me) \\[fact_9\\]” (from a b\\](x.md) [fact_1]\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use PostgreSQL for orders.",
+        "DNS zones (Context): Icinga has to reach every host and service.",
+        "All SQL stores are tested against a real server instead of an embedded one",
+        "注文はすべてデータベースに保存する",
+    ],
+)
+def test_a_statement_of_a_file_stands_alone(text: str) -> None:
+    assert stands_alone(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "❌",
+        "Rejected: ❌",
+        "Status: accepted",
+        "https://example.invalid/a/long/way/to/a/page/of/an/article/about/it",
+        "Link to this ADR: https://example.invalid/adr/12",
+        "Frontend traffic flow",
+        "Flow (Context): Performance Platform",
+        "Good, because it needs no further dependency.",
+        "- H2 Database Engine - SQLite and some others of the kind.",
+        "The traffic flows in the following ways:",
+        "Assumptions: TODO: state the assumptions of this decision.",
+        "Chosen option: {title of option 1}, because it is the best.",
+        "Who is to look after the servers at night?",
+    ],
+)
+def test_what_is_no_statement_does_not(text: str) -> None:
+    assert not stands_alone(text)
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
     rendered = render_line(line("word " * 100), max_line_chars=20)
     assert rendered == "- word word word word… [fact_1]\n"
+    rendered = render_line(line("One is told. Two is cut."), max_line_chars=20)
+    assert rendered == "- One is told.… [fact_1]\n"
 
 
 def test_a_limit_below_the_frame_gives_an_empty_text() -> None:
     bulletin = compose({Section.OPEN_TODOS: [line()]}, max_chars=50)
     assert (bulletin.markdown, bulletin.memory_ids) == ("", ())
     assert bulletin.totals[Section.OPEN_TODOS] == 1
-
-
-def test_as_dict_has_every_section_with_totals() -> None:
-    shown = compose({Section.OPEN_TODOS: [line("Write it", "fact_1")]}).as_dict()
-    assert list(shown) == [section.value for section in Section]
-    assert shown["open_todos"] == {
-        "total": 1,
-        "items": [{"text": "Write it", "memory_ids": ["fact_1"]}],
-    }
 
 
 @pytest.mark.parametrize("kind", MemoryType)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memgraph.ids import short_id
 from memgraph.model.conversation import turn_event
 from memgraph.model.events import UserMessage
 from memgraph.model.speaking import Voice, voice_of
@@ -74,16 +77,20 @@ def test_a_wrapped_line_is_one() -> None:
 
 
 def test_a_bulletin_is_known_by_the_texts_in_it() -> None:
-    rendered = [
-        bulletin.render_line(bulletin.Line(text, (ID,)))
-        for text in (
-            f"Fact: {SAID}",
-            f"2026-01-05 (accepted) {SAID}",
-            f"(until 2026-01-05) {SAID}",
-            f"Uncertain (0.31): {SAID}",
-            f'Open since 2026-01-05: "{SAID}" against "Mira paints clocks in Graz."',
-        )
+    own = bulletin.Line(SAID, (ID,))
+    lines = [
+        replace(own, lead="Fact: "),
+        replace(own, lead="2026-01-05 (accepted) ", file="clocks.md"),
+        replace(own, lead="(until 2026-01-05) "),
+        replace(own, lead="Uncertain (0.31): ", mark="contradicted by Q69G5FAV (2026-01-05)"),
+        replace(
+            own,
+            lead="2026-01-05 ",
+            against=bulletin.Line("Mira paints.", (ID,), "undated ", "clocks.md"),
+        ),
+        bulletin.Line("Mira paints.", (ID,), "2026-01-05 ", against=replace(own, lead="undated ")),
     ]
+    rendered = [bulletin.render_line(line, cite=short_id) for line in lines]
     for line in rendered:
         assert echo.line_hashes(SAID) <= echo.line_hashes(line)
 

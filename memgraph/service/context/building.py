@@ -58,6 +58,7 @@ def plan_of(
         max_items=asked.max_items,
         mark=mark,
         query=asked.query,
+        min_relevance=settings.min_relevance,
     )
 
 
@@ -72,6 +73,7 @@ def plan_from(asked: Mapping[str, Any], query: str) -> Plan:
         max_items=kept["max_items"],
         mark=kept["mark"],
         query=query,
+        min_relevance=kept.get("min_relevance"),
     )
 
 
@@ -101,7 +103,7 @@ def built(
         most=most,
         exponent=opened.settings.memory.decay.exponent,
     )
-    request = _recall_request(asked, most, None if then is None else then.at)
+    request = _recall_request(asked, most, plan.min_relevance, None if then is None else then.at)
     with reading(opened, viewer, request, then=then) as found:
         candidates = gathered(found.connection, found.narrowing, wanted, found.items)
     context = assembled(candidates, plan, counter)
@@ -139,7 +141,9 @@ def _candidates_of(plan: Plan) -> int:
     return min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
 
 
-def _recall_request(asked: ContextRequest, most: int, as_of: int | None) -> RecallRequest:
+def _recall_request(
+    asked: ContextRequest, most: int, floor: float | None, as_of: int | None
+) -> RecallRequest:
     # All of it was validated in the request for the context.
     return RecallRequest.model_construct(
         query=asked.query,
@@ -148,6 +152,7 @@ def _recall_request(asked: ContextRequest, most: int, as_of: int | None) -> Reca
         types=asked.types,
         tags=asked.tags,
         exclude_session_id=asked.exclude_session_id,
+        min_relevance=floor,
         as_of=as_of,
     )
 
@@ -191,6 +196,7 @@ def _laid_out(plan: Plan, asked: ContextRequest) -> dict[str, Any]:
         "head_tail": plan.head_tail,
         "max_items": plan.max_items,
         "mark": plan.mark,
+        "min_relevance": plan.min_relevance,
         "model": asked.model,
     }
 

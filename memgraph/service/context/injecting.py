@@ -61,7 +61,10 @@ def context_for(
         AccessDenied: the request reaches further than the viewer.
         StorageError: the database cannot be read.
     """
-    limit = request.top_n or opened.settings.memory.context.facts
+    settings = opened.settings.memory.context
+    if before is None and request.min_relevance is None:
+        request = request.model_copy(update={"min_relevance": settings.min_relevance})
+    limit = request.top_n or settings.facts
     most = min(limit + SURPLUS, MAX_TOP_N)
     wide = request.model_copy(update={"top_n": most})
     then = None if before is None else before.then
@@ -111,7 +114,7 @@ def _telling(bundle: Bundle, reflection: Memory | None, limit: int) -> list[Reca
 
 
 def _line(item: RecallItem) -> BlockLine:
-    return _of(item.memory, item.source, item.effective_confidence)
+    return _of(item.memory, item.source, item.effective_confidence, item.mark)
 
 
 def _insight(opened: Opened, memory: Memory, at: int) -> BlockLine:
@@ -121,7 +124,7 @@ def _insight(opened: Opened, memory: Memory, at: int) -> BlockLine:
     return _of(memory, source, confidence_at(memory, at, exponent))
 
 
-def _of(memory: Memory, source: StoredSource, confidence: float) -> BlockLine:
+def _of(memory: Memory, source: StoredSource, confidence: float, mark: str = "") -> BlockLine:
     return BlockLine(
         memory_id=memory.memory_id,
         kind=memory.kind,
@@ -129,6 +132,7 @@ def _of(memory: Memory, source: StoredSource, confidence: float) -> BlockLine:
         at=memory.created_at if memory.event_time is None else memory.event_time,
         citation=short_citation(memory, source),
         confidence=confidence,
+        mark=mark,
     )
 
 

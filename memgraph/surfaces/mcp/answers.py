@@ -33,6 +33,9 @@ class Recalled(Sourced):
     contradicted_by: list[Id] = Field(
         default_factory=list, description="Memories that say the opposite; nobody decided yet."
     )
+    mark: str | None = Field(
+        default=None, description="What contradicts it, newest first, with short ids and dates."
+    )
 
 
 class RecallAnswer(Answer):
@@ -76,7 +79,7 @@ class ToldContradiction(Answer):
     since: Instant
     resolved: bool
     moot: bool = Field(description="One side was replaced or taken back meanwhile.")
-    sides: list[Sourced] = Field(min_length=2, max_length=2, description="The older one first.")
+    sides: list[Sourced] = Field(min_length=2, max_length=2, description="The later one first.")
 
 
 class ContradictionsAnswer(Answer):

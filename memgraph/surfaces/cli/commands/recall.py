@@ -176,8 +176,8 @@ def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
     for part in (title, text) if text else (memory.content,):
         screen.block(short(part, TEXT_CHARS), indent=3)
     screen.line(f"   from {item.citation}", style="dim")
-    if item.contradicted_by:
-        screen.line(f"   contradicted by {', '.join(item.contradicted_by)}", style="yellow")
+    if item.mark:
+        screen.line(f"   {item.mark}", style="yellow")
     if item.brought_by is not None:
         screen.line(f"   shown because of {item.brought_by}", style="dim")
 
