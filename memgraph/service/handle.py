@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
+from memgraph.ids import SHORT_CHARS
 from memgraph.model.values import Change, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
 from memgraph.policy.scope import Viewer
@@ -16,6 +17,7 @@ from memgraph.service.denials import Denial, tell_denial
 from memgraph.service.opened import Opened, Transaction
 from memgraph.service.provenance import with_canonical_source
 from memgraph.service.receipts import NOTHING, Behind
+from memgraph.storage import memories
 from memgraph.storage.visibility import View
 
 if TYPE_CHECKING:
@@ -75,6 +77,13 @@ class Handle:
     def _view(self) -> View:
         """What may be looked at, and therefore changed: whoever cannot see a memory has none."""
         return View(self.viewer)
+
+    def _whole_id(self, given: str) -> str:
+        """The id that a short one of a prompt stands for; any other text as it is."""
+        if len(given) != SHORT_CHARS:
+            return given
+        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+            return memories.whole_id(connection, given, self._view)
 
     @contextmanager
     def _write(self) -> Iterator[tuple[Opened, Transaction]]:

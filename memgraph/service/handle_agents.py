@@ -149,6 +149,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             Conflict: it is retracted, or the new text is the old one.
         """
         old = self.get(memory_id)
+        memory_id = old.memory_id
         kept = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
         with self._service.opened(self.name) as opened:
             said = self._repeated(opened, content, session_id)
@@ -198,6 +199,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             InvalidInput: it is no fact.
             Conflict: it is not active.
         """
+        memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             require_confirmable(transaction.connection, memory_id, self._view)
             transaction.tell(

@@ -38,6 +38,7 @@ class HistoryHandle(Handle):
         """Every status and every value that a memory had, with their times. Raises NotFound."""
         from memgraph.graph.history import history
 
+        memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             return history(
                 opened.database,

@@ -37,6 +37,7 @@ class InfluenceHandle(Handle):
         from memgraph.graph.influence import impact
 
         then = None if as_of is None else parse_time(as_of)
+        memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             opened.receipts.flush()
             return impact(

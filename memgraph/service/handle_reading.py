@@ -42,9 +42,12 @@ class ReadingHandle(Handle):
     def get(self, memory_id: str, *, as_of: Time | None = None) -> Memory:
         """One memory; with ``as_of`` as it was at that time: its status and all that may change.
 
+        Here and wherever a handle takes a memory's id, the short id of a bulletin stands for it.
+
         Raises:
             NotFound: there is none that this handle may see, or there was none then.
         """
+        memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             return reading.get(opened, self.viewer, memory_id, as_of=_moment(as_of))
 
@@ -151,6 +154,7 @@ class ReadingHandle(Handle):
         from memgraph.graph.trace import trace
 
         moment = _moment(as_of)
+        memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             return trace(opened.database, memory_id, viewer=self.viewer, as_of=moment)
 

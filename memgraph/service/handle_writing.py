@@ -147,6 +147,7 @@ class WritingHandle(Handle):
         from memgraph.service.writing import identity_of
 
         because = self._because(reason)
+        memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             old = reading.get(opened, self.viewer, memory_id)
             kept = {name: getattr(old, name) for name in _KEPT_BY_A_CORRECTION}
@@ -164,6 +165,7 @@ class WritingHandle(Handle):
         """Protect a memory: confidence 1, no decay. Raises NotFound, Conflict."""
         from memgraph.service import changes
 
+        memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             transaction.tell(
                 changes.confirm(
@@ -176,6 +178,7 @@ class WritingHandle(Handle):
         from memgraph.service import changes
 
         because = self._because(reason)
+        memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             transaction.tell(
                 changes.retract(
@@ -221,6 +224,7 @@ class WritingHandle(Handle):
         from memgraph.service import changes
 
         because = self._because(reason)
+        memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             transaction.tell(
                 changes.restore(

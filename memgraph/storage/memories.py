@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.errors import NotFound
+from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.values import Memory, Source
 from memgraph.storage import tables, vectors
@@ -30,6 +32,7 @@ from memgraph.storage.rows import (
 from memgraph.storage.statements import Insert, driver
 from memgraph.storage.visibility import View
 
+_SHORT_ID = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{SHORT_CHARS}}}")
 _COLUMNS = ("pk", *MEMORY_FIELDS, "search_terms")
 _STATUS_COLUMNS = ("memory_id", "status", "since", "until", "actor", "reason")
 _insert = Insert("memories", _COLUMNS)
@@ -179,6 +182,22 @@ def require(connection: sa.Connection, ids: Sequence[str], view: View | None = N
     for memory_id in ids:
         if memory_id not in found:
             raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
+
+
+def whole_id(connection: sa.Connection, given: str, view: View) -> str:
+    """Return the id that a short one stands for; any other text as it is.
+
+    A short id that several visible memories have, or none, stays as it is: there is no such memory.
+    """
+    if not _SHORT_ID.fullmatch(given):
+        return given
+    found = driver(connection).execute(
+        f"SELECT m.memory_id FROM memories m WHERE substr(m.memory_id, -{SHORT_CHARS}) = :short"
+        f" AND {view.where('m')} LIMIT 2",
+        view.params | {"short": given},
+    )
+    ids = [memory_id for (memory_id,) in found]
+    return ids[0] if len(ids) == 1 else given
 
 
 def get(connection: sa.Connection, memory_id: str, view: View | None = None) -> Memory:

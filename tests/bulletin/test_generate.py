@@ -295,7 +295,7 @@ def test_goals_todos_and_decisions_are_kept_longest(database: Database) -> None:
         {name: len(lines) for name, lines in made(database, max_chars=size).sections.items()}
         for size in (500, 1_000, 2_000, 4_000, 8_000, 40_000)
     ]
-    for small in sizes[:2]:
+    for small in sizes[:1]:
         assert small["knowledge_summary"] == small["preference_profile"] == 0
     assert sizes[2]["active_goals"] == sizes[2]["open_todos"] == sizes[2]["recent_decisions"] > 0
     assert sizes[5]["knowledge_summary"] == 30
