@@ -111,7 +111,7 @@ def test_both_sides_of_a_contradiction_are_told_with_their_sources(
     assert again == {"outcome": "duplicate", "edge_id": joined["edge_id"]}
     [told] = agent.call("contradictions")["contradictions"]
     assert told["edge_id"] == joined["edge_id"]
-    assert [each["memory_id"] for each in told["sides"]] == [first, second]
+    assert [each["memory_id"] for each in told["sides"]] == [second, first]
     assert {each["source"] for each in told["sides"]} == {"manual"}
     assert agent.call("trace", memory_id=first)["contradicted_by"] == [second]
     served.orchestrator(fresh).resolve(joined["edge_id"], winner=first, reason="Asked.")

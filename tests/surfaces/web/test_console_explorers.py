@@ -15,6 +15,7 @@ from memgraph import Orchestrator
 from memgraph.clock import FixedClock, iso
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
+from memgraph.policy.bulletin import Section
 from memgraph.surfaces.web.pages import bulletins, exploring
 from memgraph.surfaces.web.pages.bulletins import differing
 
@@ -224,7 +225,9 @@ def test_a_section_of_a_bulletin_that_is_full_does_not_say_that_there_is_nothing
     assert "Nothing." in Seen(browser.page(f"{HOME}bulletin")).text
     for number in range(20):
         for kind in ("Goal", "Todo", "Decision", "Preference", "Fact"):
-            orc.remember(f"{kind} {number}: {'mend the press ' * 12}", type=kind)
+            sure = 0.3 if kind == "Preference" else 1.0
+            text = f"{kind} {number}: {'mend the press ' * 12}"
+            orc.remember(text, type=kind, confidence=sure)
     issued = orc.bulletin().bulletin
     full = [each for each, count in issued.left_out.items() if count]
     empty = [each for each in full if not issued.sections[each]]
@@ -232,11 +235,11 @@ def test_a_section_of_a_bulletin_that_is_full_does_not_say_that_there_is_nothing
     assert empty != full
     page = browser.page(f"{HOME}bulletin")
     for section, lines in issued.sections.items():
-        title, how_many = section.replace("_", " ").capitalize(), issued.left_out[section]
+        title, how_many = Section(section).heading, issued.left_out[section]
         said = page.partition(f"<h2>{title}</h2>")[2].partition("<h2")[0]
-        assert ("None fitted; " in said) == (section in empty)
+        assert ("None shown; " in said) == (section in empty)
         assert (f"{how_many} were left out." in said) == (section in empty)
-        assert (f"{how_many} more did not fit" in said) == (section in full and bool(lines))
+        assert (f"{how_many} more are not shown" in said) == (section in full and bool(lines))
         assert ("Nothing." in said) == (not lines and section not in full)
 
 

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from memgraph.model.access import Permission
 from memgraph.model.receipts import BulletinEntry, BulletinHistory
+from memgraph.policy.bulletin import Section
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.web.visiting import Page, Visit
 
@@ -47,7 +48,8 @@ def bulletin(visit: Visit) -> Response:
     orc = visit.enter()
     issued = orc.bulletin(as_of=visit.as_of)
     history = _history(orc, visit.as_of) if visit.may(Permission.AUDIT) else None
-    return visit.show("bulletin.html", issued=issued, history=history)
+    headings = {each.value: each.heading for each in Section}
+    return visit.show("bulletin.html", issued=issued, history=history, headings=headings)
 
 
 def _history(orc: Orchestrator, as_of: int | None) -> BulletinHistory:
