@@ -13,12 +13,15 @@ from memgraph.context.blocks import render
 from memgraph.model.context import BlockFormat, BlockLine, ContextPackage
 from memgraph.model.enums import MemoryKind
 from memgraph.policy.block_format import FENCE_INTRO, LIST_TITLE, SECTION_TITLE
-from memgraph.policy.bulletin import Line, Section, compose
+from memgraph.policy.bulletin import INTRO, Line, Section, compose
 from memgraph.service.turns.showing import Shown
 
 BATCH = 20
 EVERYTHING = 1_000_000
-FRAME = re.compile(rf"# Memory bulletin|## (?:{'|'.join(Section)}) \(\d+ of \d+\)|")
+HEADINGS = "|".join(each.heading for each in Section)
+FRAME = re.compile(
+    rf"# Memory bulletin|{re.escape(INTRO)}|## (?:{HEADINGS}) \(\d+ of (?:over )?\d+\)|"
+)
 ITEM = re.compile(r"- ((?:[^\[\\]|\\.)*) \[((?:[^\[\]\\]|\\.)+)\]")
 BEGINS = {
     BlockFormat.FENCED: FENCE_INTRO,
@@ -38,7 +41,7 @@ def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
     sections = list(Section)
     offered: dict[Section, list[Line]] = {each: [] for each in sections}
     for place, text in enumerate(texts):
-        offered[sections[place % len(sections)]].append(Line(text, (f"id{text[:30]}",)))
+        offered[sections[place % len(sections)]].append(Line(text, (f"{text[:6]}id",)))
     bulletin = compose(offered, EVERYTHING).markdown
     lines = [
         BlockLine.model_construct(
