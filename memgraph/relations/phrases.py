@@ -70,7 +70,7 @@ _PHRASES: Final = tuple(
          " now "),
         (r"(?:^|,? )(?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|"
          r"winter|quarter|night|morning|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-         r"|yesterday|tonight)\b", " lately "),
+         r"|yesterday|tonight)\b(?! of\b)", " lately "),
         (r"\b(?:ist|sind|bin) (?:\w+ )?nach (\w+) (?:um)?gezogen\b", r"moved to \1"),
         (r"\bwurden? (?:von .{1,30} )?auf (.{1,40}) (?:verschoben|verlegt|umgestellt)\b",
          r"was moved to \1"),
@@ -85,7 +85,8 @@ _PHRASES: Final = tuple(
         (r"\bthe (?=responsible for)", ""),
         (r"\bbroke up\b|\bsplit up\b", "separated"),
         (r"\b(?:gave|given|give|giving) up(?: on)?\b|\bgot rid of\b|\bgotten rid of\b", "quit"),
-        (r"\b(?:shut|closed|shutting) down\b|\b(?:switched|turned) off\b", "retired"),
+        (r"\b(?:shut|closed|shutting) down\b", "retired"),
+        (r"\b(?:switched|turned) off\b", "disabled"),
         (r"\b(?:turned|switched) on\b", "on"),
         (r"\b(?:passed away|died)\b", "dead"),
         (r"\b(?:took|taken|takes|taking) over\b"

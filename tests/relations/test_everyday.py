@@ -9,6 +9,7 @@ from memgraph.model.enums import Relation
 from memgraph.relations import Statement, compare
 
 CHANGES = """
+The audit is on the last Monday of the term. | The audit is on the last Friday of the term.
 Our landline number is 030 4471. | Our landline number is 030 5582.
 Petra drives a Fiat Panda. | Petra sold her Fiat Panda.
 Petra drives a Fiat Panda. | Petra now drives a Renault Zoe.
@@ -180,6 +181,7 @@ Rent includes heating. | Rent does not include electricity.
 Half of the team works remotely. | The team has eleven members.
 """
 SAME = """
+The guest network is disabled. | The guest network has been switched off.
 The cache holds entries for 3600 seconds. | The cache holds entries for one hour.
 The trial lasts two weeks. | The trial lasts 14 days.
 The disk has 2 TB. | The disk has 2,000 GB.
