@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_server import ModelServer
+from working import put
 
 from memgraph import CapturedBy, MemoryService, MemoryType, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
@@ -310,7 +311,7 @@ def test_maintenance_is_asked_for_by_the_host_and_rare(
 
 def test_only_what_fitted_was_handed_out(service: MemoryService, agent: Orchestrator) -> None:
     for number in range(40):
-        agent.remember(f"Novatech pilot {number} " + "ended well in the old harbour " * 20)
+        put(agent, f"Novatech pilot {number} " + "ended well in the old harbour " * 20)
     found = call_tool(agent, "search_memory", {"query": "Novatech pilot harbour", "limit": 40})
     assert found["left_out"] > 0
     with service.opened("orc-1") as opened:
@@ -324,7 +325,7 @@ def test_of_an_entity_only_what_fitted_was_handed_out(
     service: MemoryService, agent: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(40):
-        agent.remember(f"Novatech pilot {number} " + 'ended "well" """" """" """" ' * 20)
+        put(agent, f"Novatech pilot {number} " + 'ended "well" """" """" """" ' * 20)
     noted: list[str] = []
     monkeypatch.setattr(Orchestrator, "note_handed_out", lambda _, texts: noted.extend(texts))
     found = call_tool(agent, "get_entity_info", {"name": "Novatech"})

@@ -218,7 +218,7 @@ def test_changed_settings_are_told(tmp_path: Path, clock: FixedClock) -> None:
     with MemoryService(tmp_path, clock=clock, environ={}, background=False) as service:
         orc = service.orchestrator("o", create=True)
         for number in range(4):
-            put(orc, f"The harbour closes at {number}.")
+            put(orc, f"The harbour: {number}.")
         orc.embed_pending()
         clock.advance(ms=HOUR)
         receipt_id = recalled(orc, clock)

@@ -34,7 +34,7 @@ from memgraph.storage import sqlite
 
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
 QUESTION = "which house colour?"
-ANSWER = "The house is grey."
+ANSWER = "A house: grey."
 
 Start = Callable[..., Orchestrator]
 
@@ -45,7 +45,7 @@ def root(tmp_path: Path) -> Path:
     with running(tmp_path) as service:
         orc = service.orchestrator("o", create=True)
         for colour in COLOURS:
-            put(orc, f"The house is {colour}.")
+            put(orc, f"A house: {colour}.")
         put(orc, "Nothing about a home.")
         orc.embed_pending()
     return tmp_path
@@ -369,7 +369,7 @@ def test_no_answer_loses_a_candidate(houses: Orchestrator, answer: list[Any]) ->
     fake._order = lambda query, texts: answer
     request = RecallRequest(query=QUESTION)
     found = houses.recall(request)
-    assert sorted(contents(found)) == sorted([f"The house is {one}." for one in COLOURS])
+    assert sorted(contents(found)) == sorted([f"A house: {one}." for one in COLOURS])
     usable = [place for place in answer if type(place) is int and 0 <= place < len(COLOURS)]
     junk = not all(type(place) is int for place in answer)
     assert codes(found) == (["rerank.answer_invalid"] if junk or not usable else [])
@@ -380,7 +380,7 @@ def houses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Orchestrator]:
     with running(tmp_path_factory.mktemp("houses"), reranker=FakeReranking()) as service:
         orc = service.orchestrator("o", create=True)
         for colour in COLOURS:
-            put(orc, f"The house is {colour}.")
+            put(orc, f"A house: {colour}.")
         orc.embed_pending()
         yield orc
 
