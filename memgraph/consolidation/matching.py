@@ -19,6 +19,7 @@ from memgraph.model.values import EdgeInput
 from memgraph.policy.dedup import content_hash
 from memgraph.relations import Finding, Statement, compare
 from memgraph.storage import consolidation_queries as queries
+from memgraph.storage import entities
 
 Read = Callable[[], AbstractContextManager[sa.Connection]]
 
@@ -70,7 +71,7 @@ def match(read: Read, drafts: Sequence[Draft], *, at: int) -> Matched:
         for content, memory_id in same.items():
             matched.repeats[hashes[content].number] = memory_id
         new = [each for each in new if each.number not in matched.repeats]
-        found = find_matches(connection, [_statement(each) for each in new], at=at)
+        found = find_matches(connection, _statements(connection, new), at=at)
     matched.compared = len(new)
     for draft, matches in zip(new, found, strict=True):
         _join_stored(draft, matches, matched)
@@ -128,8 +129,23 @@ def _link(
         matched.doubtful.add(frozenset((later, earlier)))
 
 
-def _statement(draft: Draft) -> NewStatement:
-    return NewStatement(draft.given.content, draft.time, draft.place, draft.author)
+def _statements(connection: sa.Connection, drafts: Sequence[Draft]) -> list[NewStatement]:
+    """Return drafts as they are compared, each with the entity that its speaker is.
+
+    "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
+    """
+    keys = {each.author.speaker for each in drafts if each.author.speaker is not None}
+    known = entities.known_by(connection, keys)
+    return [
+        NewStatement(
+            each.given.content,
+            each.time,
+            each.place,
+            each.author,
+            entity_pks=tuple(known[key] for key in (each.author.speaker,) if key in known),
+        )
+        for each in drafts
+    ]
 
 
 def _with_all_evidence(

@@ -105,6 +105,14 @@ def test_another_name_says_the_same_of_itself(orc: Orchestrator) -> None:
     assert len(held(orc)) == 2
 
 
+def test_a_change_without_a_common_word_is_found_by_who_says_it(orc: Orchestrator) -> None:
+    say(orc, "s-1", "I live in Oslo.", "Mira")
+    orc.consolidate("s-1")
+    say(orc, "s-2", "I moved to Bergen in May.", "Mira")
+    [report] = orc.consolidate("s-2")
+    assert [each.edge_type for each in report.edges] == [EdgeType.UPDATES]
+
+
 @pytest.mark.parametrize("role", ["tool", "system", "Function"])
 def test_what_a_tool_says_is_no_fact(orc: Orchestrator, role: str) -> None:
     say(orc, "s-1", BUILD, role)
