@@ -336,6 +336,9 @@ class _Work:
             if other != self.claim.claim_id and is_claimed(self.claim.zone, other):
                 raise _Left(Reason.BEING_STORED)
         document = self._planned() or self._plan(content)
+        if under_way is not None and under_way != document.plan:
+            # Its claim is gone, or lost its plan.
+            document = document.model_copy(update={"replaces": under_way})
         outcome = self.store.ingest_document(document, progress=self.progress, stop=self.stop)
         if outcome.outcome == "begun":
             raise _Left(Reason.INTERRUPTED)

@@ -33,7 +33,8 @@ class Link(Value):
 class Document(Value):
     """One dropped file, parsed.
 
-    A large one is stored in parts: those that are stored under the same ``plan`` belong to it.
+    A large one is stored in parts: those that are stored under the same ``plan`` belong to it, and
+    those of the plan that it ``replaces`` are forgotten.
     ``main`` is the memory (``#key``) that stands for it under its ``document_keys``. ``relate``:
     its statements are compared with stored ones; not worth it for a form that tells its relations.
     """
@@ -47,6 +48,7 @@ class Document(Value):
     document_keys: tuple[Name, ...] = ()
     relate: bool = True
     plan: str = ""
+    replaces: str = ""
     manifest: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -244,7 +244,11 @@ class _Storing:
         previous = ingest_files.status_of(connection, sha256)
         if previous is not None and previous[0] is IngestStatus.PROCESSED:
             return DocumentOutcome(outcome="duplicate", manifest=previous[1])
-        if not self._in_place(connection):
+        in_place = self._in_place(connection)
+        if in_place is None:
+            # Another worker stores the same content, from a file of its own.
+            return DocumentOutcome(outcome="begun")
+        if not in_place:
             # Another worker stored this part.
             self.resume(connection)
             return None
@@ -263,14 +267,18 @@ class _Storing:
         ingest_files.add_part(connection, sha256, row)
         return None
 
-    def _in_place(self, connection: sa.Connection) -> bool:
-        """Whether the next part is the next one to be stored; what another plan left is dropped."""
+    def _in_place(self, connection: sa.Connection) -> bool | None:
+        """Whether the next part is the next one to be stored; None: the file has another plan.
+
+        What a plan left that the document replaces is dropped.
+        """
         last = ingest_files.last_part(connection, self._document.sha256)
-        if last is not None and last[0] == self._document.plan:
-            return last[1] == self._part
-        if last is not None and self._part == 0:
-            ingest_files.forget_parts(connection, self._document.sha256)
-        return self._part == 0
+        if last is None or last[0] == self._document.plan:
+            return (0 if last is None else last[1]) == self._part
+        if self._part or last[0] != self._document.replaces:
+            return None
+        ingest_files.forget_parts(connection, self._document.sha256)
+        return True
 
     def _store(self, transaction: Transaction, part: _Part, errors: list[MemgraphError]) -> _Told:
         """Store the steps of one part."""
