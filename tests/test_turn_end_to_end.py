@@ -144,7 +144,7 @@ def test_a_steps_decision_and_todo_are_in_the_next_context_and_bulletin(shop: Sh
     purpose, prompt = shop.prompts[-2]
     assert purpose == "select"
     bulletin = prompt.split("<data-")[0]
-    assert all(each.memory_id in bulletin for each in memories)
+    assert all(short_id(each.memory_id) in bulletin for each in memories)
     assert set(written["memory_ids"]) <= ids(shop.of("step")[-1]["recalled"])
 
 
@@ -184,7 +184,7 @@ def test_the_bulletin_goes_with_every_prompt(shop: Shop) -> None:
     shop.hear(FESTIVAL, DAMP, PLAN, FESTIVAL.replace("400", "450"))
     turns = [prompt for purpose, prompt in shop.prompts if purpose != "diagnose"]
     assert len(turns) == 9
-    assert all("open_todos" in prompt for prompt in turns)
+    assert all("Open todos" in prompt for prompt in turns)
 
 
 def test_another_orchestrator_gives_nothing_and_the_refusal_is_kept(shop: Shop) -> None:

@@ -1,0 +1,54 @@
+"""A place stays empty rather than filled with the unrelated, and conflicting sides are marked."""
+
+from __future__ import annotations
+
+from memgraph import Orchestrator
+from memgraph.ids import short_id
+
+TEXTS = (
+    "The harbour of Trieste closes at nine in winter.",
+    "Mira repairs old clocks in Graz.",
+    "Invoices are sent on the first Monday of a month.",
+)
+
+
+def filled(orc: Orchestrator) -> dict[str, str]:
+    ids = {text: orc.remember(text) for text in TEXTS}
+    orc.embed_pending()
+    return ids
+
+
+def test_a_floor_leaves_out_what_has_nothing_to_do_with_the_question(orc: Orchestrator) -> None:
+    ids = filled(orc)
+    asked = "When does the harbour of Trieste close?"
+    assert orc.recall(asked, min_relevance=0.25).ids[0] == ids[TEXTS[0]]
+    assert set(orc.recall(asked).ids) >= set(orc.recall(asked, min_relevance=0.25).ids)
+    stranger = "Which violin concerto did Oistrakh record in Leipzig?"
+    assert orc.recall(stranger, min_relevance=0.25).ids == ()
+
+
+def test_a_context_has_the_floor_of_the_settings(orc: Orchestrator) -> None:
+    ids = filled(orc)
+    stranger = "Which violin concerto did Oistrakh record in Leipzig?"
+    assert orc.get_context(stranger).text == ""
+    assert ids[TEXTS[1]] in orc.get_context("Who repairs clocks in Graz?").memory_ids
+
+
+def test_both_sides_of_a_contradiction_are_marked_in_every_format(orc: Orchestrator) -> None:
+    old, new = orc.remember("The gate opens at six."), orc.remember("The bridge opens at eight.")
+    orc.relate(new, "Contradicts", old, reason="said otherwise")
+    orc.embed_pending()
+    for form in ("fenced", "list", "sections"):
+        text = orc.get_context("When do the gate and the bridge open?", format=form).text
+        assert f"contradicted by {short_id(old)} (" in text
+        assert f"contradicted by {short_id(new)} (" in text
+        assert text.index("bridge") < text.index("gate")
+
+
+def test_a_short_id_stands_for_a_memory(orc: Orchestrator) -> None:
+    memory_id = filled(orc)[TEXTS[0]]
+    short = short_id(memory_id)
+    assert f"[{short}]" in orc.bulletin().bulletin.text
+    assert orc.get(short).memory_id == orc.trace(short).memory.memory_id == memory_id
+    orc.retract(short, reason="wrong")
+    assert orc.get(memory_id).status == "retracted"
