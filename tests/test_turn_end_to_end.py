@@ -28,7 +28,7 @@ from memgraph import (
     Viewer,
 )
 from memgraph.clock import FixedClock
-from memgraph.ids import CountingIds
+from memgraph.ids import CountingIds, short_id
 
 HERE = Path(__file__).resolve().parent.parent / "examples" / "orchestrator"
 NAME, TASK, PROJECT = "print-shop", "spring-festival", "posters"

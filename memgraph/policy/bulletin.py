@@ -45,6 +45,8 @@ _LOOKED_AT = 1_000
 _FEWEST_WORDS, _MANY_WORDS, _FEWEST_UNSPACED = 4, 8, 8
 # "A title (Context): …", as a file's passages are summed up.
 _HEADED = re.compile(r"^[^.!?:]{1,150} \([^()]{1,60}\): ")
+# What was weighed, or held once, is not what holds.
+_ASIDE = re.compile(r"\((?:options considered|superseded)\b[^()]{0,60}\): ", re.IGNORECASE)
 _LINK = re.compile(r"https?://\S+|www\.\S+")
 _NO_STATEMENT = re.compile(
     r"^(?:good|bad|neutral|pros?|cons?)\b[,:]|^(?:status|date|deciders?|tags?|authors?|links?)\s*:"
@@ -226,7 +228,10 @@ def stands_alone(text: str) -> bool:
     Left out are bare titles, links, fields, list items that weigh an option ("Good, because …"),
     blanks of a template, and what is no sentence of at least four words.
     """
-    body = _HEADED.sub("", flatten(text[:_LOOKED_AT]))
+    flat = flatten(text[:_LOOKED_AT])
+    if _ASIDE.search(flat):
+        return False
+    body = _HEADED.sub("", flat)
     plain = _LINK.sub(" ", body)
     if _NO_STATEMENT.search(plain):
         return False

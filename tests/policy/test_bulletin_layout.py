@@ -250,6 +250,8 @@ def test_a_statement_of_a_file_stands_alone(text: str) -> None:
         "Frontend traffic flow",
         "Flow (Context): Performance Platform",
         "Good, because it needs no further dependency.",
+        "Flow (options considered): One is the simplified flow; two is the full flow.",
+        "Flow (superseded, drawback): It takes some time to learn the commits.",
         "- H2 Database Engine - SQLite and some others of the kind.",
         "The traffic flows in the following ways:",
         "Assumptions: TODO: state the assumptions of this decision.",
