@@ -5,7 +5,12 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.errors import (
+    InvalidConfig,
+    ProviderAnswerInvalid,
+    ProviderError,
+    ProviderUnavailable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +24,8 @@ DEFAULT_RETRIES: Final = 2
 DEFAULT_BATCH_SIZE: Final = 64
 MAX_CHARACTERS: Final = 8_192
 """What lies behind this many characters of a text does not enter its vector."""
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
+"""A larger answer to one request is refused."""
 
 
 @runtime_checkable
@@ -96,6 +103,46 @@ def checked(
     array = array / np.where(largest == 0.0, 1.0, largest)
     norms = np.linalg.norm(array, axis=1, keepdims=True)
     return (array / np.where(norms == 0.0, 1.0, norms)).astype(np.float32)
+
+
+class CheckedEmbedding:
+    """A provider from outside this package, every answer checked and every error typed.
+
+    Args:
+        provider: an object with the members of ``EmbeddingProvider``.
+
+    Raises:
+        InvalidConfig: ``model`` is no text, or ``dimensions`` no number of at least 1.
+    """
+
+    def __init__(self, provider: EmbeddingProvider) -> None:
+        self._provider = provider
+        self.name, self.model, self.dimensions = provider.name, provider.model, provider.dimensions
+        if not isinstance(self.model, str) or not self.model:
+            raise InvalidConfig("An embedding provider names its model.", key="model")
+        if not isinstance(self.dimensions, int) or self.dimensions < 1:
+            raise InvalidConfig("Embedding dimensions must be at least 1.", key="dimensions")
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit rows; a row of zeros stays one.
+
+        Raises:
+            ProviderError: what the provider raised; ``ProviderUnavailable`` names the class of any
+                other exception, never its text, which may hold a key or what was embedded.
+            ProviderAnswerInvalid: see ``checked``, or the answer is larger than
+                ``MAX_ANSWER_BYTES``.
+        """
+        try:
+            answer = self._provider.embed(texts)
+        except ProviderError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a foreign object raises whatever it likes
+            raise ProviderUnavailable(
+                f"The embedding provider failed with {type(error).__name__}."
+            ) from None
+        if getattr(answer, "nbytes", 0) > MAX_ANSWER_BYTES:
+            raise _invalid("more than 64 MB", "size")
+        return checked(answer, len(texts), self.dimensions, zero_rows=True)
 
 
 def prepared(text: str) -> str:

@@ -27,7 +27,11 @@ from memgraph.model.values import Change, validated
 from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
 from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.providers.completion import CompletionProvider
-from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
+from memgraph.providers.embedding import (
+    CheckedEmbedding,
+    EmbeddingProvider,
+    embedding_provider,
+)
 from memgraph.service.intake import Intake
 from memgraph.service.life.events import Subscribers
 from memgraph.service.meters import SILENT, Meters
@@ -372,7 +376,10 @@ class MemoryService:
 
     def _provider(self, settings: Settings) -> EmbeddingProvider | None:
         if self._embedding is not None:
-            return self._embedding
+            from memgraph.providers.local import LocalEmbedding
+
+            own = isinstance(self._embedding, LocalEmbedding)
+            return self._embedding if own else CheckedEmbedding(self._embedding)
         chosen = settings.memory.embedding
         if chosen.provider == "none":
             return None

@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.providers.embedding import (
+    MAX_ANSWER_BYTES,
     MAX_CHARACTERS,
+    CheckedEmbedding,
     EmbeddingProvider,
     checked,
     embedding_provider,
@@ -160,3 +162,59 @@ def test_factory_names_the_bad_setting(make: Callable[[], object], key: str) -> 
 def test_factory_takes_fitting_dimensions() -> None:
     assert embedding_provider("local", dimensions=256).dimensions == 256
     assert embedding_provider("fake", dimensions=7).embed(["x"]).shape == (1, 7)
+
+
+class Foreign:
+    """A provider written by a user: answers whatever it was made with."""
+
+    name, model = "foreign", "foreign-1"
+
+    def __init__(self, answer: Any, dimensions: Any = 2) -> None:
+        self.answer, self.dimensions = answer, dimensions
+
+    def embed(self, texts: Any) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ([[np.nan, 1.0]], "not_finite"),
+        ([[np.inf, 1.0]], "not_finite"),
+        ([[1.0, 2.0, 3.0]], "dimensions"),
+        ([[1.0, 2.0], [1.0, 2.0]], "count"),
+        ("no table", "shape"),
+        (None, "shape"),
+    ],
+)
+def test_the_answer_of_a_foreign_provider_is_checked(answer: Any, reason: str) -> None:
+    with pytest.raises(ProviderAnswerInvalid) as raised:
+        CheckedEmbedding(Foreign(answer)).embed(["one"])
+    assert raised.value.details["reason"] == reason
+
+
+def test_a_huge_answer_of_a_foreign_provider_is_refused() -> None:
+    answer = np.broadcast_to(np.float32(1.0), (1, MAX_ANSWER_BYTES // 4 + 1))
+    with pytest.raises(ProviderAnswerInvalid) as raised:
+        CheckedEmbedding(Foreign(answer)).embed(["one"])
+    assert raised.value.details["reason"] == "size"
+
+
+def test_large_numbers_of_a_foreign_provider_are_scaled() -> None:
+    assert CheckedEmbedding(Foreign([[1e30, 0.0]])).embed(["one"]).tolist() == [[1.0, 0.0]]
+
+
+def test_an_exception_of_a_foreign_provider_is_typed_and_not_quoted() -> None:
+    with pytest.raises(ProviderUnavailable) as raised:
+        CheckedEmbedding(Foreign(RuntimeError("key sk-secret"))).embed(["one"])
+    assert "RuntimeError" in str(raised.value)
+    assert "sk-secret" not in str(raised.value)
+    assert raised.value.__suppress_context__
+
+
+@pytest.mark.parametrize("dimensions", [0, -1, "2", None])
+def test_a_foreign_provider_has_dimensions(dimensions: Any) -> None:
+    with pytest.raises(InvalidConfig):
+        CheckedEmbedding(Foreign([], dimensions))

@@ -123,3 +123,22 @@ def test_the_background_drains_by_itself(tmp_path: Path) -> None:
         with service.opened("o") as opened:
             opened.background.wait_idle(timeout_s=30)
         assert states(orc) == {"pending": 0, "ready": 20, "failed": 0}
+
+
+class Wayward:
+    """A provider whose answers hold no number."""
+
+    name, model, dimensions = "wayward", "wayward-1", 2
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[float("nan"), 1.0] for _ in texts]
+
+
+def test_recall_goes_on_by_text_where_a_given_provider_answers_nonsense(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, embedding=Wayward(), background=False) as service:  # type: ignore[arg-type]
+        orc = service.orchestrator("o", create=True)
+        kept = orc.remember("The boiler is serviced in May.")
+        orc.embed_pending()
+        bundle = orc.recall("When is the boiler serviced?")
+        assert bundle.ids == (kept,)
+        assert [each.code for each in bundle.degraded][:1] == ["vector.provider_failed"]
