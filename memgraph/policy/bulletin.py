@@ -45,8 +45,13 @@ _LOOKED_AT = 1_000
 _FEWEST_WORDS, _MANY_WORDS, _FEWEST_UNSPACED = 4, 8, 8
 # "A title (Context): …", as a file's passages are summed up.
 _HEADED = re.compile(r"^[^.!?:]{1,150} \([^()]{1,60}\): ")
-# What was weighed, or held once, is not what holds.
-_ASIDE = re.compile(r"\((?:options considered|superseded)\b[^()]{0,60}\): ", re.IGNORECASE)
+# What was weighed, expected or held once needs the decision beside it.
+_ASIDE = re.compile(
+    r"\((?:superseded|options? considered|chosen option|option not chosen|(?:expected )?consequence"
+    r"|advantage|drawback|decision drivers|(?:proposed |further )?(?:details?|method))\b"
+    r"[^()]{0,60}\): ",
+    re.IGNORECASE,
+)
 _LINK = re.compile(r"https?://\S+|www\.\S+")
 _NO_STATEMENT = re.compile(
     r"^(?:good|bad|neutral|pros?|cons?)\b[,:]|^(?:status|date|deciders?|tags?|authors?|links?)\s*:"

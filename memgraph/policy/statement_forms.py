@@ -149,6 +149,8 @@ _THIRD_PERSON = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _PLACEHOLDER = re.compile(
     r"(?<![$\w])\{[A-Za-z][^{}\n;:=]{3,}\}"
+    r"|^\W*(?:what|why|how|who|which|describe|explain|list)\b[^?]{0,120}(?<!\?)$"
+    r"|^\W*(?i:cannot see any)\W*$"
     r"|\[(?:[a-z][\w ,/|]{6,}|\.\.\.|…|insert [^\]]*)\]|<[a-z][\w -]*>$"
     r"|^\W*(?i:tb[acd]|to ?do|n/?a|none|nothing|to be (?:confirmed|defined|decided|added|done|"
     r"determined|written))\W*$|\b(?i:lorem ipsum)\b|\b(?:TBD|TBC|TODO|FIXME|XXX)\b|^…|\.\.\.$|…$",

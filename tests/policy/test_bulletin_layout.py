@@ -279,3 +279,19 @@ def test_a_limit_below_the_frame_gives_an_empty_text() -> None:
 @pytest.mark.parametrize("kind", MemoryType)
 def test_every_type_has_a_section(kind: MemoryType) -> None:
     assert SECTION_OF_TYPE[kind] in Section
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use Redis (expected consequence): Some workflows need a second node later.",
+        "Use Redis (option considered: Memcached): It keeps nothing on the disk at all.",
+        "Use Redis (superseded): All sessions are kept in Redis from now on.",
+    ],
+)
+def test_what_surrounds_a_decision_is_no_line_of_its_own(text: str) -> None:
+    assert not stands_alone(text)
+
+
+def test_a_decision_that_is_proposed_is_a_line() -> None:
+    assert stands_alone("Use Redis (proposed, not yet decided): We will keep sessions in Redis.")
