@@ -325,7 +325,9 @@ def test_of_an_entity_only_what_fitted_was_handed_out(
     service: MemoryService, agent: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(40):
-        put(agent, f"Novatech pilot {number} " + 'ended "well" """" """" """" ' * 20)
+        put(
+            agent, f"The company Novatech ran pilot {number} " + 'ended "well" """" """" """" ' * 20
+        )
     noted: list[str] = []
     monkeypatch.setattr(Orchestrator, "note_handed_out", lambda _, texts: noted.extend(texts))
     found = call_tool(agent, "get_entity_info", {"name": "Novatech"})

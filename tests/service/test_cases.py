@@ -61,7 +61,7 @@ def test_a_case_tells_whom_each_side_reached(orc: Orchestrator, clock: FixedCloc
     for one in (old, new):
         assert sides[one].recalls == (one in named)
         assert sides[one].receipts == ((first.receipt_id,) if one in named else ())
-    assert old in named
+    assert named == {new}  # the later side of an open contradiction comes first
 
 
 def test_a_dismissed_pair_is_not_raised_again(
@@ -217,12 +217,12 @@ def test_a_case_counts_what_was_known_then_alone(
 
 
 def test_who_may_not_audit_is_told_how_many_alone(orc: Orchestrator, clock: FixedClock) -> None:
-    old, _, edge = rival(orc, clock)
+    _, new, edge = rival(orc, clock)
     first = orc.recall("Lisbon", top_n=1)
-    assert [item.memory.memory_id for item in first.items] == [old]
+    assert [item.memory.memory_id for item in first.items] == [new]
     assert orc.receipt(first.receipt_id).items
-    assert orc.case(edge).sides[0].influence.receipts == (first.receipt_id,)
-    counted = orc.case(edge, names=False).sides[0].influence
+    assert orc.case(edge).sides[1].influence.receipts == (first.receipt_id,)
+    counted = orc.case(edge, names=False).sides[1].influence
     assert (counted.recalls, counted.receipts, counted.runs) == (1, (), ())
     assert (counted.conversations, counted.cut) == ((), False)
 
