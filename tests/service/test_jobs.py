@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from working import INFERRED
 
 from memgraph import MemoryService, Sensitivity, Viewer
 from memgraph.clock import FixedClock, parse_time
@@ -82,7 +83,7 @@ def passed(service: MemoryService) -> list[JobRun]:
 
 
 def test_a_job_by_hand_is_recorded(orc: Orchestrator, clock: FixedClock) -> None:
-    orc.remember("The office is in Berlin.")
+    orc.remember("The office is in Berlin.", source=INFERRED)
     clock.advance(days=60)
     told: list[str] = []
     run = orc.run("decay", progress=lambda part, _done, _total: told.append(part))
@@ -93,7 +94,7 @@ def test_a_job_by_hand_is_recorded(orc: Orchestrator, clock: FixedClock) -> None
 
 
 def test_a_job_can_be_run_as_of_another_time(orc: Orchestrator) -> None:
-    memory_id = orc.remember("The office is in Berlin.")
+    memory_id = orc.remember("The office is in Berlin.", source=INFERRED)
     assert orc.run(JobName.DECAY).counts["retired"] == 0
     run = orc.run(JobName.DECAY, now="2027-03-01T00:00:00Z")
     assert run.counts["retired"] == 1
