@@ -12,8 +12,9 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.model.enums import EdgeType, MemoryType
 
 NAME = "Quendolin Xaverskyan"
-SECRET = f'{NAME} keeps the "vault" combination\nunder the zwieback tin at Pfützenstraße'
-LINE = f"Fact: {NAME} moved the zwieback tin to the attic on Whitmonday"
+# The title tells that it is a name: two capitalised words that open a sentence do not.
+SECRET = f'Mrs. {NAME} keeps the "vault" combination\nunder the zwieback tin at Pfützenstraße'
+LINE = f"Fact: Mrs. {NAME} moved the zwieback tin to the attic on Whitmonday"
 OTHER = "The deployment window is every second Tuesday in the evening"
 CANARIES = ("Xaverskyan", "xaverskyan", "zwieback", "Pfützenstra", "Quendolin", "quendolin")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from model_server import KEY, ModelServer
+from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock, iso
@@ -141,7 +142,7 @@ def test_what_changed_contradicts_was_done_and_waits(orc: Orchestrator, clock: F
     clock.advance(days=20)
     ids = learn(orc)
     newer = orc.correct(older, "We ship with Sundown.", reason="cheaper")
-    orc.relate(ids[1], "Contradicts", orc.remember("The Leeds depot has one gate."))
+    orc.relate(ids[1], "Contradicts", put(orc, "The Leeds depot has one gate."))
     done = orc.remember("Order scanners.", type="Todo", attributes={"done": True})
     reflect(orc)
     text = saved(orc).content

@@ -288,8 +288,8 @@ def test_both_sides_of_a_contradiction_are_handed_out(start: Start) -> None:
     assert one not in orc.recall(QUESTION, top_n=4).ids
     fake = FakeReranking(lambda query, texts: [list(texts).index(liked)])
     found = start(reranker=fake).recall(QUESTION, top_n=4)
-    assert found.ids[:2] == (one, other)
-    assert found.items[0].contradicted_by == (other,)
+    assert found.ids[:2] == (other, one)
+    assert [each.contradicted_by for each in found.items[:2]] == [(one,), (other,)]
     assert {edge.to_id for edge in found.edges} == {other}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
@@ -30,7 +31,7 @@ def test_an_empty_store_is_healthy(orc: Orchestrator) -> None:
 def test_equal_and_nearly_equal_texts_are_counted_apart(orc: Orchestrator) -> None:
     fact = orc.remember("The lift holds ten people now.")
     same = orc.remember("The lift holds ten people now.", type="Observation")
-    near = orc.remember("The lift holds now ten people!")
+    near = put(orc, "The lift holds now ten people!")
     orc.remember("The cellar door is red and stays locked.")
     orc.remember("The lift holds ten people now.", scope="project", scope_id="web")
     found = orc.audit()
@@ -41,8 +42,8 @@ def test_equal_and_nearly_equal_texts_are_counted_apart(orc: Orchestrator) -> No
 
 
 def test_open_contradictions_count_both_sides_until_they_are_decided(orc: Orchestrator) -> None:
-    one = orc.remember("The shop closes at six.")
-    other = orc.remember("The shop closes at eight.")
+    one = put(orc, "The shop closes at six.")
+    other = put(orc, "The shop closes at eight.")
     edge = orc.relate(one, "Contradicts", other)
     orc.remember("The cellar is dry.")
     found = measured(orc.audit(), Measure.CONTRADICTION)
@@ -151,7 +152,7 @@ def test_near_words_of_two_places_are_no_duplicates(
 ) -> None:
     wide = service.orchestrator(orc.name, viewer=Viewer(project_ids=frozenset({"a", "b"})))
     wide.remember("The lift holds ten people now.", scope="project", scope_id="a")
-    wide.remember("The lift holds now ten people!", scope="project", scope_id="b")
+    put(wide, "The lift holds now ten people!", scope="project", scope_id="b")
     assert measured(wide.audit(), Measure.NEAR_DUPLICATE).count == 0
-    wide.remember("Now the lift holds ten people.", scope="project", scope_id="b")
+    put(wide, "Now the lift holds ten people.", scope="project", scope_id="b")
     assert measured(wide.audit(), Measure.NEAR_DUPLICATE).count == 1

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from working import working
+from working import put, working
 
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, NotFound
@@ -219,8 +219,8 @@ def test_what_was_true_at_a_time_and_what_was_known_then_are_two_questions(
 
 
 def test_what_lost_a_contradiction_was_not_true(orc: Orchestrator, clock: FixedClock) -> None:
-    wrong = orc.remember("The ferry leaves from pier two.")
-    right = orc.remember("The ferry leaves from pier five.")
+    wrong = put(orc, "The ferry leaves from pier two.")
+    right = put(orc, "The ferry leaves from pier five.")
     orc.relate(wrong, "Contradicts", right)
     told = clock.now_ms()
     clock.advance(days=1)

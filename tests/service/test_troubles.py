@@ -56,8 +56,8 @@ def test_the_first_call_after_a_restore_by_another_process_works(
     put_back(service, backed_up)
     assert contents(service) == ["The lamp is green."]
     put_back(service, backed_up)
-    service.orchestrator(NAME).remember("The lamp is blue.")
-    assert set(contents(service)) == {"The lamp is green.", "The lamp is blue."}
+    service.orchestrator(NAME).remember("The door is blue.")
+    assert set(contents(service)) == {"The lamp is green.", "The door is blue."}
     assert service.health(NAME)["status"] == "ready"
 
 

@@ -24,7 +24,7 @@ from memgraph.errors import (
 )
 from memgraph.model.entity_items import MemoryScope, MemorySource, MemoryTier
 from memgraph.model.enums import CapturedBy, MemoryKind, Scope
-from memgraph.service.writing import Writer
+from memgraph.service.linking import EntityLinker
 
 
 def test_an_item_comes_back_as_it_was_given(ana: MemoryEntity, clock: FixedClock) -> None:
@@ -195,7 +195,7 @@ def test_a_store_that_breaks_off_leaves_nothing(
         raise StorageError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Writer, "link_entities", broken)
+        patch.setattr(EntityLinker, "link", broken)
         with pytest.raises(StorageError):
             ana.store([item("One."), item("Two.")])
     assert all_of("ana") == []

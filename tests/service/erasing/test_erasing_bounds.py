@@ -210,7 +210,7 @@ def test_an_erasure_by_name_goes_on_by_name_and_health_tells_of_it(
 
 def test_who_acted_under_the_name_is_told_and_in_nobodys_way(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True, actor=NAME)
-    orc.remember(f"{NAME} likes tea")
+    orc.remember(f"Mrs. {NAME} likes tea")
     report = orc.erase(entity=NAME, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert report.residue.shared == 1
