@@ -11,6 +11,13 @@ from memgraph.service.opened import Transaction
 from memgraph.storage.visibility import View
 
 
+def within_batch(memory_ids: Sequence[str]) -> Sequence[str]:
+    """The same ids. Raises InvalidInput: none, or more than a thousand, or one text."""
+    if isinstance(memory_ids, str) or not 1 <= len(memory_ids) <= MAX_BATCH:
+        raise InvalidInput(f"memory_ids: 1 to {MAX_BATCH:,} ids", field="memory_ids")
+    return memory_ids
+
+
 def forgotten(
     transaction: Transaction,
     memory_ids: Sequence[str],
@@ -22,12 +29,7 @@ def forgotten(
 
     Args:
         refused: called with the error of each that cannot be.
-
-    Raises:
-        InvalidInput: none, or more than a thousand.
     """
-    if isinstance(memory_ids, str) or not 1 <= len(memory_ids) <= MAX_BATCH:
-        raise InvalidInput(f"memory_ids: 1 to {MAX_BATCH:,} ids", field="memory_ids")
     outcomes = []
     for memory_id in memory_ids:
         error = _refusal(transaction, memory_id, reason, view)

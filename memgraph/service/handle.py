@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
-from memgraph.ids import SHORT_CHARS
 from memgraph.model.values import Change, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
 from memgraph.policy.scope import Viewer
@@ -80,10 +79,14 @@ class Handle:
 
     def _whole_id(self, given: str) -> str:
         """The id that a short one of a prompt stands for; any other text as it is."""
-        if len(given) != SHORT_CHARS:
-            return given
+        return self._whole_ids([given])[0]
+
+    def _whole_ids(self, given: Sequence[str]) -> list[str]:
+        """The ids that short ones of a prompt stand for, in order; any other texts as they are."""
+        if not any(memories.is_short(one) for one in given):
+            return list(given)
         with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return memories.whole_id(connection, given, self._view)
+            return memories.whole_ids(connection, given, self._view)
 
     @contextmanager
     def _write(self) -> Iterator[tuple[Opened, Transaction]]:

@@ -223,10 +223,10 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             Conflict: what is wrong with the two, as for ``relate``.
         """
         fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "reason": reason}
-        link = validated(EdgeInput, {**fields, "weight": MAX_CONFIDENCE})
+        link = self._edge_input({**fields, "weight": MAX_CONFIDENCE})
         with self._service.opened(self.name) as opened, opened.transaction(self.actor) as writing:
             if link.edge_type is EdgeType.UPDATES:
-                require_replaceable(writing.connection, from_id, to_id, self._view)
+                require_replaceable(writing.connection, link.from_id, link.to_id, self._view)
             written = opened.writer.store(
                 writing.connection,
                 [],

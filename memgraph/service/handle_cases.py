@@ -54,7 +54,7 @@ class CasesHandle(Handle):
         """
         from memgraph.service import changes
 
-        self._decide(edge_id, reason, partial(changes.resolve, winner_id=winner))
+        self._decide(edge_id, reason, partial(changes.resolve, winner_id=self._whole_id(winner)))
 
     def dismiss(self, edge_id: str, *, reason: str) -> None:
         """Say that an open contradiction is none: both sides hold, and it is not raised again.

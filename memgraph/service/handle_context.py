@@ -124,6 +124,7 @@ class ContextHandle(WritingHandle):
 
         because = self._because(reason)
         target = target_of(to, scope_id)
+        memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             self._require_open(opened, target.tier, target.scope_id)
             promoted = promote(

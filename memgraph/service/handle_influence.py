@@ -70,6 +70,7 @@ class InfluenceHandle(Handle):
         from memgraph.graph.influence import grounds_of_memory, grounds_of_run
         from memgraph.service.source_lines import with_lines
 
+        memory_id = None if memory_id is None else self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             opened.receipts.flush()
             if workflow_run_id is not None and memory_id is None:
@@ -96,5 +97,6 @@ class InfluenceHandle(Handle):
         """
         from memgraph.service.source_lines import source_lines
 
+        memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             return source_lines(opened, self._view, memory_id)

@@ -42,7 +42,8 @@ class ReadingHandle(Handle):
     def get(self, memory_id: str, *, as_of: Time | None = None) -> Memory:
         """One memory; with ``as_of`` as it was at that time: its status and all that may change.
 
-        Here and wherever a handle takes a memory's id, the short id of a bulletin stands for it.
+        Here and in every method that names a memory the short id of a bulletin, its last eight
+        characters, stands for it; ``erase`` and ``derived_from`` take whole ids alone.
 
         Raises:
             NotFound: there is none that this handle may see, or there was none then.
@@ -134,6 +135,7 @@ class ReadingHandle(Handle):
 
         if isinstance(ids, str):
             raise InvalidInput("ids is a list of memory ids", field="ids")
+        ids = self._whole_ids(ids)
         with self._service.opened(self.name) as opened:
             return subgraph(
                 opened.database,
@@ -178,6 +180,7 @@ class ReadingHandle(Handle):
         """
         from memgraph.graph.contradictions import list_contradictions
 
+        memory_id = None if memory_id is None else self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             return list_contradictions(
                 opened.database,

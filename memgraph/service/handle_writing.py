@@ -128,7 +128,7 @@ class WritingHandle(Handle):
                 that this handle may not see is not found.
         """
         fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "weight": weight}
-        link = validated(EdgeInput, {**fields, "reason": reason, "partial": partial})
+        link = self._edge_input({**fields, "reason": reason, "partial": partial})
         with self._service.opened(self.name) as opened:
             joined = self._store(opened, [], [link]).edges[0]
         return joined.edge_id or ""
@@ -202,12 +202,13 @@ class WritingHandle(Handle):
         Raises:
             InvalidInput: too many or too few, or a reason that is none.
         """
-        from memgraph.service.forgetting import forgotten
+        from memgraph.service.forgetting import forgotten, within_batch
 
         because = self._because(reason)
+        ids = self._whole_ids(within_batch(memory_ids))
         refused: list[MemgraphError] = []
         with self._write() as (_, transaction):
-            outcomes = forgotten(transaction, memory_ids, because, self._view, refused.append)
+            outcomes = forgotten(transaction, ids, because, self._view, refused.append)
         self._tell_rejected(refused)
         return outcomes
 
@@ -236,6 +237,12 @@ class WritingHandle(Handle):
                     view=self._view,
                 )
             )
+
+    def _edge_input(self, fields: dict[str, Any]) -> EdgeInput:
+        """Return an edge between two memories that are named by whole or short ids."""
+        given = validated(EdgeInput, fields)
+        from_id, to_id = self._whole_ids([given.from_id, given.to_id])
+        return validated(EdgeInput, {**fields, "from_id": from_id, "to_id": to_id})
 
     def _remember(
         self, given: MemoryInput, *, live: bool = False, compare: bool = False

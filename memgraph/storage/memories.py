@@ -184,20 +184,25 @@ def require(connection: sa.Connection, ids: Sequence[str], view: View | None = N
             raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
 
 
-def whole_id(connection: sa.Connection, given: str, view: View) -> str:
-    """Return the id that a short one stands for; any other text as it is.
+def is_short(given: object) -> bool:
+    """Tell whether something looks like the short id that a prompt cites a memory by."""
+    return isinstance(given, str) and _SHORT_ID.fullmatch(given) is not None
+
+
+def whole_ids(connection: sa.Connection, given: Sequence[str], view: View) -> list[str]:
+    """Return the ids that short ones stand for, in order; any other text as it is.
 
     A short id that several visible memories have, or none, stays as it is: there is no such memory.
     """
-    if not _SHORT_ID.fullmatch(given):
-        return given
+    short = {one for one in given if is_short(one)}
     found = driver(connection).execute(
-        f"SELECT m.memory_id FROM memories m WHERE substr(m.memory_id, -{SHORT_CHARS}) = :short"
-        f" AND {view.where('m')} LIMIT 2",
-        view.params | {"short": given},
+        f"SELECT substr(m.memory_id, -{SHORT_CHARS}) AS short, min(m.memory_id) FROM memories m"
+        " WHERE short IN (SELECT value FROM json_each(:short))"
+        f" AND {view.where('m')} GROUP BY short HAVING count(*) = 1",
+        view.params | {"short": json.dumps(sorted(short))},
     )
-    ids = [memory_id for (memory_id,) in found]
-    return ids[0] if len(ids) == 1 else given
+    whole = dict(found)
+    return [whole.get(one, one) for one in given]
 
 
 def get(connection: sa.Connection, memory_id: str, view: View | None = None) -> Memory:

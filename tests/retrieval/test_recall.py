@@ -144,9 +144,11 @@ def test_as_of_gives_back_what_held_then(orc: Orchestrator, clock: FixedClock) -
 
 
 def test_what_is_retracted_or_over_is_not_recalled(orc: Orchestrator, clock: FixedClock) -> None:
-    kept, gone, over = remember(orc, "The lamp is red.", "The lamp is green.", "The lamp is gold.")
+    kept, gone, over = remember(
+        orc, "The lamp is red.", "Anna repaired a lamp.", "A lamp needs 40 watts."
+    )
     orc.retract(gone, reason="wrong")
-    limited = orc.remember("The lamp is silver.", valid_until=clock.now_ms() + 1_000)
+    limited = orc.remember("Ben lends us his lamp.", valid_until=clock.now_ms() + 1_000)
     clock.advance(days=1)
     found = orc.recall("lamp").ids
     assert set(found) == {kept, over}

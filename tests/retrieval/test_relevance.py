@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from memgraph import Orchestrator
+from memgraph.errors import InvalidInput, NotFound
 from memgraph.ids import short_id
+from tests.working import put
 
 TEXTS = (
     "The harbour of Trieste closes at nine in winter.",
@@ -52,3 +56,23 @@ def test_a_short_id_stands_for_a_memory(orc: Orchestrator) -> None:
     assert orc.get(short).memory_id == orc.trace(short).memory.memory_id == memory_id
     orc.retract(short, reason="wrong")
     assert orc.get(memory_id).status == "retracted"
+
+
+def test_short_ids_are_taken_wherever_a_memory_is_named(orc: Orchestrator) -> None:
+    gate, bridge, lamp = (
+        put(orc, text) for text in ("The gate is shut.", "The gate is open.", "The lamp is red.")
+    )
+    short = short_id
+    edge = orc.relate(short(gate), "Contradicts", short(bridge))
+    assert {gate, bridge} == {each.memory_id for each in orc.subgraph([short(gate)]).nodes}
+    assert [each.edge.edge_id for each in orc.contradictions(memory_id=short(gate)).items] == [edge]
+    assert orc.contradictions(memory_id=short(lamp)).items == ()
+    assert orc.grounds(short(gate)).memory_id == orc.source_lines(short(gate)).memory_id == gate
+    orc.resolve(edge, winner=short(bridge), reason="seen")
+    assert (orc.get(gate).status, orc.get(bridge).status) == ("superseded", "active")
+    [outcome] = orc.forget([short(lamp)], reason="wrong")
+    assert (outcome.memory_id, outcome.outcome) == (lamp, "retracted")
+    with pytest.raises(InvalidInput):
+        orc.relate(short(bridge), "RelatedTo", bridge)
+    with pytest.raises(NotFound):
+        orc.get("0" * 8)
