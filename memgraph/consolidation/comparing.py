@@ -113,12 +113,14 @@ class Match(NamedTuple):
     Attributes:
         new_is_later: False: the stored one was said after the new one, and ``finding`` reads so.
         same_author: both are known to be the statements of one author.
+        by_model: a language model found it, not the rules.
     """
 
     fact: ComparedFact
     finding: Finding
     new_is_later: bool
     same_author: bool
+    by_model: bool = False
 
     @property
     def memory_id(self) -> str:
@@ -136,11 +138,13 @@ class Match(NamedTuple):
     def replaces(self) -> bool:
         """Return True if the later of the two takes the place of the earlier.
 
-        What a program stored and a person confirmed waits for a person.
+        What a program stored and a person confirmed waits for a person; and so does what a person
+        said where only a model finds that it changed.
         """
-        confirmed = self.fact.confidence >= 1.0 and self.fact.captured_by != CapturedBy.USER.value
+        said = self.fact.captured_by == CapturedBy.USER.value
+        protected = self.by_model if said else self.fact.confidence >= 1.0
         changes = self.finding.relation in (Relation.UPDATES, Relation.CONTRADICTS)
-        return changes and self.same_author and not confirmed
+        return changes and self.same_author and not protected
 
 
 def find_matches(
@@ -234,20 +238,35 @@ def matches_among(
 ) -> list[Match]:
     """Return those of some stored facts that a statement repeats, updates or contradicts."""
     said = new.statement
-    matches: list[tuple[ComparedFact, Finding, bool]] = []
+    findings: list[tuple[ComparedFact, Finding]] = []
     for fact in facts:
         stored = _of(fact)
-        # Of one moment the stored one is the earlier: it was there first.
-        later = fact.time <= new.time
-        finding = compare(stored, said) if later else compare(said, stored)
+        finding = compare(stored, said) if is_later(new, fact) else compare(said, stored)
         if finding is not None:
-            matches.append((fact, finding, later))
-    if not matches:
+            findings.append((fact, finding))
+    return matches_of(connection, new, findings)
+
+
+def is_later(new: NewStatement, fact: ComparedFact) -> bool:
+    """Return True unless the stored fact was said after the new statement."""
+    # Of one moment the stored one is the earlier: it was there first.
+    return fact.time <= new.time
+
+
+def matches_of(
+    connection: sa.Connection,
+    new: NewStatement,
+    findings: Sequence[tuple[ComparedFact, Finding]],
+    *,
+    by_model: bool = False,
+) -> list[Match]:
+    """Return what was found about a statement, with whether both sides have one author."""
+    if not findings:
         return []
-    ids = [fact.memory_id for fact, _, _ in matches]
+    ids = [fact.memory_id for fact, _ in findings]
     roles = consolidation_queries.speakers(connection, ids)
     judged = []
-    for fact, finding, later in matches:
+    for fact, finding in findings:
         author = Author.of(
             fact.content,
             captured_by=fact.captured_by,
@@ -260,7 +279,8 @@ def matches_among(
         # Documents that agree, or follow one another, are silent.
         documents = author.is_file and new.author.is_file and author.path != new.author.path
         if not documents or finding.relation is Relation.CONTRADICTS:
-            judged.append(Match(fact, finding, later, new.author.is_same(author)))
+            same_author = new.author.is_same(author)
+            judged.append(Match(fact, finding, is_later(new, fact), same_author, by_model))
     return judged
 
 

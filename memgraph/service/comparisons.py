@@ -9,26 +9,47 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.consolidation.comparing import Author, Match, NewStatement, find_matches
-from memgraph.model.enums import ComparisonStage, EdgeType, MemoryKind, MemoryStatus, Relation
+from memgraph.consolidation.comparing import (
+    Author,
+    Match,
+    NewStatement,
+    find_candidates,
+    find_matches,
+    is_later,
+    matches_of,
+)
+from memgraph.consolidation.ports import Budget
+from memgraph.errors import ProviderAnswerInvalid, ProviderError
+from memgraph.model.enums import (
+    ComparisonStage,
+    EdgeType,
+    MemoryKind,
+    MemoryStatus,
+    Relation,
+    Sensitivity,
+)
 from memgraph.model.events import ContradictionFound, Event
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.policy.namespaces import is_item
 from memgraph.policy.trust import LESS_TRUSTED
 from memgraph.relations import Statement
+from memgraph.service.embedding import MAX_REFUSALS, pause_ms
 from memgraph.service.joining import Joiner, Written
 from memgraph.storage import comparisons, consolidation_queries, events
-from memgraph.storage.comparisons import WaitingFact
+from memgraph.storage.comparisons import ComparedFact, WaitingFact
 from memgraph.storage.consolidation_queries import Place
 
 if TYPE_CHECKING:
+    from memgraph.consolidation.conflict_judge import Judgement
     from memgraph.service.embedding import Drained
+    from memgraph.service.life.models import LanguageModel
     from memgraph.service.opened import Opened, Transaction
 
 ACTOR: Final = "comparison"
@@ -36,7 +57,10 @@ ACTOR: Final = "comparison"
 COMPARED_AT_ONCE: Final = 16
 """Facts of one transaction; a message that comes meanwhile waits for no more."""
 GIVE_WAY_S: Final = 0.001
+NEAR: Final = 24
+"""So many memories with near vectors are looked at for candidates of the model."""
 _RULES: Final = ComparisonStage.RULES
+_MODEL: Final = ComparisonStage.MODEL
 
 MAX_EDGES = 8
 """A statement that stands against more memories than these is no plain statement."""
@@ -181,11 +205,22 @@ def _edge(memory_id: str, match: Match) -> EdgeInput:
 
 @dataclass(slots=True)
 class Compared:
-    """What one run of the worker did; ``error_code`` is why it stopped early, if it did."""
+    """What one run of the worker did.
+
+    Attributes:
+        compared: facts that the rules compared.
+        judged: facts that the model was done with; without a model there are none.
+        edges: edges that were written.
+        put_off: facts that are tried again later.
+        refused: verdicts and answers of the model that were not taken, by code.
+        error_code: why it stopped early, if it did.
+    """
 
     compared: int = 0
+    judged: int = 0
     edges: int = 0
     put_off: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
     error_code: str | None = None
 
 
@@ -196,21 +231,41 @@ class Settled(NamedTuple):
     compared: Compared
 
 
+class _Question(NamedTuple):
+    """A fact that waits for the model, and what is to be compared with it."""
+
+    fact: WaitingFact
+    new: NewStatement
+    candidates: Sequence[ComparedFact]
+
+
 class ComparisonWorker:
     """Works off the outbox of facts to compare. Safe beside other threads and processes."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._one_at_a_time = threading.Lock()
+        # The rules do not wait for a model.
+        self._judging = threading.Lock()
 
     def drain(
         self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
     ) -> Compared:
-        """Compare what is due, a few facts at a time, until nothing is or ``limit`` is reached.
+        """Compare what is due by the rules, then by the model where one is configured.
+
+        Args:
+            limit: about how many facts of each at most.
 
         Raises:
             StorageError: the database failed; the outbox is as it was.
         """
+        done = self.compare(limit=limit, stop=stop)
+        return self.judge(limit=limit, stop=stop, done=done)
+
+    def compare(
+        self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
+    ) -> Compared:
+        """Compare what is due by the rules, a few facts at a time."""
         done = Compared()
         with self._one_at_a_time:
             while not stop() and (limit is None or done.compared < limit):
@@ -234,7 +289,7 @@ class ComparisonWorker:
         if not any(found):
             # Until it is on the disk they may have to be compared again, nothing else.
             with self._opened.database.write(durable=False) as connection:
-                comparisons.remove(connection, pks)
+                self._end_rules(connection, pks)
             done.compared += len(facts)
             return
         with self._opened.transaction(ACTOR, claimed=False) as transaction:
@@ -244,9 +299,135 @@ class ComparisonWorker:
             for fact, matches in zip(facts, found, strict=True):
                 if fact.pk in left:
                     self._join(transaction, fact, matches, written)
-            comparisons.remove(connection, sorted(left))
+            self._end_rules(connection, sorted(left))
             transaction.tell(written.entries)
         done.compared += len(left)
+        done.edges += len(written.edges)
+
+    def _end_rules(self, connection: sa.Connection, pks: Sequence[int]) -> None:
+        """Let facts wait for the model; where none is configured they are done."""
+        if self._opened.llm is None:
+            comparisons.remove(connection, pks)
+        else:
+            comparisons.move_on(connection, pks, _MODEL)
+
+    def judge(
+        self,
+        *,
+        limit: int | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        done: Compared | None = None,
+    ) -> Compared:
+        """Ask the model about what is due, one call for a fact, as far as the budget goes.
+
+        No transaction is open meanwhile. A fact whose answer was not written is asked about again.
+
+        Args:
+            done: what was done before; the rest is added to it.
+        """
+        done = Compared() if done is None else done
+        chosen = self._opened.settings.memory.consolidation
+        budget = Budget(calls=chosen.max_calls, tokens=chosen.max_tokens)
+        with self._judging:
+            while not stop() and not budget.exhausted and (limit is None or done.judged < limit):
+                at = self._opened.clock.now_ms()
+                with self._opened.database.read() as connection:
+                    due = comparisons.due(connection, [_MODEL], at=at, limit=1)
+                    questions = [self._question(connection, fact, at) for fact in due]
+                for question in questions:
+                    self._judge(question, budget, done)
+                if not questions or done.error_code is not None:
+                    break
+        if done.refused:
+            self._opened.log.warning("comparison.refused", codes=dict(done.refused))
+        return done
+
+    def _question(self, connection: sa.Connection, fact: WaitingFact, at: int) -> _Question:
+        """Return a fact with the stored facts that the model is to compare with it."""
+        from memgraph.consolidation.conflict_judge import MAX_CANDIDATES
+
+        model, new = self._opened.llm, _waiting(fact)
+        if model is None or not fact.active or not model.may_read(Sensitivity(fact.sensitivity)):
+            return _Question(fact, new, ())
+        new = new._replace(near=self._near(connection, fact))
+        # None of them is more sensitive than the fact itself.
+        [facts] = find_candidates(connection, [new], at=at, limit=MAX_CANDIDATES)
+        ids = [each.memory_id for each in facts]
+        joined = comparisons.joined_ids(connection, fact.memory_id, ids)
+        return _Question(fact, new, [each for each in facts if each.memory_id not in joined])
+
+    def _near(self, connection: sa.Connection, fact: WaitingFact) -> tuple[int, ...]:
+        """Return keys of active memories of the fact's scope whose vectors are near its own."""
+        if self._opened.embedding is None or self._opened.other_model is not None:
+            return ()
+        from memgraph.storage.vector_search import Vectors
+        from memgraph.storage.vectors import visibility
+
+        vectors = Vectors(connection)
+        [vector] = vectors.of([fact.pk])
+        if not vector.any():
+            return ()
+        seen = [
+            visibility(fact.scope, fact.scope_id, MemoryStatus.ACTIVE.value, each.value)
+            for each in Sensitivity
+            if each.level <= Sensitivity(fact.sensitivity).level
+        ]
+        return tuple(vectors.nearest(vector, NEAR, visibilities=seen)[:NEAR])
+
+    def _judge(self, question: _Question, budget: Budget, done: Compared) -> None:
+        """Ask about one fact, and write what was found."""
+        from memgraph.consolidation.conflict_judge import Candidate, Judgement, judge_candidates
+
+        model, fact = self._opened.llm, question.fact
+        if model is None or not question.candidates:
+            with self._opened.database.write(durable=False) as connection:
+                comparisons.remove(connection, [fact.pk])
+            done.judged += 1
+            return
+        offered = [
+            Candidate(each.content, is_later(question.new, each)) for each in question.candidates
+        ]
+        try:
+            judgement = judge_candidates(
+                model.completion, fact.content, offered, model=model.name, budget=budget
+            )
+        except ProviderError as error:
+            unreadable = isinstance(error, ProviderAnswerInvalid)
+            if unreadable:
+                done.refused[error.code] += 1
+            if not unreadable or fact.attempts + 1 < MAX_REFUSALS:
+                until = self._opened.clock.now_ms() + pause_ms(fact.attempts)
+                with self._opened.database.write() as connection:
+                    comparisons.put_off(connection, [fact.pk], until, error.code)
+                done.put_off += 1
+                # Another fact may well get an answer that can be read.
+                done.error_code = None if unreadable else error.code
+                return
+            judgement = Judgement()
+        done.refused += judgement.refused
+        self._write_judgement(model, question, judgement, done)
+
+    def _write_judgement(
+        self, model: LanguageModel, question: _Question, judgement: Judgement, done: Compared
+    ) -> None:
+        fact = question.fact
+        written = Written()
+        with self._opened.transaction(f"{ACTOR}:{model.name}", claimed=False) as transaction:
+            connection = transaction.connection
+            if comparisons.still_waiting(connection, [fact.pk], _MODEL):
+                facts = {each.memory_id: each for each in question.candidates}
+                # Somebody may have joined them while the model was asked.
+                joined = comparisons.joined_ids(connection, fact.memory_id, facts)
+                found = [
+                    (question.candidates[place], finding)
+                    for place, finding in judgement.findings.items()
+                    if question.candidates[place].memory_id not in joined
+                ]
+                matches = matches_of(connection, question.new, found, by_model=True)
+                self._join(transaction, fact, matches, written)
+                comparisons.remove(connection, [fact.pk])
+                transaction.tell(written.entries)
+        done.judged += 1
         done.edges += len(written.edges)
 
     def _join(

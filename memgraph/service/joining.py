@@ -29,6 +29,7 @@ class Compare(Enum):
 
     NOW = "now"
     LATER = "later"
+    DONE = "done"
     NEVER = "never"
 
 

@@ -183,8 +183,8 @@ class MemoryService:
         and of no other; ``code`` and ``message`` say what is wrong. ``degraded`` of a ready one:
         ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (litellm, for a
         model), ``reranker.failing``, ``entities.failing``, ``receipts.dropped``,
-        ``events.failing``, ``ingest.gave_up``, ``jobs.failing``, ``jobs.overdue``,
-        ``erasure.unfinished``.
+        ``comparison.failing``, ``events.failing``, ``ingest.gave_up``, ``jobs.failing``,
+        ``jobs.overdue``, ``erasure.unfinished``.
         """
         try:
             with self.opened(name) as opened:

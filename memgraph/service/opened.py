@@ -61,6 +61,8 @@ GAVE_UP: Final = "gave_up"
 """The reason of a file that was given up, and waits for an operator to drop it again."""
 HANDLER_PATIENCE_S = 3.0
 """How long closing waits for subscribers that are at an event."""
+JUDGED_AT_ONCE: Final = 8
+"""Facts that a model is asked about before other work in the background has its turn."""
 
 
 @dataclass(slots=True)
@@ -159,12 +161,18 @@ class Opened:
                 lambda _: self.denials.flush(self.clock.now_ms()),
                 lambda _: self.board.flush(),
                 lambda stop: self.worker.drain(stop=stop),
-                lambda stop: self.comparer.drain(stop=stop),
+                lambda stop: self.comparer.compare(stop=stop),
                 self.upkeep.run,
                 lambda _: self.database.fold(),
+                self._judge_some,
             ),
             self._background_failed,
         )
+
+    def _judge_some(self, stop: Callable[[], bool]) -> None:
+        # A model is slow: other work has its turn in between.
+        if self.comparer.judge(limit=JUDGED_AT_ONCE, stop=stop).judged >= JUDGED_AT_ONCE:
+            self.background.wake()
 
     @cached_property
     def comparer(self) -> ComparisonWorker:
@@ -206,6 +214,7 @@ class Opened:
             inferred_decay_rate=self.settings.memory.decay.rate,
             trust=Trust.of(self.settings.memory.trust),
             linker=EntityLinker(self.ids, self.naming),
+            asks_model=self.llm is not None,
         )
 
     @contextmanager
@@ -292,6 +301,8 @@ class Opened:
                 found.append("embedding.model_changed")
             if set(embeddings.error_counts(connection)) - {NOTHING_TO_EMBED}:
                 found.append("embedding.failing")
+            if comparisons.is_failing(connection):
+                found.append("comparison.failing")
             events_fail = event_rows.failing(connection)
             if ingest_files.is_any_refused_for(connection, GAVE_UP):
                 found.append("ingest.gave_up")

@@ -113,6 +113,7 @@ class Writer:
     inferred_decay_rate: float
     trust: Trust
     linker: EntityLinker
+    asks_model: bool = False
 
     @property
     def joiner(self) -> Joiner:
@@ -155,7 +156,7 @@ class Writer:
             live: the turns among the items are said just now, see ``conversing.note``.
             compare: when the facts among the items are compared with what is stored. ``NOW``: one
                 that repeats a fact is not stored, and the outcomes say what was found; items are
-                not compared with one another.
+                not compared with one another. ``DONE``: the caller did it by the rules.
             keys: ids of what was stored before under a ``#key`` of the same file; these are added.
         """
         written = Written(ids_by_key={} if keys is None else keys)
@@ -166,9 +167,11 @@ class Writer:
         )
         ready = self._add_vectors(connection, rows, embedding)
         embeddings.enqueue(connection, [row["pk"] for row, _ in rows if row["pk"] not in ready])
-        if compare is Compare.LATER:
+        if compare is Compare.LATER or (self.asks_model and compare is not Compare.NEVER):
             waiting = [row["pk"] for row, item in rows if item.comparable]
-            comparison_rows.enqueue(connection, waiting, ComparisonStage.RULES)
+            by_rules = compare is Compare.LATER
+            stage = ComparisonStage.RULES if by_rules else ComparisonStage.MODEL
+            comparison_rows.enqueue(connection, waiting, stage)
             written.to_compare = len(waiting)
         Joiner(self.ids, self.trust, view).join_all(connection, links, written, at=at, actor=actor)
         for place, found in matches.items():

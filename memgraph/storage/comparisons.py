@@ -132,6 +132,26 @@ def put_off(connection: sa.Connection, pks: Sequence[int], until_ms: int, error_
     )
 
 
+def is_failing(connection: sa.Connection) -> bool:
+    """Return True if any fact was put off because a model failed."""
+    # As text: whoever asks how a store does need not wait until all tables are made.
+    statement = "SELECT 1 FROM memory_comparisons WHERE error_code IS NOT NULL LIMIT 1"
+    return driver(connection).execute(statement).fetchone() is not None
+
+
+def joined_ids(connection: sa.Connection, memory_id: str, others: Collection[str]) -> set[str]:
+    """Return those of some memories that an earlier comparison joined with a fact."""
+    types = "edge_type IN ('Updates', 'Contradicts', 'RelatedTo')"
+    found = driver(connection).execute(
+        f"SELECT to_memory_id FROM memory_edges WHERE from_memory_id = ?1 AND {types}"
+        " AND to_memory_id IN (SELECT value FROM json_each(?2))"
+        f" UNION SELECT from_memory_id FROM memory_edges WHERE to_memory_id = ?1 AND {types}"
+        " AND from_memory_id IN (SELECT value FROM json_each(?2))",
+        (memory_id, json.dumps(sorted(others))),
+    )
+    return {other for (other,) in found}
+
+
 def remove(connection: sa.Connection, pks: Sequence[int]) -> int:
     """Take facts out of the outbox; returns how many there were."""
     done = driver(connection).execute(

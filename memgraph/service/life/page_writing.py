@@ -175,7 +175,7 @@ def _write_group(
     connection, at, actor = transaction.connection, transaction.at, transaction.actor
     done.rejected += [*group.rejected, *group.undecided]
     # They were held against the store when the page was matched.
-    written = opened.writer.store(connection, items, [], at=at, actor=actor, compare=Compare.NEVER)
+    written = opened.writer.store(connection, items, [], at=at, actor=actor, compare=Compare.DONE)
     for each, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.code == QuotaReached.code:
             where = f"{session_id}, draft {each.number}"

@@ -317,7 +317,8 @@ class Worker:
             if not comparisons.has_waiting(connection):
                 return False
         compared = opened.comparer.drain(limit=COMPARED_AT_ONCE, stop=self._is_stopping)
-        return compared.error_code is None and compared.compared >= COMPARED_AT_ONCE
+        done = max(compared.compared, compared.judged)
+        return compared.error_code is None and done >= COMPARED_AT_ONCE
 
     def _is_stopping(self) -> bool:
         return self._stopping

@@ -31,6 +31,8 @@ REMEDIES: Final[Mapping[str, str]] = {
     " run memgraph embeddings rebuild, or set the model back.",
     "embedding.failing": "Vectors of some memories could not be made: see to the model,"
     " then run memgraph embeddings retry.",
+    "comparison.failing": "The model that compares facts fails: see to memory.llm."
+    " Facts wait for it.",
     "extra.missing": "A model is to be asked through litellm, which is not installed:"
     " install the extra, or choose another provider.",
     "reranker.failing": "The reranker fails, and recalls go without it: see to its model.",

@@ -38,8 +38,8 @@ STORED = (
     "The garden fence is red.",
     "Ana prefers to get the weekly report on Fridays.",
 )
-# What a run leaves behind of itself.
-_OF_RUNS = {"job_runs", "leases"}
+# What a run leaves behind of itself, and what waits for a model where there is one.
+_OF_RUNS = {"job_runs", "leases", "memory_comparisons"}
 
 
 @dataclass
@@ -53,7 +53,7 @@ class World:
     foreign: str = ""
 
     def dump(self, name: str = "ana") -> dict[str, list[str]]:
-        """Every row of every table, but those that tell of runs."""
+        """Every row of every table, but those of runs and of what waits for the model."""
         with self.service.opened(name) as opened, opened.database.read() as connection:
             names = connection.execute(
                 sa.text("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")

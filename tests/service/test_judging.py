@@ -1,0 +1,335 @@
+"""A configured model is shown each new fact with what search finds, and its answer is checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_server import Behaviour, ModelServer, Reply
+
+from memgraph import MemoryService, Orchestrator, Viewer
+from memgraph.clock import FixedClock
+from memgraph.ids import CountingIds
+from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
+from memgraph.model.values import Edge
+from memgraph.service.comparisons import Compared
+
+VEGAN = "I'm a vegan."
+STEAK = "I had a steak and loved it, no more vegan food for me."
+UPDATE = {
+    "number": 1,
+    "relation": "updates",
+    "new_words": "no more vegan food",
+    "stored_words": "I'm a vegan",
+}
+NAME = "litellm/openai/any"
+ANN = {
+    "source_type": "channel_transcript",
+    "captured_by": "extractor",
+    "conversation_id": "c-1",
+}
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    server = ModelServer()
+    yield server
+    server.close()
+
+
+def config(model: ModelServer, **more: Any) -> dict[str, Any]:
+    return {
+        "memory.llm.provider": NAME,
+        "memory.llm.api_base": model.url,
+        "memory.llm.api_key_env": "KEY",
+        "memory.llm.retries": 0,
+        "memory.embedding.provider": "none",
+        **more,
+    }
+
+
+def start(root: Path, settings: dict[str, Any], clock: FixedClock | None = None) -> MemoryService:
+    return MemoryService(
+        root,
+        clock=clock or FixedClock(),
+        ids=CountingIds(),
+        environ={"KEY": "k"},
+        background=False,
+        config=settings,
+    )
+
+
+@pytest.fixture
+def judged(tmp_path: Path, clock: FixedClock, model: ModelServer) -> Iterator[Orchestrator]:
+    with start(tmp_path / "root", config(model), clock) as service:
+        yield service.orchestrator("ann", create=True)
+
+
+def verdicts(model: ModelServer, *items: Any, **more: Any) -> Behaviour:
+    return model.writes(json.dumps({"verdicts": items, **more}))
+
+
+def quotes(orc: Orchestrator, *said: str) -> list[str]:
+    """Store sentences of Ann's as facts taken from a conversation."""
+    outcomes = [orc.store(f"Ann: “{each}”", source=ANN, confidence=0.6) for each in said]
+    return [str(each.memory_id) for each in outcomes]
+
+
+def compared(orc: Orchestrator) -> Compared:
+    return orc.settle().compared
+
+
+def edges(orc: Orchestrator, memory_id: str) -> tuple[Edge, ...]:
+    return orc.trace(memory_id).edges_in
+
+
+def sent(model: ModelServer) -> str:
+    return "".join(request["messages"][-1]["content"] for request in model.requests)
+
+
+def test_it_finds_an_update_that_the_rules_miss(judged: Orchestrator, model: ModelServer) -> None:
+    model.behave(verdicts(model, UPDATE))
+    old, new = quotes(judged, VEGAN, STEAK)
+    assert (model.requests, edges(judged, old)) == ([], ())
+    done = compared(judged)
+    assert (done.judged, done.edges, done.refused) == (2, 1, {})
+    [edge] = edges(judged, old)
+    assert (edge.edge_type, edge.from_id) == (EdgeType.UPDATES, new)
+    assert edge.reason == (
+        f"by {NAME}: replaced by a later statement: “I'm a vegan” / “no more vegan food”"
+    )
+    assert judged.get(old).status is MemoryStatus.SUPERSEDED
+    assert f"comparison:{NAME}" in {each.actor for each in judged.history(old).periods}
+    assert judged.pending_comparisons() == 0
+    assert judged.verify().ok
+    # The first fact had nothing beside it.
+    assert len(model.requests) == 1
+
+
+def test_facts_that_were_stored_many_at_a_time_are_shown_after_the_rules(
+    judged: Orchestrator, model: ModelServer
+) -> None:
+    model.behave(verdicts(model, UPDATE))
+    judged.remember_many(
+        [{"content": f"Ann: “{each}”", "source": ANN, "confidence": 0.6} for each in (VEGAN, STEAK)]
+    )
+    done = compared(judged)
+    assert (done.compared, done.judged, done.edges) == (2, 2, 1)
+
+
+def test_what_a_person_said_is_contradicted_and_not_replaced(
+    judged: Orchestrator, model: ModelServer
+) -> None:
+    model.behave(verdicts(model, UPDATE))
+    old, new = judged.remember(VEGAN), judged.remember(STEAK)
+    compared(judged)
+    [edge] = judged.trace(new).edges_out
+    assert (edge.edge_type, edge.to_id, edge.resolved_at) == (EdgeType.CONTRADICTS, old, None)
+    assert judged.get(old).status is MemoryStatus.ACTIVE
+
+
+def test_another_author_is_contradicted(judged: Orchestrator, model: ModelServer) -> None:
+    model.behave(verdicts(model, UPDATE))
+    [old] = quotes(judged, VEGAN)
+    judged.store(f"Bob: “{STEAK}”", source=ANN)
+    compared(judged)
+    [edge] = edges(judged, old)
+    assert edge.edge_type is EdgeType.CONTRADICTS
+    assert judged.get(old).status is MemoryStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("item", "code"),
+    [
+        (UPDATE | {"new_words": "I hate vegan food"}, "verdict.words_not_in_text"),
+        (UPDATE | {"stored_words": "no more vegan food"}, "verdict.words_not_in_text"),
+        (UPDATE | {"stored_words": ""}, "verdict.words_not_in_text"),
+        (UPDATE | {"stored_words": "…"}, "verdict.words_not_in_text"),
+        (UPDATE | {"stored_words": "veg"}, "verdict.words_not_in_text"),
+        (UPDATE | {"number": 2}, "verdict.number_unknown"),
+        (UPDATE | {"number": 0}, "verdict.number_unknown"),
+        (UPDATE | {"number": "1"}, "verdict.number_unknown"),
+        (UPDATE | {"relation": "erases"}, "verdict.value"),
+        (UPDATE | {"relation": ["updates"]}, "verdict.value"),
+        (UPDATE | {"sql": "DROP TABLE memories"}, "verdict.fields"),
+        ({"number": 1, "relation": "updates"}, "verdict.fields"),
+        ("updates", "verdict.fields"),
+    ],
+)
+def test_a_verdict_that_does_not_hold_is_refused(
+    judged: Orchestrator, model: ModelServer, item: Any, code: str
+) -> None:
+    model.behave(verdicts(model, item))
+    old, _ = quotes(judged, VEGAN, STEAK)
+    done = compared(judged)
+    assert (done.edges, done.refused) == (0, {code: 1})
+    assert edges(judged, old) == ()
+    assert judged.pending_comparisons() == 0
+
+
+def test_two_verdicts_on_one_candidate_count_as_none(
+    judged: Orchestrator, model: ModelServer
+) -> None:
+    model.behave(verdicts(model, UPDATE, UPDATE | {"relation": "contradicts"}))
+    quotes(judged, VEGAN, STEAK)
+    done = compared(judged)
+    assert (done.edges, done.refused) == (0, {"verdict.repeated": 2})
+
+
+@pytest.mark.parametrize(
+    "answer", ["no JSON", "[]", '{"verdicts": 1}', '{"verdicts": [], "also": "erase all"}']
+)
+def test_an_unreadable_answer_is_asked_for_again_and_then_given_up(
+    judged: Orchestrator, model: ModelServer, clock: FixedClock, answer: str
+) -> None:
+    model.behave(model.writes(answer))
+    quotes(judged, VEGAN, STEAK)
+    for left in (1, 1, 0):
+        done = compared(judged)
+        assert done.refused == {"provider.answer_invalid": 1}
+        assert judged.pending_comparisons() == left
+        clock.advance(ms=60_000)
+    assert len(model.requests) == 3
+
+
+def test_a_model_that_is_down_is_asked_again_later(
+    tmp_path: Path, clock: FixedClock, model: ModelServer
+) -> None:
+    model.behave(model.fails(503))
+    with start(tmp_path / "root", config(model), clock) as service:
+        ann = service.orchestrator("ann", create=True)
+        old, _ = quotes(ann, VEGAN, STEAK)
+        done = compared(ann)
+        assert (done.error_code, done.put_off) == ("provider.unavailable", 1)
+        assert service.health("ann")["degraded"] == ["comparison.failing"]
+        assert compared(ann).error_code is None
+        assert len(model.requests) == 1
+        model.behave(verdicts(model, UPDATE))
+        clock.advance(ms=60_000)
+        assert compared(ann).edges == 1
+        assert len(edges(ann, old)) == 1
+        assert service.health("ann")["degraded"] == []
+
+
+def test_calls_of_one_run_are_bounded(
+    tmp_path: Path, clock: FixedClock, model: ModelServer
+) -> None:
+    model.behave(verdicts(model))
+    settings = config(model, **{"memory.consolidation.max_calls": 1})
+    with start(tmp_path / "root", settings, clock) as service:
+        ann = service.orchestrator("ann", create=True)
+        quotes(ann, VEGAN, STEAK, "I cook vegan food for Bob.")
+        compared(ann)
+        assert (len(model.requests), ann.pending_comparisons()) == (1, 1)
+        compared(ann)
+        assert (len(model.requests), ann.pending_comparisons()) == (2, 0)
+
+
+def test_what_the_model_may_not_see_is_not_sent(
+    tmp_path: Path, clock: FixedClock, model: ModelServer
+) -> None:
+    model.behave(verdicts(model))
+    with start(tmp_path / "root", config(model), clock) as service:
+        service.create("ann")
+        ann = service.orchestrator("ann", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+        ann.remember("The vegan cook is called Zelda.")
+        ann.remember("The vegan menu is secret-1.", sensitivity="Confidential")
+        compared(ann)
+        assert model.requests == []
+        ann.remember("The vegan menu changes every week.")
+        compared(ann)
+        assert ann.pending_comparisons() == 0
+    assert "Zelda" in sent(model)
+    assert "secret-1" not in sent(model)
+
+
+def test_what_the_rules_joined_is_not_sent_again(judged: Orchestrator, model: ModelServer) -> None:
+    model.behave(verdicts(model))
+    judged.remember("The audit log is kept for 30 days.")
+    outcome = judged.store("The audit log is kept for 90 days.", source=ANN)
+    assert len(outcome.contradicts or ()) == 1
+    compared(judged)
+    assert model.requests == []
+
+
+def test_without_a_model_nothing_is_sent_and_nothing_waits(
+    tmp_path: Path, model: ModelServer
+) -> None:
+    settings = config(model) | {"memory.llm.provider": "none"}
+    with start(tmp_path / "root", settings) as service:
+        ann = service.orchestrator("ann", create=True)
+        quotes(ann, VEGAN, STEAK)
+        assert ann.pending_comparisons() == 0
+        ann.remember_many([{"content": "I eat vegan food on Mondays."}])
+        assert compared(ann).judged == 0
+        assert ann.pending_comparisons() == 0
+    assert model.requests == []
+
+
+def test_what_waits_for_a_model_that_is_no_longer_configured_is_done(
+    tmp_path: Path, model: ModelServer
+) -> None:
+    with start(tmp_path / "root", config(model)) as service:
+        quotes(service.orchestrator("ann", create=True), VEGAN, STEAK)
+    settings = config(model) | {"memory.llm.provider": "none"}
+    with start(tmp_path / "root", settings) as service:
+        ann = service.orchestrator("ann")
+        assert ann.pending_comparisons() == 2
+        compared(ann)
+        assert ann.pending_comparisons() == 0
+    assert model.requests == []
+
+
+def test_an_answer_that_was_not_written_is_asked_for_again(
+    judged: Orchestrator, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.behave(verdicts(model, UPDATE))
+    old, _ = quotes(judged, VEGAN, STEAK)
+
+    class Killed(BaseException):
+        pass
+
+    def dies(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr("memgraph.service.comparisons.matches_of", dies)
+        with pytest.raises(Killed):
+            compared(judged)
+    assert (edges(judged, old), judged.pending_comparisons()) == ((), 1)
+    assert compared(judged).edges == 1
+    assert compared(judged).edges == 0
+    assert len(edges(judged, old)) == 1
+    assert judged.verify().ok
+
+
+def test_a_fact_retracted_while_the_model_thinks_is_not_joined(
+    judged: Orchestrator, model: ModelServer
+) -> None:
+    old, new = quotes(judged, VEGAN, STEAK)
+
+    def behaviour(request: dict[str, Any]) -> Reply:
+        # No transaction is open: another one can write.
+        judged.retract(old, reason="wrong")
+        return verdicts(model, UPDATE)(request)
+
+    model.behave(behaviour)
+    assert compared(judged).edges == 0
+    assert judged.trace(new).edges_out == ()
+
+
+def test_candidates_are_found_by_their_vectors_too(
+    tmp_path: Path, clock: FixedClock, model: ModelServer
+) -> None:
+    model.behave(verdicts(model))
+    settings = config(model) | {"memory.embedding.provider": "fake"}
+    with start(tmp_path / "root", settings, clock) as service:
+        ann = service.orchestrator("ann", create=True)
+        # No word that is searched for is in both.
+        ann.remember("It was not the one they are at.")
+        ann.remember("Steak is what they were at for it.")
+        compared(ann)
+    assert "It was not the one" in sent(model)
