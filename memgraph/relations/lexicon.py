@@ -59,7 +59,6 @@ ALIASES: Final = {
         "use": "nutzt nutzen verwendet verwenden utilise utilisent usa usan",
         "work": "arbeitet arbeite arbeiten travaille trabaja trabajo",
         "call": "heißt heissen heißen heisse heiße llama llaman appelle named titled",
-        "jefe": "jefa",
         "cost": "kostet kosten coûte coûtent cuesta cuestan",
         "run": "läuft laufen tourne ran corre",
         "begin": "beginnt beginnen commence commencent empieza comienza starts start started "
@@ -90,7 +89,10 @@ ALIASES: Final = {
         "keep": "kept keeps",
         "pay": "paid pays",
         "teach": "taught",
-        "lead": "led leads",
+        "lead": "led leads leitet geleitet dirige",
+        "rebuild": "rebuilt",
+        "boss": "jefe jefa chef chefin",
+        "teacher": "profesor profesora",
         "send": "sent sends",
         "eat": "ate eaten",
         "drink": "drank drunk",
@@ -280,7 +282,7 @@ _VERBS: Final = _stems(
     "come fit weigh measure reach exceed start schedule plan intend do clean water feed walk "
     "bring set turn put help enforce validate generate trigger invoke assign transfer pass "
     "betreuen nutzen verwenden lauschen utilise utilisent usa usan atiende atienden gehören "
-    "stehen sitzen liegen have"
+    "stehen sitzen liegen have probt trainiert spielt fährt beträgt betragen betreut gehört"
 )
 
 SINGLE: Final = _stems(
@@ -355,7 +357,10 @@ OPPOSITES: Final = {
         "hot cold", "wet dry", "internal external", "remote onsite", "vegetarian meat",
         "full-time part-time", "cheap expensive", "true false", "safe dangerous", "legal illegal",
         "high low", "deny allow", "permit forbid", "booked free", "occupied free", "clean dirty",
-        "sick healthy", "valid expired", "mutable immutable", "in-house outsourced",
+        "sick healthy", "unresolved resolve", "unpaid pay", "broken fix", "broken repair",
+        "frozen thaw", "close reopen", "close open", "vacant fill", "pending approve",
+        "pending reject", "on disabled", "off enabled", "lock unlock", "unsigned sign",
+        "unsolved solve", "unfinished finish", "empty fill", "block unblock", "on off", "valid expired", "mutable immutable", "in-house outsourced",
     )
     for a, b in (pair.split(), pair.split()[::-1])
 }  # fmt: skip

@@ -26,6 +26,8 @@ _CONTRACTIONS: Final = tuple(
         (r"\b(he|she|it|that|there|who|here)'s\b", r"\1 is"),
         (r"\blet's\b", "let us"),
         (r"'s (?=(?:a|an|the|our|my|not|no|in|on|at|now|been|\w{3,}ing)\b)", " is "),
+        (r"\b(?:ne |n')(\w+) plus\b", r"not_any_more \1"),
+        (r"\b(?:ne |n')(\w+) pas\b", r"not \1"),
         (r"\bn'(?=\w)|\b[ld]'(?=\w)", ""),
     )
 )  # fmt: skip
@@ -35,7 +37,15 @@ _PHRASES: Final = tuple(
         (r"^(?:for what it is worth|by the way|btw|fyi|it turn(?:s|ed) out(?: that)?|"
          r"apparently|actually|well|just so you know|update|correction|sorry),? ", ""),
         (r",? (?:as far as I know|if I remember correctly|I believe|by the way|as usual)\b", ""),
-        (r"\btakes? place\b|\btook place\b", "happens"),
+        (r"^([^:]{3,60}): (?=(?:on )?(?:\d\d? )?(?:mon|tues|wednes|thurs|fri|satur|sun|jan|feb|mar|apr|"
+         r"may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)", r"\1 is "),
+        (r"^(\w+) says (?:that )?(?:she|he) ", r"\1 "),
+        (r"\btakes? place\b|\btook place\b|\ba lieu\b|\bont lieu\b", "happens"),
+        (r"\bfindet (.{1,60}?) statt\b", r"happens \1"),
+        (r"\b(?:a|ont|ai) quitté\b", "left"),
+        (r"\b(?:se llama|s'appelle)\b", "is called"),
+        (r"\b(?:wird|werden) (.{0,40}?)\bvon (.{1,30}?) (betreut|geleitet|geliefert|vertreten)\b",
+         r"is \3 by \2 \1"),
         (r"\b(?:(?:have|has|'s) (?:now )?)?(?:come|grown|learn(?:ed|t)|got(?:ten)? used|begun|"
          r"started|came|began) to\b", " now_does "),
         (r"\b(?:(?:have|has|'s) )?(?:started|begun|began|taken up|took up) (?=\w+ing\b)",
@@ -81,13 +91,14 @@ _PHRASES: Final = tuple(
         (r"\bfrom (?:this|next) (?:week|month|year|quarter|summer|season)(?: on)?\b|\bab sofort\b",
          " now "),
         (r"\bhanded over\b|\bhanded(?= .{0,60}\bover\b)", "dropped"),
-        (r"\bin charge of\b|\btakes? care of\b|\blooks? after\b", "responsible for"),
+        (r"\btakes? care of\b|\blooks? after\b", "is responsible for"),
+        (r"\bin charge of\b", "responsible for"),
         (r"\bthe (?=responsible for)", ""),
         (r"\bbroke up\b|\bsplit up\b", "separated"),
         (r"\b(?:gave|given|give|giving) up(?: on)?\b|\bgot rid of\b|\bgotten rid of\b", "quit"),
         (r"\b(?:shut|closed|shutting) down\b", "retired"),
         (r"\b(?:switched|turned) off\b", "disabled"),
-        (r"\b(?:turned|switched) on\b", "on"),
+        (r"\b(?:turned|switched) on\b", "enabled"),
         (r"\b(?:passed away|died)\b", "dead"),
         (r"\b(?:took|taken|takes|taking) over\b"
          r"|\b(?:passed|handed)(?: over)?(?= .{0,60}\bfrom\b)", "transferred"),
@@ -114,7 +125,9 @@ _EVERY: Final = re.compile(
     r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?) "
     r"(?P<count>second|other|third|\d+|two|three|four|six)? ?"
     r"(?P<unit>minute|hour|day|night|week|fortnight|month|quarter|year|weekday|monday|tuesday|"
-    r"wednesday|thursday|friday|saturday|sunday|morning|evening|afternoon|sprint)s?\b(?! ago)",
+    r"wednesday|thursday|friday|saturday|sunday|morning|evening|afternoon|sprint)s?\b(?! ago)"
+    r"|\b(?P<nth>first|second|third|fourth|last) (?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+    r"(?= (?:of|in) (?:the|each|every) (?:month|term|quarter|year)\b)",
     re.IGNORECASE,
 )
 # Formulas, labels, list heads and inferences are no statements of their own.
@@ -144,11 +157,43 @@ def rewrite(text: str) -> str:
     """Return a text in which phrases such as "is not allowed to" are one word each."""
     for pattern, replacement in _PHRASES:
         text = pattern.sub(replacement, text)
-    return _EVERY.sub(_period, text)
+    return _TIMES.sub(_count, _EVERY.sub(_period, _CLOCK.sub(_time_of_day, text)))
+
+
+_HOURS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
+_CLOCK: Final = re.compile(
+    rf"\b(?:(half|quarter|ten|five|twenty) (past|to) (?P<past>{'|'.join(_HOURS)}|\d\d?)"
+    rf"|(?<=\bat )(?P<hour>{'|'.join(_HOURS)})(?=[.,!]?$|[.,]? (?:in the|on|now|every|sharp)\b))\b",
+    re.IGNORECASE,
+)
+_TIMES: Final = re.compile(
+    rf"\b(?:(?P<word>twice|once(?=[.,!]?$))|(?P<number>\d+|{'|'.join(_HOURS)}) times)\b",
+    re.IGNORECASE,
+)
+
+
+def _time_of_day(match: re.Match[str]) -> str:
+    """Return "half past three" and "at seven" in digits."""
+    word = (match["past"] or match["hour"]).lower()
+    hour = _HOURS.index(word) + 1 if word in _HOURS else int(word)
+    part = (match[1] or "").lower()
+    minutes = {"": 0, "half": 30, "quarter": 15, "ten": 10, "five": 5, "twenty": 20}[part]
+    if (match[2] or "").lower() == "to":
+        hour, minutes = hour - 1, 60 - minutes
+    return f"{hour % 24}:{minutes:02}"
+
+
+def _count(match: re.Match[str]) -> str:
+    """Return "twice" and "three times" as one word."""
+    word = (match["word"] or match["number"]).lower()
+    known = {"once": 1, "twice": 2} | {hour: at for at, hour in enumerate(_HOURS, 1)}
+    return f" times_{known.get(word, word)} "
 
 
 def _period(match: re.Match[str]) -> str:
     """Return "every second Tuesday" and "once a week" as one word, ``every=…``."""
+    if match["nth"]:
+        return f" every_{match['day'].lower()}_{match['nth'].lower()}_1 "
     unit = match["unit"].lower()
     count = {"second": 2, "other": 2, "two": 2, "third": 3, "three": 3, "four": 4, "six": 6}.get(
         (match["count"] or "").lower()

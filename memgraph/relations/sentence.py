@@ -345,13 +345,13 @@ class _Reader:
         word = self.words[at]
         following = self.words[at + 1].low if at + 1 < len(self.words) else ""
         text = word.text
+        if low.startswith("times_"):
+            return self._typed(low[6:] + " times", low[6:], "count")
         if low.startswith("every_"):
             _, unit, number, times = low.split("_")
             if unit in lexicon.WEEKDAYS:
-                number_of = f"/{number}" if number != "1" else ""
-                return self._typed(
-                    f"every {text[6:].split('_')[0]}", f"{lexicon.WEEKDAYS[unit]}{number_of}", "day"
-                )
+                key = f"{lexicon.WEEKDAYS[unit]}/{number}".removesuffix("/1")
+                return self._typed(_spoken(unit, number, times), key, "day")
             seconds = lexicon.PERIODS.get(unit)
             key = f"{unit}" if seconds is None else f"{seconds * int(number) / int(times):.0f}"
             return self._typed(_spoken(unit, number, times), key, "frequency")
@@ -617,6 +617,8 @@ def _minutes(text: str) -> str:
 
 
 def _spoken(unit: str, number: str, times: str) -> str:
+    if number.isalpha():
+        return f"{number} {unit}"
     often = f"{times} times " if times != "1" else ""
     return f"{often}every {number + ' ' if number != '1' else ''}{unit}"
 
