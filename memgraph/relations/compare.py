@@ -12,7 +12,7 @@ from memgraph.policy.stemming import stem
 from memgraph.relations import lexicon
 from memgraph.relations.sentence import Sentence, Token, is_past, read, shown
 from memgraph.relations.statement import Statement
-from memgraph.relations.states import state_change
+from memgraph.relations.states import opened, parted, provided, settled, state_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,22 @@ def compare(earlier: Statement, later: Statement) -> Finding | None:
         return None
     if a.deictic or b.deictic:
         return _changed(a, b) if {a.deictic, b.deictic} <= {"he", "she"} else None
-    return _aligned(a, b) or _reordered(a, b) or _inverted(a, b) or _changed(a, b) or _lived(a, b)
+    if a.additive or b.additive or _one_of_several(a) or _one_of_several(b):
+        return _changed(a, b) or _partly(a, b)
+    return (
+        _aligned(a, b)
+        or _reordered(a, b)
+        or _inverted(a, b)
+        or _changed(a, b)
+        or _lived(a, b)
+        or _reversed(a, b)
+        or _overturned(a, b)
+    )
+
+
+def _one_of_several(a: Sentence) -> bool:
+    """True for "some keys" and "one of my brothers", beside which there are others."""
+    return a.text.startswith(("some ", "one of ", "several ", "many ", "a few ", "most "))
 
 
 def search_words(statement: Statement) -> tuple[str, ...]:
@@ -123,15 +138,22 @@ def _aligned(a: Sentence, b: Sentence) -> Finding | None:
 
 
 def _edits(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int, int, int]]:
-    """Return where two sequences differ; prepositions of place and time count as equal."""
+    """Return where two sequences differ; prepositions of place and time count as equal.
+
+    What differs before and after a preposition is one place: "drawer under the sink".
+    """
     one, other = [_key(token) for token in left], [_key(token) for token in right]
-    return [
-        (start, end, other_start, other_end)
-        for tag, start, end, other_start, other_end in SequenceMatcher(
-            None, one, other, autojunk=False
-        ).get_opcodes()
-        if tag != "equal"
-    ]
+    edits: list[tuple[int, int, int, int]] = []
+    for tag, start, end, other_start, other_end in SequenceMatcher(
+        None, one, other, autojunk=False
+    ).get_opcodes():
+        if tag == "equal":
+            continue
+        if edits and all(t.kind == "prep" for t in left[edits[-1][1] : start]):
+            start, other_start = edits[-1][0], edits[-1][2]
+            edits.pop()
+        edits.append((start, end, other_start, other_end))
+    return edits
 
 
 def _key(token: Token) -> str:
@@ -220,6 +242,10 @@ def _slot(
         return None
     reason = f"same subject and attribute, other value: {shown(one)} / {shown(other)}"
     kinds, other_kinds = [t.kind for t in one], [t.kind for t in other]
+    if set(kinds) & _TIMES and not set(kinds) <= _TIMES:
+        return None
+    if (a.tokens[left[0] - 1].key == "to") != (b.tokens[right[0] - 1].key == "to"):
+        return None
     verb = a.tokens[a.verb].key
     if all(t.is_value for t in (*one, *other)):
         if set(kinds) & set(other_kinds) and (len(one) == len(other) == 1 or set(kinds) <= _TIMES):
@@ -231,9 +257,18 @@ def _slot(
             return _finding(b, f"opposite states: {one[0].text} / {other[0].text}")
         if _one_kind(*pair) and verb not in lexicon.MANY - {stem("use"), stem("drink")}:
             return _finding(b, reason)
-    if len(one) > 5 or len(other) > 5 or any(t.key == "and" for t in (*one, *other)):
+    if one[0].kind == other[0].kind == "clock" and _half_a_day_apart(one[0], other[0]):
+        return None
+    if len(one) > 5 or len(other) > 5:
+        return None
+    if {t.key for t in (*one, *other)} & ({"and"} | lexicon.CIRCUMSTANCES):
         return None
     return _finding(b, reason) if _takes_one(a, b, left[0], one, other) else None
+
+
+def _half_a_day_apart(one: Token, other: Token) -> bool:
+    """True for "half past three" and "15:30", which may be one time."""
+    return abs(int(one.key) - int(other.key)) == 720
 
 
 def _bare(tokens: Sequence[Token]) -> tuple[Token, ...]:
@@ -283,6 +318,8 @@ def _takes_one(
         return True
     if verb.text == "been":
         return False
+    if verb.key == "belong" and a.tokens[at - 1].key == "to":
+        return b.changed
     if verb.key in lexicon.MANY and verb.key not in (stem("use"), "go"):
         return False
     person = a.first or (len(a.subject) == 1 and a.subject[0].text[0].isupper())
@@ -310,7 +347,9 @@ def _takes_one(
         return True
     if verb.key == stem("use"):
         return b.changed or (named and len(a.tokens) > at + len(one))
-    return b.changed and max(len(one), len(other)) < 5 and not (a.first and _attempts(a))
+    if a.changed or max(len(one), len(other)) > 4:
+        return False
+    return b.changed and not (a.first and _attempts(a))
 
 
 def _attempts(a: Sentence) -> bool:
@@ -451,7 +490,8 @@ def _lived(a: Sentence, b: Sentence) -> Finding | None:
     if not who or not who <= whose or a.past:
         return None
     persons = {t.key for t in (*a.subject, *b.subject) if t.text[0].isupper()} | {"i", "and"}
-    if whose != who and not whose <= persons | lexicon.KIN:
+    kin = lexicon.KIN if "and" in whose else lexicon.OFFSPRING
+    if whose != who and not whose <= persons | kin:
         return None
     states = state_change(a.text, b.text)
     if states is None:
@@ -473,11 +513,13 @@ def _ended(a: Sentence, b: Sentence) -> Finding | None:
     if b.passive:
         ended, agent = subject, frozenset[str]()
     else:
-        ended, agent = _content(_object(b)), subject
+        ended, agent = _content(_object(b)) - {"i"}, subject
     said = _content(a.tokens)
     if not ended or not agent <= said | {"we", "i", "they"}:
         return None
     shared = ended & (said - agent)
+    if not b.passive and not _head(_object(b)) & said:
+        return None
     if b.passive:
         if not shared or not ended - lexicon.GENERIC <= said:
             return None
@@ -491,6 +533,17 @@ def _ended(a: Sentence, b: Sentence) -> Finding | None:
         if verb
         else None
     )
+
+
+def _head(tokens: Sequence[Token]) -> frozenset[str]:
+    """Return what an object is called: "job as a paramedic" is a paramedic's."""
+    head: Token | None = None
+    for token in tokens:
+        if token.kind != "prep":
+            head = token
+        elif head is not None and head.key not in lexicon.GENERIC:
+            break
+    return frozenset() if head is None else frozenset((_key(head),))
 
 
 def _content(tokens: Sequence[Token]) -> frozenset[str]:
@@ -528,6 +581,8 @@ def _moved(a: Sentence, b: Sentence) -> Finding | None:
         others = _content(b.tokens) - before - _content(new) - {verb.key}
         if others & said - _AGENTS - {"i"}:
             return changed
+        if b.passive and verb.key == stem("replace") and _content(a.subject) <= before:
+            return changed
         tool = a.tokens[a.verb].key in lexicon.MOVES[verb.key] | {stem("use")}
         return changed if tool and any(t.kind == "name" for t in old) else None
     if topic and _content(topic) & said:
@@ -538,6 +593,8 @@ def _moved(a: Sentence, b: Sentence) -> Finding | None:
     if previous not in lexicon.MOVES[verb.key]:
         return None
     # The subject of the earlier one is what is said to have changed.
+    if len(thing) > 1 and thing <= _content(a.subject) and any(t.kind in _TIMES for t in new):
+        return changed if any(t.kind in _TIMES for t in a.tokens[a.verb :]) else None
     if not _content(a.subject) - _AGENTS - {"i"} <= thing | subject:
         return None
     values = [t.kind for t in new if t.is_value]
@@ -586,3 +643,122 @@ def _split(
         else:
             parts[place].append(token)
     return tuple(parts["object"]), tuple(parts["from"]), tuple(parts["to"])
+
+
+# -- the same thing told from another side --------------------------------------------------------
+
+
+def _reversed(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare "the clinic accepts X" with "X is no longer accepted by the clinic"."""
+    one, other = _active(a, b), _active(b, a)
+    if one is a and other is b:
+        return None
+    return _aligned(one, other) or _changed(one, other)
+
+
+def _active(a: Sentence, b: Sentence) -> Sentence:
+    """Return "we sell honey" for "honey is sold by us"; ``a`` for another shape."""
+    verb = _participle(a)
+    if not (a.passive or verb.key != a.tokens[a.verb].key) or verb.key != b.tokens[b.verb].key:
+        return a
+    rest = a.tokens[a.tokens.index(verb) + 1 :]
+    by = next((at for at, t in enumerate(rest) if t.kind == "prep" and t.key == "by"), None)
+    if by is None:
+        if not b.subject or not _content(b.subject) <= _AGENTS:
+            return a
+        agent, rest = b.subject, rest
+    else:
+        end = next((at for at in range(by + 1, len(rest)) if rest[at].kind == "prep"), len(rest))
+        agent, rest = rest[by + 1 : end], (*rest[:by], *rest[end:])
+    if not agent or b.passive:
+        return a
+    tokens = (*agent, verb, *a.subject, *rest)
+    return replace(a, tokens=tokens, verb=len(agent), passive=False)
+
+
+def _overturned(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare a state of a thing with the event or the state that ends it."""
+    if a.past or a.deictic or b.deictic or _vague(a):
+        return None
+    return _opposite_state(a, b) or _settled(a, b) or _opened(a, b) or _partly(a, b) or _had(a, b)
+
+
+def _over(reason: str, a: str, b: str) -> Finding:
+    return Finding(Relation.UPDATES, f"{reason}: {a} / {b}", changed=True)
+
+
+def _opposite_state(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare "is still open" with "has been closed"."""
+    rest = a.tokens[a.verb + 1 :]
+    verb = _participle(b)
+    if a.tokens[a.verb].key != "be" or not rest or a.mode or b.mode or verb.key == "be":
+        return None
+    if any(t.is_value for t in rest) or not (b.passive or b.past or b.perfect):
+        return None
+    if _content(a.subject) != _content(b.subject) or (rest[0].key, verb.key) not in (
+        lexicon.OPPOSITES
+    ):
+        return None
+    return _over("opposite states", rest[0].text, verb.text)
+
+
+def _participle(a: Sentence) -> Token:
+    """Return the verb of a sentence; of "is accepted" the participle."""
+    verb, following = a.tokens[a.verb], a.tokens[a.verb + 1 : a.verb + 2]
+    return (
+        following[0]
+        if verb.key == "be" and following and is_past(following[0].text.lower())
+        else verb
+    )
+
+
+def _settled(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare "still has to be signed" and "we're looking for X" with "is signed", "X found"."""
+    if b.mode or not (states := settled(a.text, b.text)):
+        return None
+    subject, verb = _content(b.subject), _participle(b)
+    thing = subject if not subject <= _AGENTS | {"i"} else _content(_object(b))
+    said = _content(a.tokens)
+    if (at := next((at for at, t in enumerate(b.tokens) if t.key == "as"), -1)) >= 0:
+        thing = _content(b.tokens[at + 1 : at + 2])
+    thing -= lexicon.GENERIC | {"new"}
+    done = verb.key in said | lexicon.DONE
+    return _over("what was open is done", *states) if done and thing and thing <= said else None
+
+
+def _opened(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare "only employees can read X" with "X is public now"."""
+    if b.mode in _NEGATIVE or not (states := opened(a.text, b.text)):
+        return None
+    about = a.tokens[a.verb + 1 :] if a.text.startswith("only ") else a.subject
+    thing = _content(about) - {"invitation-onli", "members-onli", "onli"}
+    return (
+        _over("one excludes whom the other admits", *states)
+        if (thing and thing <= _content(b.tokens))
+        else None
+    )
+
+
+def _partly(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare "all our vans are diesel" with "half of our vans are electric now"."""
+    if (
+        b.mode in _NEGATIVE
+        or not (b.changed or b.perfect)
+        or not (states := parted(a.text, b.text))
+    ):
+        return None
+    group = {stem(lexicon.ALIASES.get(word, word)) for word in states[1].split()}
+    return _over("it holds of a part only", *states) if group & _content(a.subject) else None
+
+
+def _had(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare "has no shower" with "a shower was installed", and "free" with its price."""
+    if b.mode or not (states := provided(a.text, b.text)):
+        return None
+    bearer = _content(a.subject) - _AGENTS - {_key(t) for t in a.subject if t.is_value}
+    values = {_key(t) for t in a.tokens if t.is_value}
+    if not bearer or not bearer | values <= _content(b.tokens):
+        return None
+    if bearer == {"i"} != _content(b.subject):
+        return None
+    return _over("the one states what the other denies", *states)

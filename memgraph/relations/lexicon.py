@@ -91,6 +91,8 @@ ALIASES: Final = {
         "teach": "taught",
         "lead": "led leads leitet geleitet dirige",
         "rebuild": "rebuilt",
+        "find": "found",
+        "supervise": "betreut betreuen betreue",
         "boss": "jefe jefa chef chefin",
         "teacher": "profesor profesora",
         "send": "sent sends",
@@ -139,7 +141,8 @@ SPECIFIC_PREPS: Final = words(
 )
 GENERIC: Final = _stems(
     "price number amount time date deadline interval size limit fee value level threshold quota "
-    "trip visit version schedule job name location length duration membership subscription plan "
+    "trip flight ticket booking reservation visit version schedule job name location length "
+    "duration membership subscription plan "
     "setup tool provider supplier contract position role ownership"
 )
 """Nouns that a statement of change names though the state was told without them."""
@@ -282,6 +285,8 @@ _VERBS: Final = _stems(
     "come fit weigh measure reach exceed start schedule plan intend do clean water feed walk "
     "bring set turn put help enforce validate generate trigger invoke assign transfer pass "
     "betreuen nutzen verwenden lauschen utilise utilisent usa usan atiende atienden gehören "
+    "find supervise graduate resign repair rebuild install reopen thaw fix solve resolve unblock "
+    "fill adopt return "
     "stehen sitzen liegen have probt trainiert spielt fährt beträgt betragen betreut gehört"
 )
 
@@ -302,7 +307,7 @@ MANY: Final = _stems(
 )
 """Verbs that hold of many things at once: another object says nothing about the first."""
 
-HOLDERS: Final = _stems("own lead manage head maintain coordinate coach chair supervise betreuen")
+HOLDERS: Final = _stems("own lead manage head maintain coordinate coach chair supervise")
 """Verbs that one subject at a time holds of an object."""
 HOLDER_WORDS: Final = _stems(
     "responsible charge primary owner lead manager maintainer head director chair leader contact "
@@ -360,18 +365,22 @@ OPPOSITES: Final = {
         "sick healthy", "unresolved resolve", "unpaid pay", "broken fix", "broken repair",
         "frozen thaw", "close reopen", "close open", "vacant fill", "pending approve",
         "pending reject", "on disabled", "off enabled", "lock unlock", "unsigned sign",
-        "unsolved solve", "unfinished finish", "empty fill", "block unblock", "on off", "valid expired", "mutable immutable", "in-house outsourced",
+        "unsolved solve", "unfinished finish", "empty fill", "block unblock", "on off", "valid "
+        "expired", "mutable immutable", "in-house outsourced",
     )
     for a, b in (pair.split(), pair.split()[::-1])
 }  # fmt: skip
 
-_HOLD: Final = "live reside stay be base locate run host store keep deploy sit meet hold take park "
+_HOLD: Final = (
+    "live reside stay be base locate run host store keep deploy sit meet hold take park happen "
+)
 _TOOL: Final = "use run host store be build write keep deploy track manage do pay supply get have "
 KIN: Final = _stems(
     "wife husband partner sister brother mother father mum dad son daughter cousin uncle aunt "
     "niece nephew friend boss colleague neighbour grandmother grandfather grandma grandpa "
     "girlfriend boyfriend flatmate frau herr mr mrs ms dr"
 )
+OFFSPRING: Final = _stems("baby boy girl son daughter child twins little and")
 SEVERAL: Final = _stems(
     "sister brother son daughter cousin uncle aunt niece nephew friend colleague neighbour "
     "flatmate child hobby language skill pet"
@@ -419,10 +428,18 @@ MOVES: Final = {
 """Verbs of a change towards something, and the verbs of the state that they change."""
 
 ENDS: Final = _stems(
-    "leave quit stop drop cancel abandon retire decommission remove delete sell lose scrap revoke "
+    "leave quit resign return stop drop cancel abandon retire decommission remove delete sell "
+    "lose scrap revoke "
     "lift abolish discontinue deprecate resign sunset ditch withdraw divorce close "
     "terminate cease trade disband dismiss"
 )
 """Verbs by which what was so ends; their object, or their passive subject, is what ends."""
 VERBS: Final = _VERBS | ENDS | MOVES.keys()
 """Verbs that also look like nouns, or that take no ending after "they"."""
+
+CIRCUMSTANCES: Final = _stems(
+    "condition shape order use stock supply demand charge progress trouble danger debt mood favour"
+)
+"""What something is in beside the place where it is: "in good condition"."""
+DONE: Final = _stems("finish complete settle find hire go solve close sign pass start join begin")
+"""Verbs of what is done, whatever it was."""

@@ -37,7 +37,8 @@ _PHRASES: Final = tuple(
         (r"^(?:for what it is worth|by the way|btw|fyi|it turn(?:s|ed) out(?: that)?|"
          r"apparently|actually|well|just so you know|update|correction|sorry),? ", ""),
         (r",? (?:as far as I know|if I remember correctly|I believe|by the way|as usual)\b", ""),
-        (r"^([^:]{3,60}): (?=(?:on )?(?:\d\d? )?(?:mon|tues|wednes|thurs|fri|satur|sun|jan|feb|mar|apr|"
+        (r"^([^:]{3,60}): (?=(?:on )?(?:\d\d? )?(?:mon|tues|wednes|thurs|fri|satur|sun|jan|feb"
+         r"|mar|apr|"
          r"may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)", r"\1 is "),
         (r"^(\w+) says (?:that )?(?:she|he) ", r"\1 "),
         (r"\btakes? place\b|\btook place\b|\ba lieu\b|\bont lieu\b", "happens"),
@@ -79,7 +80,8 @@ _PHRASES: Final = tuple(
          r"week|month|year|quarter|summer|spring|autumn|winter)(?: \d{4})?(?: on)?\b(?!')",
          " now "),
         (r"(?:^|,? )(?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|"
-         r"winter|quarter|night|morning|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+         r"winter|quarter|night|morning|weekend|monday|tuesday|wednesday|thursday|friday"
+         r"|saturday|sunday)"
          r"|yesterday|tonight)\b(?! of\b)", " lately "),
         (r"\b(?:ist|sind|bin) (?:\w+ )?nach (\w+) (?:um)?gezogen\b", r"moved to \1"),
         (r"\bwurden? (?:von .{1,30} )?auf (.{1,40}) (?:verschoben|verlegt|umgestellt)\b",
@@ -95,6 +97,7 @@ _PHRASES: Final = tuple(
         (r"\bin charge of\b", "responsible for"),
         (r"\bthe (?=responsible for)", ""),
         (r"\bbroke up\b|\bsplit up\b", "separated"),
+        (r"\b(?:(?:has|have) )?decided (?:against|not to)\b", "quit"),
         (r"\b(?:gave|given|give|giving) up(?: on)?\b|\bgot rid of\b|\bgotten rid of\b", "quit"),
         (r"\b(?:shut|closed|shutting) down\b", "retired"),
         (r"\b(?:switched|turned) off\b", "disabled"),
@@ -122,11 +125,13 @@ _PHRASES: Final = tuple(
 )  # fmt: skip
 _EVERY: Final = re.compile(
     r"\b(?:(?:(?P<times>once|twice|\d+ times|three times|four times) )?"
-    r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?) "
+    r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?(?= "
+    r"\w+(?:[.,;]|$| (?:in|on|at|for|by|to|from|now|and|with|since|per)\b))) "
     r"(?P<count>second|other|third|\d+|two|three|four|six)? ?"
     r"(?P<unit>minute|hour|day|night|week|fortnight|month|quarter|year|weekday|monday|tuesday|"
     r"wednesday|thursday|friday|saturday|sunday|morning|evening|afternoon|sprint)s?\b(?! ago)"
-    r"|\b(?P<nth>first|second|third|fourth|last) (?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+    r"|\b(?P<nth>first|second|third|fourth|last) (?P<day>(?:mon|tues|wednes|thurs|fri|satur"
+    r"|sun)day)"
     r"(?= (?:of|in) (?:the|each|every) (?:month|term|quarter|year)\b)",
     re.IGNORECASE,
 )
@@ -160,7 +165,10 @@ def rewrite(text: str) -> str:
     return _TIMES.sub(_count, _EVERY.sub(_period, _CLOCK.sub(_time_of_day, text)))
 
 
-_HOURS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
+_HOURS: Final = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve",
+)  # fmt: skip
 _CLOCK: Final = re.compile(
     rf"\b(?:(half|quarter|ten|five|twenty) (past|to) (?P<past>{'|'.join(_HOURS)}|\d\d?)"
     rf"|(?<=\bat )(?P<hour>{'|'.join(_HOURS)})(?=[.,!]?$|[.,]? (?:in the|on|now|every|sharp)\b))\b",

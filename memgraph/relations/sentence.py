@@ -91,7 +91,8 @@ _TOKEN: Final = re.compile(
     r"\bmidnight\b)"
     r"|(?P<version>\bv?\d+(?:\.\d+){2,4}[\w-]*|\bv\d+(?:\.\d+)*)"
     r"|(?P<money>[$€£]\s?\d[\d,]*(?:\.\d+)?\s?[km]?\b)"
-    r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?P<unit>\s?(?:%|°c|°)|[a-zµ]{1,4}\b)?"
+    r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?P<unit>\s?(?:%|°c|°)"
+    r"|[a-zµ]{1,4}\b)?"
     r"|(?P<code>[^\W\d]\w*(?:[._/-]\w+)*-\d\w*(?:[._/-]\w+)*|[^\W\d]\w*(?:[._/]\w+)+|"
     r"\w*_\w+(?:[._/-]\w+)*)"
     r"|(?P<word>[^\W\d_]+(?:-[^\W\d_]+)*(?:'s?)?|[c]\+\+|c#|['’](?:s|re|m|ve|ll)\b)"
@@ -186,7 +187,9 @@ class _Reader:
 
     def _is_command(self) -> bool:
         """True for "Check the log": a verb that no subject stands before."""
-        if len(self.words) < 2 or stem(self.words[0].low) not in lexicon.VERBS:
+        if len(self.words) < 2 or self.words[0].low.endswith("ing"):
+            return False
+        if stem(self.words[0].low) not in lexicon.VERBS:
             return False
         return self.words[1].low in _AFTER_COMMAND
 
@@ -318,7 +321,8 @@ class _Reader:
             kind = "address" if word.group != "code" or "." in low or low[-1].isdigit() else "name"
             self._push(Token(word.text, low.rstrip(".:/"), kind), low)
             return
-        capital = word.text[0].isupper() and (at > 0 or len(self.words) == 1)
+        acronym = len(low) > 1 and word.text.isupper()
+        capital = word.text[0].isupper() and (at > 0 or len(self.words) == 1 or acronym)
         key = stem(alias) if alias.isalpha() else alias
         self._push(Token(word.text, key, "name" if capital else "word"), low)
 

@@ -14,9 +14,15 @@ MAX_STATEMENT_CHARS = 240
 """A longer text holds several claims; what contradicts one of them does not contradict it."""
 
 _QUOTATION = re.compile(r"(?P<speaker>[^:“”\n]{1,80}): “(?P<said>[^“”]+)”(?: \((?P<day>[^()]*)\))?")
+# "Dentist: 3 May, 15:00." is one.
+_WHEN = (
+    r"(?!(?:\d\d? )?(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep"
+    r"|Oct|Nov|Dec)[a-z]*\b)"
+)
 _MARK = re.compile(r"[.!?:。！？\n]")
 _ANOTHER_SENTENCE = re.compile(
-    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\d)[.!?:]\s+\S"
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\d)(?:[.!?]\s+\S"
+    rf"|:\s+{_WHEN}\S)"
     r"|(?<=\d)[.!?:]\s+(?!(?:J[aäu]|Feb|M[aä]|A[pu]|Sep|Ok|Nov|De))[A-Z]|[。！？].|\n"
 )
 

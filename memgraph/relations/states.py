@@ -45,9 +45,11 @@ _FAMILIES: Final = {
         ),
         "children": (
             ("none", r"\b(?:no|not have|any) (?:any )?(?:children|kids)\b|\bchildless\b"),
-            ("expecting", r"\bpregnant\b|\bexpecting (?:a|twins|their|our|her)\b"),
+            ("expecting", r"\bpregnant\b|\bexpecting (?:twins|(?:a|their|our|her) (?:\w+ "
+             r")?(?:baby|child|son|daughter))\b"),
             ("some", rf"\bgave birth\b|\bhad (?:{_OWN} (?:baby|first child|daughter|son)|twins)\b"
-             r"|\bbaby (?:was born|arrived|is here)\b|\bhas (?:a|two) (?:son|daughter)s?\b"),
+             r"|\b(?:baby|son|daughter|boy|girl|twins) (?:was born|were born|arrived|is here"
+             r"|came home)\b|\bhas (?:a|two) (?:son|daughter)s?\b"),
         ),
         "pets": (
             ("none", rf"\bno pets\b|\bnot have (?:a|any) (?:pets?|{_PET})\b"),
@@ -62,8 +64,9 @@ _FAMILIES: Final = {
         "work": (
             ("without", r"\bunemployed\b|\blooking for (?:a |some |new )*(?:job|work)\b"
              r"|\bbetween jobs\b|\bout of work\b|\bjob[- ]hunting\b"),
-            ("employed", r"\b(?:got|found|has|started|starting) (?:a|the|her|his|my) (?:new )?job\b"
-             r"|\bworks? (?:at|for|as)\b|\bhired\b|\bstarted (?:working|as|at)\b"),
+            ("employed", r"\b(?:got|found|has|starts|started|starting) (?:a|the|her|his|my) "
+             r"(?:new )?job\b"
+             r"|\bworks? (?:at|for|as)\b|\bhired\b|\bstart(?:ed|s) (?:working|as|at)\b"),
             ("retired", r"\bretired\b"),
         ),
         "study": (
@@ -74,7 +77,7 @@ _FAMILIES: Final = {
         ),
         "leave": (
             ("away", r"\bon (?:\w+ )?(?:leave|holiday|vacation|sabbatical)\b|\boff sick\b"),
-            ("back", r"\bback at\b|\breturned (?:from|to work)\b"
+            ("back", r"\bback at\b|\b(?:returned|came back) (?:from|to work)\b"
              r"|\bback (?:in|from|to) (?:work|the office|\w+ leave|holiday|vacation)\b"),
         ),
         "payment": (
@@ -111,3 +114,97 @@ def state_change(earlier: str, later: str) -> tuple[str, str] | None:
         if len(before) == 1 and after and before[0] not in after:
             return before[0], after[-1]
     return None
+
+
+# What is still to be done, and what is done; what is for some, and what is for all.
+_PENDING: Final = re.compile(
+    r"\bstill (?:has|have|needs?|must|to be)\b|\b(?:look|search|hop)ing for\b|\bhas to \w+"
+    r"|\bvacant\b"
+    r"|\bnot (?:yet )?been\b|\bneeds? (?:to be|a|an|\w+ing)\b|\byet to be\b|\bunfilled\b|\bwanted\b"
+    r"|\bis pending\b|\bwaiting for\b|\b(?:has|have) not \w+ed\b"
+)
+_DONE: Final = re.compile(
+    r"\b(?:was|were|is|are|has been|have been) (?:now |finally )?(?:\w+ed|found|built|rebuilt"
+    r"|sold|done|hired)\b"
+    r"|\bwent through\b|\b(?:we|i|they)(?: have)? (?:finally )?(?:found|hired|got|signed|chose"
+    r"|bought)\b"
+    r"|\b(?:started|starts|joined|took over|begins) (?:\w+ )?as\b|\bpassed\b|\b\w+ed (?:on|this"
+    r"|last)\b"
+)
+_EXCLUSIVE: Final = re.compile(
+    r"^only \w+|\binvitation[- ]only\b|\bby invitation only\b|\bmembers[- ]only\b|\bfor \w+ only\b"
+    r"|\brestricted to\b|\breserved for\b|\bclosed to the public\b|\bprivate\b"
+)
+_OPEN_TO_ALL: Final = re.compile(
+    r"\bany(?:one|body)\b|\bevery(?:one|body)\b|\bpublic\b|\bopen to all\b|\bwithout (?:an "
+    r")?invitation\b"
+)
+_WHOLE: Final = re.compile(r"\b(?:all|every|everyone|everybody|only|entirely|each|exclusively)\b")
+_PART: Final = re.compile(
+    r"^(?:half|some|a third|a quarter|part|most|one|two|three|several|many|a few|\d+ ?(?:%"
+    r"|percent)) "
+    r"(?:of )(?:the |our |my |its |them )?(\w+(?: \w+)?)"
+)
+_FREE: Final = re.compile(
+    r"\b(?:charges? (?:no|nothing)|(?:is|are) free(?! to)\b|free of charge|costs? nothing|for free"
+    r"|no (?:admission|fee|charge|entry fee|cost))\b"
+)
+_PRICED: Final = re.compile(r"\b(?:costs?|pays?|charges?|fee|price|ticket)\b.{0,40}(?:\d|[€$£])")
+_LACK: Final = re.compile(
+    r"\b(?:has|have|is|are) (?:got )?(?:no|without(?: an?)?) (\w+(?: \w+)?)(?=[.,!]?$| in\b)"
+    r"|\bnot (?:have|own) (?:an? |any )?(\w+)(?=[.,!]?$)"
+)
+_THEIRS: Final = re.compile(
+    r"\bbelongs? to\b|\brent(?:s|ing|ed)?\b|\bowned by\b|\bleas(?:e|ed|ing)\b"
+)
+_OURS: Final = re.compile(r"\b(?:is|are) (?:ours|mine) now\b|\bnow (?:ours|mine)\b")
+_NEVER_DOWN: Final = re.compile(r"\bnever (?:been down|had an? outage|failed|crashed|been late)\b")
+_DOWN: Final = re.compile(
+    r"\b(?:was|were|went) (?:\w+ )?(?:down|offline|late)\b|\bcrashed\b|\bfailed\b|\boutage\b"
+)
+
+
+def _both(
+    first: re.Pattern[str], second: re.Pattern[str], a: str, b: str
+) -> tuple[str, str] | None:
+    one = first.search(a)
+    other = second.search(b) if one else None
+    return (one.group(), other.group()) if one and other else None
+
+
+def settled(earlier: str, later: str) -> tuple[str, str] | None:
+    """Return what is still to be done in one text and done in the other, or None."""
+    return _both(_PENDING, _DONE, earlier, later)
+
+
+def opened(earlier: str, later: str) -> tuple[str, str] | None:
+    """Return the words of "for some only" and of "for everyone", or None."""
+    return _both(_EXCLUSIVE, _OPEN_TO_ALL, earlier, later) or _both(
+        _OPEN_TO_ALL, _EXCLUSIVE, earlier, later
+    )
+
+
+def parted(earlier: str, later: str) -> tuple[str, str] | None:
+    """Return the words of "all" and what a part is said of, or None."""
+    whole, part = _WHOLE.search(earlier), _PART.search(later)
+    return (whole.group(), part[1]) if whole and part and not _PART.search(earlier) else None
+
+
+def provided(earlier: str, later: str) -> tuple[str, str] | None:
+    """Return what is missing in one text and there in the other, or None."""
+    if found := _both(_FREE, _PRICED, earlier, later) or _both(_NEVER_DOWN, _DOWN, earlier, later):
+        return found
+    if found := _both(_THEIRS, _OURS, earlier, later):
+        return found
+    lack = _LACK.search(earlier)
+    if lack is None:
+        return None
+    there = re.search(
+        rf"\b(?:(?:has|have|got|bought|built|adopted|installed|fitted) (?:\w+ )?(?:an?|two|our"
+        rf"|its|his|her|my) "
+        rf"(?:\w+ )?{re.escape(lack[1] or lack[2])}\b"
+        rf"|{re.escape(lack[1] or lack[2])} (?:was|were|has been|have been) (?:fitted|installed"
+        rf"|built|put in|added))",
+        later,
+    )
+    return (lack.group(), there.group()) if there else None

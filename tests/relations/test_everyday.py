@@ -100,6 +100,85 @@ Die Sitzung beginnt um 10 Uhr. | Die Sitzung wurde auf 11 Uhr verschoben.
 Le magasin ferme à 19 h. | Le magasin ferme à 20 h.
 Ma sœur habite à Lyon. | Ma sœur habite à Lille.
 Mi hermano trabaja en Seat. | Mi hermano trabaja en Renault.
+The choir is on the first Tuesday of the month. | The choir is on the third Thursday of the month.
+Gym for 5b: Monday 19:00. | Gym for 5b has been moved to Wednesday 18:00.
+The Mertens hearing is on Tuesday. | The Mertens hearing was adjourned to Thursday.
+The choir rehearses twice a week. | The choir rehearses three times a week.
+Failed uploads are tried again three times. | Failed uploads are tried again once.
+The newsletter goes out once a month. | The newsletter goes out twice a month.
+Agnes feeds the goats at quarter to six. | Agnes feeds the goats at seven.
+The ferry leaves at half past ten. | The ferry leaves at quarter to eleven.
+The crate holds a dozen bottles. | The crate holds eighteen bottles.
+The waiting list takes a week. | The waiting list takes ten days.
+The tutor supervises four students. | The tutor supervises seven students.
+A night porter looks after two entrances. | A night porter looks after three entrances.
+The gateway supports SMS login. | SMS login is not supported by the gateway any more.
+The clinic accepts walk-in patients. | Walk-in patients are no longer accepted by the clinic.
+We sell honey at the gate. | Honey is not sold at the gate any more.
+Ticket 552 is still open. | Ticket 552 has been closed.
+The incident from Monday is unresolved. | The incident from Monday has been resolved.
+Heating is turned on in the gym. | Heating is turned off in the gym.
+Olga works as a lifeguard. | Olga quit her job as a lifeguard.
+I work as a courier. | I resigned as a courier.
+Wanda teaches at the village school. | Wanda has retired from the village school.
+Bruno studies law in Graz. | Bruno graduated in law.
+Bruno owns a canoe. | Bruno sold the canoe.
+Paula has a library book about bees. | Paula returned the library book about bees.
+We rent a garage in Mill Street. | We gave up the garage in Mill Street.
+The roof still has to be repaired. | The repair of the roof was finished on Friday.
+The contract with Olafsson still needs to be signed. | The contract with Olafsson is signed.
+We're looking for a tenant for the attic flat. | A tenant for the attic flat has been found.
+We are looking for a new goalkeeper. | We found a goalkeeper.
+Somebody has to order the tiles. | The tiles are ordered.
+The post of caretaker is vacant. | Irina started as caretaker on Monday.
+Magda is expecting a baby. | Magda's baby was born on Tuesday.
+Only members may enter the archive. | The archive is open to everyone now.
+The beta is by invitation only. | Anyone can sign up for the beta now.
+Only managers can see the budget. | Everybody can see the budget now.
+The cabin has no shower. | A shower was installed in the cabin.
+The theatre charges nothing for students. | Students pay 8 euros in the theatre.
+The mail server has never been down. | The mail server was down for an hour yesterday.
+Parking at the pool is free. | Parking at the pool costs 3 euros.
+All our vans are diesel. | Half of our vans are electric now.
+Everybody in the team uses Windows. | Some of the team are on Linux now.
+The vineyard grows only Riesling. | A third of the vineyard is now Pinot.
+Dentist appointment for Leo: 3 May, 15:00. | Leo's dentist appointment was rescheduled to 10 May.
+The boat belongs to my uncle. | We bought the boat from my uncle, it is ours now.
+The tandem belongs to Iris. | The tandem belongs to Tomas now.
+The spare keys are in the drawer under the sink. | The spare keys are in the locker at the gate.
+The van is parked behind the church. | The van is parked in front of the town hall.
+The first-aid kit is on the shelf by the door. | The first-aid kit is in the box under the counter.
+Winter tyres are stored in the cellar. | Winter tyres are stored in the garage.
+Der Chor probt dienstags. | Der Chor probt jetzt donnerstags.
+Das Konzert findet am 3. Mai statt. | Das Konzert wurde auf den 10. Mai verschoben.
+Die Gruppe wird von Frau Lang betreut. | Die Gruppe wird jetzt von Herrn Novak betreut.
+Herr Stein leitet die Werkstatt. | Die Werkstatt wird seit Mai von Frau Lang geleitet.
+Der Laden hat montags geschlossen. | Der Laden hat jetzt montags geöffnet.
+Mein Onkel arbeitet bei Bosch. | Mein Onkel arbeitet nicht mehr bei Bosch.
+Die Miete beträgt 700 Euro. | Die Miete beträgt jetzt 760 Euro.
+Le marché a lieu le samedi matin. | Le marché a lieu le dimanche matin.
+Mon fils travaille chez Renault. | Mon fils a quitté Renault.
+Les clients ont accès au parking. | Les clients n'ont plus accès au parking.
+La salle ferme à 20 h. | La salle ferme désormais à 22 h.
+Mi profesora se llama Pilar. | Mi nuevo profesor es Andrés.
+El museo abre los lunes. | El museo ya no abre los lunes.
+La reunión es el martes. | La reunión es ahora el jueves.
+Mi hermana vive en Sevilla. | Mi hermana ahora vive en Bilbao.
+Refunds have to be asked for within 14 days. | Customers now have 30 days to ask for a refund.
+Karl drives a taxi. | Karl stopped driving a taxi.
+The ponds are frozen. | The ponds have thawed.
+We have a cleaner. | We don't have a cleaner any more.
+The bridge is closed to lorries. | The bridge is open to lorries again.
+Our bakery is closed for renovation. | Our bakery reopened on Saturday.
+The pipeline is broken. | The pipeline is fixed.
+Ole has not passed the exam. | Ole passed the exam.
+The lease hasn't been signed. | The lease was signed this morning.
+Nina is looking for a job. | Nina starts at Siemens in May.
+I don't own a bike. | I bought a bike last week.
+Ahmed has no driving licence. | Ahmed passed his driving test.
+I don't drink coffee. | I've started drinking coffee.
+Lotte wants to join the navy. | Lotte has decided against joining the navy.
+We're flying to Malta in June. | We cancelled the flights to Malta.
 """
 COMPATIBLE = """
 Petra drives a Fiat Panda. | Petra's brother drives a Renault Zoe.
@@ -179,6 +258,83 @@ The cache is enabled by default. | The debug log is disabled by default.
 Alerts go to the on-call channel. | Deploy notices go to the release channel.
 Rent includes heating. | Rent does not include electricity.
 Half of the team works remotely. | The team has eleven members.
+The choir is on the first Tuesday of the month. | The band is on the third Monday of the month.
+Gym for 5b: Monday 19:00. | Gym for 6a has been moved to Wednesday 18:00.
+The Mertens hearing is on Tuesday. | The Kovacs hearing was adjourned to Thursday.
+I started volunteering to help others. | I started volunteering at a dog shelter once a month.
+The choir rehearses twice a week. | The orchestra rehearses three times a week.
+The choir rehearses twice a week. | The choir performs once a month.
+Agnes feeds the goats at quarter to six. | Agnes feeds the hens at seven.
+The ferry to Bute leaves at half past ten. | The ferry to Arran leaves at quarter to eleven.
+The crate holds a dozen bottles. | The bag holds six bottles.
+A night porter looks after two entrances. | A day porter looks after three entrances.
+I went to the market on Tuesday. | I went to the market on Saturday.
+The gateway supports SMS login. | SMS login is not supported by the intranet.
+The clinic accepts walk-in patients. | Walk-in patients are not accepted by the dentist.
+Ticket 552 is still open. | Ticket 553 has been closed.
+The pool is still open. | The sauna has been closed.
+Olga works as a lifeguard. | Olga's sister quit her job as a lifeguard.
+Bruno owns a canoe. | Bruno sold the kayak.
+Paula has a library book about bees. | Paula returned a library book about ants.
+We rent a garage in Mill Street. | We gave up the shop in Mill Street.
+The roof still has to be repaired. | The repair of the fence was finished on Friday.
+The contract with Olafsson still needs to be signed. | The contract with Brand is signed.
+We're looking for a tenant for the attic flat. | A tenant for the cellar flat has been found.
+Only members may enter the archive. | The archive opens at nine.
+Only members may enter the archive. | The library is open to everyone now.
+Only managers can see the budget. | Everybody can see the calendar now.
+The cabin has no shower. | The main house has a shower.
+The cabin has no shower. | A stove was installed in the cabin.
+The north cabin has no shower. | A shower was installed in the south cabin.
+The hotel has no pool. | The pool in the park is free.
+Children pay nothing. | Adults pay 8 euros.
+The museum is free on Sundays. | The museum costs 8 euros on Mondays.
+The mail server has never been down. | The web server was down for an hour yesterday.
+All our vans are diesel. | Half of our trucks are electric now.
+All our vans are diesel. | Half of our vans are red.
+The vineyard grows only Riesling. | Half of the vineyard is on a slope.
+Dentist appointment for Leo: 3 May, 15:00. | Mia's dentist appointment was rescheduled to 10 May.
+The boat belongs to my uncle. | We bought a car from my uncle, it is ours now.
+The boat belongs to my uncle. | The house belongs to my aunt.
+The spare keys are in the drawer under the sink. | The spare bulbs are in the locker at the gate.
+Some spare keys are in the drawer under the sink. | Some spare keys are in the locker at the gate.
+The cups are in the cupboard. | The cups are in good condition.
+Tools are in the shed. | Tools are in short supply.
+Winter tyres are stored in the cellar. | Summer tyres are stored in the garage.
+The bookshop has a coffee corner. | The coffee corner in the cinema was replaced by a bar.
+Der Chor probt dienstags. | Das Orchester probt jetzt donnerstags.
+Das Konzert findet am 3. Mai statt. | Die Lesung wurde auf den 10. Mai verschoben.
+Die Gruppe wird von Frau Lang betreut. | Der Kurs wird von Herrn Novak betreut.
+Le marché a lieu le samedi matin. | Le concert a lieu le dimanche matin.
+Mon fils travaille chez Renault. | Ma fille a quitté Renault.
+Les clients ont accès au parking. | Les visiteurs n'ont plus accès au parking.
+Mi profesora se llama Pilar. | Mi nuevo vecino es Andrés.
+El museo abre los lunes. | El teatro ya no abre los lunes.
+La reunión es el martes. | La fiesta es ahora el jueves.
+Refunds have to be asked for within 14 days. | Parcels arrive within 30 days.
+Six people report to Martin. | Helga has nine direct reports now.
+Tenants must give notice within 30 days. | Landlords get 60 days to give notice.
+Tenants must give notice within 30 days. | Deposits are returned within 60 days.
+The Weber family has no dog. | The Meyers adopted a puppy.
+I don't own a bike. | My sister bought a bike last week.
+I started running to lose weight. | I started running in the park every Sunday.
+I started painting because of my aunt. | I started painting landscapes with oil.
+Lotte wants to join the navy. | Lotte has joined a gym.
+We're flying to Malta in June. | We cancelled the hotel in Rome.
+Our party will be at the lake. | We've booked the band for our party.
+Vera is on maternity leave. | Ines came back from maternity leave on Monday.
+Our bakery is closed for renovation. | Our café reopened on Saturday.
+I lived in Lisbon. | I no longer live with my parents.
+Magda is expecting a baby. | Magda's sister's baby was born on Tuesday.
+Magda is expecting a parcel. | Magda's baby was born on Tuesday.
+The post of caretaker is vacant. | Irina started as receptionist on Monday.
+The shop sells honey. | The honey is not sold in plastic jars.
+The API accepts JSON. | XML is not accepted by the API.
+Nina is looking for a job. | Nina's brother starts at Siemens in May.
+Somebody has to order the tiles. | The bricks are ordered.
+Only Ines has a key to the cellar. | Everyone has a key to the gate now.
+The team works from the office. | Half of the team is on holiday.
+No dogs are allowed in the shop. | The shop has a dog called Rex.
 """
 SAME = """
 The guest network is disabled. | The guest network has been switched off.
