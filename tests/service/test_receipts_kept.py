@@ -161,7 +161,7 @@ def test_a_bulletin_is_hidden_from_who_saw_less_than_it_was_made_for(
     clock.advance(ms=DAY)
     owner.retract(ground, reason="it was looked at")
     issued = owner.bulletin()
-    assert "On fallen ground" in issued.bulletin.text
+    assert "Its ground fell on 2026-01-02" in issued.bulletin.text
     assert issued.bulletin.memory_ids == (held,)
     [listed] = owner.bulletins().bulletins
     assert issued.receipt_id is not None

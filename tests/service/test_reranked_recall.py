@@ -280,14 +280,16 @@ def test_the_viewer_and_the_filters_hold_for_what_is_sent(start: Start) -> None:
 
 
 def test_both_sides_of_a_contradiction_are_handed_out(start: Start) -> None:
-    orc = start()
+    clock = FixedClock()
+    clock.advance(days=1)
+    orc = start(clock=clock)
     one = orc.recall(QUESTION).ids[-1]
     other = put(orc, "Its walls were painted over in violet.")
     orc.relate(one, "Contradicts", other)
     liked = orc.get(one).content
     assert one not in orc.recall(QUESTION, top_n=4).ids
     fake = FakeReranking(lambda query, texts: [list(texts).index(liked)])
-    found = start(reranker=fake).recall(QUESTION, top_n=4)
+    found = start(reranker=fake, clock=clock).recall(QUESTION, top_n=4)
     assert found.ids[:2] == (other, one)
     assert [each.contradicted_by for each in found.items[:2]] == [(one,), (other,)]
     assert {edge.to_id for edge in found.edges} == {other}
