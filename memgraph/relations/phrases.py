@@ -32,97 +32,174 @@ _CONTRACTIONS: Final = tuple(
     )
 )  # fmt: skip
 _PHRASES: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), replacement)
-    for pattern, replacement in (
-        (r"^(?:for what it is worth|by the way|btw|fyi|it turn(?:s|ed) out(?: that)?|"
+    (hints.split(), re.compile(pattern, re.IGNORECASE), replacement)
+    for hints, pattern, replacement in (
+        ("for by btw fyi it apparently actually well just update correction sorry",
+         r"^(?:for what it is worth|by the way|btw|fyi|it turn(?:s|ed) out(?: that)?|"
          r"apparently|actually|well|just so you know|update|correction|sorry),? ", ""),
-        (r",? (?:as far as I know|if I remember correctly|I believe|by the way|as usual)\b", ""),
-        (r"^([^:]{3,60}): (?=(?:on )?(?:\d\d? )?(?:mon|tues|wednes|thurs|fri|satur|sun|jan|feb"
+        ("as if believe by",
+         r",? (?:as far as I know|if I remember correctly|I believe|by the way|as usual)\b", ""),
+        (":",
+         r"^([^:]{3,60}): (?=(?:on )?(?:\d\d? )?(?:mon|tues|wednes|thurs|fri|satur|sun|jan|feb"
          r"|mar|apr|"
          r"may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)", r"\1 is "),
-        (r"^(\w+) says (?:that )?(?:she|he) ", r"\1 "),
-        (r"\btakes? place\b|\btook place\b|\ba lieu\b|\bont lieu\b", "happens"),
-        (r"\bfindet (.{1,60}?) statt\b", r"happens \1"),
-        (r"\b(?:a|ont|ai) quitté\b", "left"),
-        (r"\b(?:se llama|s'appelle)\b", "is called"),
-        (r"\b(?:wird|werden) (.{0,40}?)\bvon (.{1,30}?) (betreut|geleitet|geliefert|vertreten)\b",
+        ("says",
+         r"^(\w+) says (?:that )?(?:she|he) ", r"\1 "),
+        ("place lieu",
+         r"\btakes? place\b|\btook place\b|\ba lieu\b|\bont lieu\b", "happens"),
+        ("statt",
+         r"\bfindet (.{1,60}?) statt\b", r"happens \1"),
+        ("quitté",
+         r"\b(?:a|ont|ai) quitté\b", "left"),
+        ("llama appelle",
+         r"\b(?:se llama|s'appelle)\b", "is called"),
+        ("von",
+         r"\b(?:wird|werden) (.{0,40}?)\bvon (.{1,30}?) (betreut|geleitet|geliefert|vertreten)\b",
          r"is \3 by \2 \1"),
-        (r"\b(?:(?:have|has|'s) (?:now )?)?(?:come|grown|learn(?:ed|t)|got(?:ten)? used|begun|"
+        ("to",
+         r"\b(?:(?:have|has|'s) (?:now )?)?(?:come|grown|learn(?:ed|t)|got(?:ten)? used|begun|"
          r"started|came|began) to\b", " now_does "),
-        (r"\b(?:(?:have|has|'s) )?(?:started|begun|began|taken up|took up) (?=\w+ing\b)",
+        ("started begun began up",
+         r"\b(?:(?:have|has|'s) )?(?:started|begun|began|taken up|took up) (?=\w+ing\b)",
          " now_does "),
-        (r"\b(?:(?:have|has|'s) )?(?:stopped|quit|ceased|given up|gave up) (?=\w+ing\b)",
+        ("stopped quit ceased up",
+         r"\b(?:(?:have|has|'s) )?(?:stopped|quit|ceased|given up|gave up) (?=\w+ing\b)",
          " not_any_more "),
-        (r" since (?=(?:we|i|they|he|she|the \w+ (?:was|were|is))\b)", " now ; "),
-        (r" (?:since|after) (?:the|our|my|his|her) \w+(?: \w+)?(?=[.!]?$)", " now "),
-        (r"\b(?:no longer|nicht (?:mehr|länger)|ya no|ne plus)\b", " not_any_more "),
-        (r"\bkeine?[nmr]? (?=\S+(?: \S+){0,3} mehr\b)", " not_any_more "),
-        (r"\b(?:any ?more|any longer|ceased to)\b", " now "),
-        (r"\b(?:isn't|is not|are not|am not|be not|not) (?:allowed|permitted|supposed) to\b",
+        ("since",
+         r" since (?=(?:we|i|they|he|she|the \w+ (?:was|were|is))\b)", " now ; "),
+        ("since after",
+         r" (?:since|after) (?:the|our|my|his|her) \w+(?: \w+)?(?=[.!]?$)", " now "),
+        ("longer mehr länger ya plus",
+         r"\b(?:no longer|nicht (?:mehr|länger)|ya no|ne plus)\b", " not_any_more "),
+        ("mehr",
+         r"\bkeine?[nmr]? (?=\S+(?: \S+){0,3} mehr\b)", " not_any_more "),
+        ("more anymore longer ceased",
+         r"\b(?:any ?more|any longer|ceased to)\b", " now "),
+        ("not",
+         r"\b(?:isn't|is not|are not|am not|be not|not) (?:allowed|permitted|supposed) to\b",
          " forbid "),
-        (r"\b(?:(?:is|are|am|be) )?(?:forbidden|prohibited|banned) (?:to|from)\b", " forbid "),
-        (r"\b(?:must|may|shall) not\b|\bmustn't\b", " forbid "),
-        (r"\b(?:do|does|did|need) not (?:need|have) to\b|\b(?:is|are) not (?:required|obliged) to\b"
+        ("forbidden prohibited banned",
+         r"\b(?:(?:is|are|am|be) )?(?:forbidden|prohibited|banned) (?:to|from)\b", " forbid "),
+        ("not mustn",
+         r"\b(?:must|may|shall) not\b|\bmustn't\b", " forbid "),
+        ("not",
+         r"\b(?:do|does|did|need) not (?:need|have) to\b|\b(?:is|are) not (?:required|obliged) to\b"
          r"|\bneed not\b(?! \w+ an?\b)", " neednot "),
-        (r"\b(?:is|are|am) not able to\b|\bunable to\b|\bcan not\b", " cannot "),
-        (r"\bshould not\b", " shouldnot "),
-        (r"\b(?:is|are|am) (?:allowed|permitted|free|welcome) to\b", " may "),
-        (r"\b(?:is|are|am) able to\b", " can "),
-        (r"\b(?:has|have|need|needs) to\b|\b(?:is|are|am) (?:required|obliged) to\b", " must "),
-        (r"\b(?:used to)\b", " formerly "),
-        (r"\b(?:these days|at (?:present|the moment)|from (?:now|here) on|by now|meanwhile|"
+        ("not unable",
+         r"\b(?:is|are|am) not able to\b|\bunable to\b|\bcan not\b", " cannot "),
+        ("not",
+         r"\bshould not\b", " shouldnot "),
+        ("to",
+         r"\b(?:is|are|am) (?:allowed|permitted|free|welcome) to\b", " may "),
+        ("able",
+         r"\b(?:is|are|am) able to\b", " can "),
+        ("to",
+         r"\b(?:has|have|need|needs) to\b|\b(?:is|are|am) (?:required|obliged) to\b", " must "),
+        ("used",
+         r"\b(?:used to)\b", " formerly "),
+        ("these present moment now here by meanwhile "
+         "meantime as nowadays lately recently from for last",
+         r"\b(?:these days|at (?:present|the moment)|from (?:now|here) on|by now|meanwhile|"
          r"in the meantime|as of (?:now|today|this \w+|next \w+)|nowadays|lately|recently|"
          r"from (?:this|next) \w+ on|for good|at last)\b", " now "),
-        (r"(?:^|,? )\b(?:since|as of|starting|starting in|effective|from|seit|depuis|desde) "
+        ("since as starting effective from seit depuis desde",
+         r"(?:^|,? )\b(?:since|as of|starting|starting in|effective|from|seit|depuis|desde) "
          r"(?:(?:this|last|next|early|late|mid) ?)?(?:january|february|march|april|may|june|july|"
          r"august|september|october|november|december|januar|februar|märz|mai|juni|juli|oktober|"
          r"dezember|monday|tuesday|wednesday|thursday|friday|saturday|sunday|yesterday|today|"
          r"week|month|year|quarter|summer|spring|autumn|winter)(?: \d{4})?(?: on)?\b(?!')",
          " now "),
-        (r"(?:^|,? )(?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|"
+        ("weekend last this yesterday tonight",
+         r"(?:^|,? )(?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|"
          r"winter|quarter|night|morning|weekend|monday|tuesday|wednesday|thursday|friday"
          r"|saturday|sunday)"
          r"|yesterday|tonight)\b(?! of\b)", " lately "),
-        (r"\b(?:ist|sind|bin) (?:\w+ )?nach (\w+) (?:um)?gezogen\b", r"moved to \1"),
-        (r"\bwurden? (?:von .{1,30} )?auf (.{1,40}) (?:verschoben|verlegt|umgestellt)\b",
+        ("gezogen",
+         r"\b(?:ist|sind|bin) (?:\w+ )?nach (\w+) (?:um)?gezogen\b", r"moved to \1"),
+        ("wurde wurden",
+         r"\bwurden? (?:von .{1,30} )?auf (.{1,40}) (?:verschoben|verlegt|umgestellt)\b",
          r"was moved to \1"),
-        (r"\b(?:went|gone|goes|is|are|came) (?:up|down) to\b", "raised to"),
-        (r" for (?:everyone|everybody|all of us|all users)\b", ""),
-        (r"(?:^|,? )\b(?:since|as of|from|starting with|ab) (?:version )?v?\d+(?:\.\d+)+(?: on)?\b",
+        ("up down",
+         r"\b(?:went|gone|goes|is|are|came) (?:up|down) to\b", "raised to"),
+        ("for",
+         r" for (?:everyone|everybody|all of us|all users)\b", ""),
+        ("since as from starting ab",
+         r"(?:^|,? )\b(?:since|as of|from|starting with|ab) (?:version )?v?\d+(?:\.\d+)+(?: on)?\b",
          " now "),
-        (r"\bfrom (?:this|next) (?:week|month|year|quarter|summer|season)(?: on)?\b|\bab sofort\b",
+        ("from ab",
+         r"\bfrom (?:this|next) (?:week|month|year|quarter|summer|season)(?: on)?\b|\bab sofort\b",
          " now "),
-        (r"\bhanded over\b|\bhanded(?= .{0,60}\bover\b)", "dropped"),
-        (r"\btakes? care of\b|\blooks? after\b", "is responsible for"),
-        (r"\bin charge of\b", "responsible for"),
-        (r"\bthe (?=responsible for)", ""),
-        (r"\bbroke up\b|\bsplit up\b", "separated"),
-        (r"\b(?:(?:has|have) )?decided (?:against|not to)\b", "quit"),
-        (r"\b(?:gave|given|give|giving) up(?: on)?\b|\bgot rid of\b|\bgotten rid of\b", "quit"),
-        (r"\b(?:shut|closed|shutting) down\b", "retired"),
-        (r"\b(?:switched|turned) off\b", "disabled"),
-        (r"\b(?:turned|switched) on\b", "enabled"),
-        (r"\b(?:passed away|died)\b", "dead"),
-        (r"\b(?:took|taken|takes|taking) over\b"
+        ("handed",
+         r"\bhanded over\b|\bhanded(?= .{0,60}\bover\b)", "dropped"),
+        ("care after",
+         r"\btakes? care of\b|\blooks? after\b", "is responsible for"),
+        ("charge",
+         r"\bin charge of\b", "responsible for"),
+        ("responsible charge",
+         r"\bthe (?=responsible for)", ""),
+        ("broke split",
+         r"\bbroke up\b|\bsplit up\b", "separated"),
+        ("decided",
+         r"\b(?:(?:has|have) )?decided (?:against|not to)\b", "quit"),
+        ("up rid",
+         r"\b(?:gave|given|give|giving) up(?: on)?\b|\bgot rid of\b|\bgotten rid of\b", "quit"),
+        ("down",
+         r"\b(?:shut|closed|shutting) down\b", "retired"),
+        ("off",
+         r"\b(?:switched|turned) off\b", "disabled"),
+        ("on",
+         r"\b(?:turned|switched) on\b", "enabled"),
+        ("away died",
+         r"\b(?:passed away|died)\b", "dead"),
+        ("over passed handed",
+         r"\b(?:took|taken|takes|taking) over\b"
          r"|\b(?:passed|handed)(?: over)?(?= .{0,60}\bfrom\b)", "transferred"),
-        (r"\b(trip|journey|party|meeting|wedding|deal|merger|concert|dinner|workshop|event) "
+        ("off",
+         r"\b(trip|journey|party|meeting|wedding|deal|merger|concert|dinner|workshop|event) "
          r"(.{0,60}?)\bis off\b", r"\1 \2was cancelled"),
-        (r"\b(?:pushed|brought|put|moved|pulled) (?:back|forward|off)\b"
+        ("back forward off",
+         r"\b(?:pushed|brought|put|moved|pulled) (?:back|forward|off)\b"
          r"|\b(?:pushed|brought)(?= .{0,60}\b(?:back|forward)\b)", "postponed"),
-        (r"\b(?:gone|went|going) over(?= .{0,40}\bto\b)", "switched"),
-        (r"\b(?:all the time|at all times|without exception)\b", "always"),
-        (r"\b(?:more than|longer than|over|above|exceeding|at least|no less than|mindestens)"
+        ("over",
+         r"\b(?:gone|went|going) over(?= .{0,40}\bto\b)", "switched"),
+        ("time times exception",
+         r"\b(?:all the time|at all times|without exception)\b", "always"),
+        ("more longer over above exceeding least less mindestens",
+         r"\b(?:more than|longer than|over|above|exceeding|at least|no less than|mindestens)"
          r" (?=\d|[a-z]+ (?:days|hours))", " least "),
-        (r"\b(?:less than|fewer than|under|below|at most|up to|no more than|höchstens)"
+        ("less fewer under below most up more höchstens",
+         r"\b(?:less than|fewer than|under|below|at most|up to|no more than|höchstens)"
          r" (?=\d|[a-z]+ (?:days|hours))", " most "),
-        (r"\bhalf an hour\b|\ba half hour\b", "30 minutes"),
-        (r"\bquarter of an hour\b", "15 minutes"),
-        (r"\b(?:one|an hour) and a half(?: hours)?\b", "1.5 hours"),
-        (r"\bleft(?=[.!]?$)", " now "),
-        (r"\b(for|in|takes?|took|gets?|have|has|within|after|lasts?|is|of|than) (?:a|an) "
+        ("half",
+         r"\bhalf an hour\b|\ba half hour\b", "30 minutes"),
+        ("quarter",
+         r"\bquarter of an hour\b", "15 minutes"),
+        ("half",
+         r"\b(?:one|an hour) and a half(?: hours)?\b", "1.5 hours"),
+        ("left",
+         r"\bleft(?=[.!]?$)", " now "),
+        ("minute hour day week month year",
+         r"\b(for|in|takes?|took|gets?|have|has|within|after|lasts?|is|of|than) (?:a|an) "
          r"(?:full |whole |single )?(?=(?:minute|hour|day|week|month|year)\b)", r"\1 1 "),
     )
 )  # fmt: skip
+"""Words of which one is in every text that the pattern matches, the pattern, and what it means."""
+_PLACES: Final = {
+    hint: tuple(at for at, (hints, *_) in enumerate(_PHRASES) if hint in hints)
+    for hint in {hint for hints, *_ in _PHRASES for hint in hints}
+}
+_WORD: Final = re.compile(r"[^\W\d_]+|:")
+# Most texts hold none of these.
+_CONTRACTED: Final = re.compile(
+    r"['’`´]|\b(?:ne |can ?not\b"
+    r"|(?:do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)nt\b)",
+    re.IGNORECASE,
+)
+_PERIODIC: Final = frozenset(
+    ("every", "each", "per", "a", "an", "first", "second", "third", "fourth", "last")
+)
+_TIMED: Final = frozenset({"past", "to", "at"})
+_COUNTED: Final = frozenset({"twice", "once", "times"})
 _EVERY: Final = re.compile(
     r"\b(?:(?:(?P<times>once|twice|\d+ times|three times|four times) )?"
     r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?(?= "
@@ -153,16 +230,23 @@ def normalise(text: str) -> tuple[str, bool]:
     """Return a text with contractions written out, and whether it can be a plain claim."""
     plain = text.strip()[:MAX_CHARS]
     claim = not _NO_CLAIM.search(plain)
-    for pattern, replacement in _CONTRACTIONS:
-        plain = pattern.sub(replacement, plain)
+    if _CONTRACTED.search(plain):
+        for pattern, replacement in _CONTRACTIONS:
+            plain = pattern.sub(replacement, plain)
     return plain, claim and not _PARTLY.search(plain)
 
 
 def rewrite(text: str) -> str:
     """Return a text in which phrases such as "is not allowed to" are one word each."""
-    for pattern, replacement in _PHRASES:
+    words = set(_WORD.findall(text.lower()))
+    for place in sorted({place for word in words & _PLACES.keys() for place in _PLACES[word]}):
+        _, pattern, replacement = _PHRASES[place]
         text = pattern.sub(replacement, text)
-    return _TIMES.sub(_count, _EVERY.sub(_period, _CLOCK.sub(_time_of_day, text)))
+    if words & _TIMED:
+        text = _CLOCK.sub(_time_of_day, text)
+    if words & _PERIODIC:
+        text = _EVERY.sub(_period, text)
+    return _TIMES.sub(_count, text) if words & _COUNTED else text
 
 
 _HOURS: Final = (
