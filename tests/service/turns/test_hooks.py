@@ -231,7 +231,7 @@ def test_a_step_recalls_its_own_conversation_where_it_is_asked_to(tmp_path: Path
         there = hooks.on_message("The oven shop opens at nine.", conversation_id="c-2").episode_id
         message = "When does the oven shop open?"
         here = hooks.on_message(message, conversation_id="c-1").episode_id
-        asked = "Tell when the oven shop opens."
+        asked = "Does the oven shop open at nine?"
         place = {"workflow_run_id": "r", "step_id": "s", "conversation_id": "c-1"}
         found = [
             step.context.memory_ids
