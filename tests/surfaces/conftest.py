@@ -101,7 +101,7 @@ def contradiction(cli: CommandLine) -> Callable[[], tuple[str, str, str]]:
 
     def make() -> tuple[str, str, str]:
         one = cli.remember("The shop closes at 20:00.")
-        other = cli.remember("The shop closes at 22:00.")
+        other = cli.remember("Customers are served until 22:00.")
         edge = cli.json("relate", "orc-1", other, "Contradicts", one)["edge_id"]
         return one, other, str(edge)
 

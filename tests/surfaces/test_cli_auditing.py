@@ -20,7 +20,7 @@ WHY = ("--reason", "asked for")
 def sides(cli: CommandLine) -> tuple[str, str, str]:
     """Two memories and the edge by which they contradict each other."""
     older = cli.remember("The gate closes at nine.")
-    newer = cli.remember("The gate closes at ten.")
+    newer = cli.remember("Visitors may leave until ten.")
     joined = cli.json("relate", "orc-1", newer, "Contradicts", older)
     return older, newer, str(joined["edge_id"])
 

@@ -94,7 +94,7 @@ def test_jobs_shows_what_is_due_and_what_ran(cli: CommandLine) -> None:
 
 
 def test_run_as_of_another_time(cli: CommandLine) -> None:
-    cli.remember("The shop sells bread.", "--confidence", "0.5")
+    cli.remember("The shop sells bread.", "--confidence", "0.5", "--captured-by", "extractor")
     told = cli.json("run", "decay", "orc-1", "--now", "2031-01-01T00:00:00Z")["runs"]
     assert [each["counts"]["retired"] for each in told] == [1]
     assert told[0]["started_at"] == "2031-01-01T00:00:00.000Z"
