@@ -92,8 +92,9 @@ def test_a_word_on_a_source_of_which_nothing_came_yet_is_kept_and_remarked(
 def test_what_was_handed_out_itself_is_told_apart_from_what_was_derived_from_it(
     cli: CommandLine,
 ) -> None:
-    ground = cli.remember("The ferry leaves at seven.")
     other = cli.remember("The Monday boat sails at eight.")
+    # The later side of a contradiction is handed out first.
+    ground = cli.remember("The ferry leaves at seven.")
     late = cli.remember("Luggage is taken aboard before boarding.", "--derived-from", ground)
     edge = cli.json("relate", "orc-1", other, "Contradicts", ground)["edge_id"]
     asked = ("recall", "orc-1", "--top-n", "1")

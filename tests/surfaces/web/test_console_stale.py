@@ -29,7 +29,7 @@ def test_a_ground_that_lost_and_is_back_is_told_with_its_decision(
 ) -> None:
     orc = served.orchestrator()
     won = orc.remember("The rent is 900.")
-    lost = orc.remember("The rent is 800.", source={"conversation_id": "forum"})
+    lost = orc.remember("The landlord asks for 800.", source={"conversation_id": "forum"})
     edge = orc.relate(won, "Contradicts", lost)
     orc.remember("800 is due.", derived_from=[lost])
     orc.resolve(edge, winner=won, reason="bank statement")
