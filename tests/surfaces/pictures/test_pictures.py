@@ -103,7 +103,9 @@ def test_what_was_derived_is_joined_to_its_ground(orc: Orchestrator) -> None:
 
 
 def test_the_legend_tells_open_contradictions_from_decided_ones(orc: Orchestrator) -> None:
-    one, other, third = (orc.remember(f"The {shop} sells tea.") for shop in ("bakery", "dairy", "mill"))
+    one, other, third = (
+        orc.remember(f"The {shop} sells tea.") for shop in ("bakery", "dairy", "mill")
+    )
     orc.relate(one, "Contradicts", other)
     edge = orc.relate(other, "Contradicts", third)
     before = legend_of(orc.subgraph([one], hops=2))

@@ -85,7 +85,9 @@ def _poisoned(served: Served, kind: int) -> Poisoned:
     orc.retract(ground, reason=text("retracted"))
     orc.paths.ingest.mkdir(parents=True, exist_ok=True)
     name = text("file").replace("/", "_").replace("\\", "_")
-    (orc.paths.ingest / f"{name}.md").write_text(f"# Notes\n\n- The gate of {text('line')} is open.\n")
+    (orc.paths.ingest / f"{name}.md").write_text(
+        f"# Notes\n\n- The gate of {text('line')} is open.\n"
+    )
     IngestPipeline(orc, settle_seconds=0.0).run()
     [file_memory] = [each.memory_id for each in orc.list_memories() if "canaryline" in each.content]
     bundle = orc.recall(f"canarycontent {text('query')}")
