@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from memgraph import MemoryService
@@ -63,7 +64,22 @@ def demo() -> int:
     run("list", NAME, "--kind", "fact", "--session-id", "desk-2026-06-08")
     say("One of them contradicts the notes of the desk.")
     run("contradictions", NAME, "--limit", "1")
-    say("What a person, a file or a record said stays. Only what a machine inferred expires.")
+    say(
+        "An everyday change is noticed as it is told: the later statement replaces the earlier one."
+    )
+    run("remember", NAME, "The spare key of the depot is with Mira.")
+    run("remember", NAME, "The spare key of the depot is with Jonas now.")
+    say("Told by somebody else it is a contradiction: the newer comes first, and both are marked.")
+    run("remember", NAME, "The spare key of the depot is with Priya.", "--agent-id", "desk")
+    run("recall", NAME, "Who has the spare key of the depot?", "--top-n", "2")
+    say(
+        "A year later: what a person, a file or a record said is still there. Only what a machine",
+        "inferred, nobody used and nobody marked as important would be retired.",
+    )
+    before = active()
+    in_a_year = datetime.now(UTC) + timedelta(days=365)
+    run("run", "decay", NAME, "--now", in_a_year.isoformat(timespec="minutes"))
+    print(f"{before} memories were active before, {active()} are now.")
     run("expiring", NAME, "--limit", "3")
     say("How healthy is all of it?")
     run("audit", NAME, "--examples", "1")
@@ -80,6 +96,12 @@ def contested() -> tuple[str, str]:
     with MemoryService(ROOT, background=False) as service:
         found = service.orchestrator(NAME).contradictions().items[0]
         return found.edge.edge_id, found.second.memory_id
+
+
+def active() -> int:
+    """Return how many memories are active."""
+    with MemoryService(ROOT, background=False) as service:
+        return len(service.orchestrator(NAME).list_memories(limit=1_000))
 
 
 def say(*lines: str) -> None:

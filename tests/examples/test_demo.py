@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def test_it_shows_the_outcome_of_every_file(shown: str) -> None:
 
 def test_it_answers_three_questions_with_their_sources(shown: str) -> None:
     answers = shown.split("$ memgraph recall ")[1:]
-    assert len(answers) == 3
+    assert len(answers) == 4
     first_of_each = [each.split("2. ")[0] for each in answers]
     assert "a SQLite database" in first_of_each[0]
     assert "0002-keep-the-loan-register-in-sqlite.md#L" in first_of_each[0]
@@ -92,7 +93,7 @@ def test_conversations_become_facts_with_their_turns_and_a_contradiction(
     assert "nothing expires before" in shown
     with MemoryService(place / ".demo", environ={}, background=False) as service:
         library = service.orchestrator("tool-library")
-        newest = library.contradictions().items[0]
+        newest = library.contradictions(text="deposit").items[0]
         assert newest.first.content == "The deposit for power tools is 50 euros."
         assert newest.second.content == (
             "user: “The deposit for power tools is 80 euros.” (2026-06-08)"
@@ -107,15 +108,28 @@ def test_conversations_become_facts_with_their_turns_and_a_contradiction(
         assert said_in == {"desk-2026-06-08", "desk-2026-06-09"}
 
 
-def test_one_decision_is_replaced_and_both_contradictions_stay_open(
+def test_one_decision_is_replaced_and_all_contradictions_stay_open(
     place: Path, shown: str
 ) -> None:
     assert shown
     with MemoryService(place / ".demo", environ={}, background=False) as service:
         library = service.orchestrator("tool-library")
-        assert len(library.contradictions().items) == 2
+        assert len(library.contradictions().items) == 3
         (replaced,) = library.list_memories(
             types=[MemoryType.DECISION], statuses=[MemoryStatus.SUPERSEDED]
         )
         assert "spreadsheet" in replaced.content
         assert library.verify().ok
+
+
+def test_it_shows_an_everyday_change_and_a_year(shown: str) -> None:
+    told = shown.split("The spare key of the depot is with Jonas now.", 1)[1]
+    assert "updates fact_" in told.split("$ memgraph remember")[0]
+    assert "contradicts fact_" in told.split("$ memgraph recall")[0]
+    answers = told.split("$ memgraph recall")[1].split("# A year later")[0]
+    newer, older = answers.index("with Priya"), answers.index("with Jonas now")
+    assert newer < older
+    assert answers.count("contradicted by") == 2
+    year = re.search(r"(\d+) memories were active before, (\d+) are now", told)
+    assert year is not None
+    assert year[1] == year[2]
