@@ -108,9 +108,7 @@ def test_conversations_become_facts_with_their_turns_and_a_contradiction(
         assert said_in == {"desk-2026-06-08", "desk-2026-06-09"}
 
 
-def test_one_decision_is_replaced_and_all_contradictions_stay_open(
-    place: Path, shown: str
-) -> None:
+def test_one_decision_is_replaced_and_all_contradictions_stay_open(place: Path, shown: str) -> None:
     assert shown
     with MemoryService(place / ".demo", environ={}, background=False) as service:
         library = service.orchestrator("tool-library")
