@@ -119,7 +119,9 @@ GOALS = _of_type("Goal")
 PREFERENCES = _of_type("Preference")
 OPEN_TODOS = Section(_OPEN_TODOS, "ix_memories_open_todos")
 """Todos without ``attributes.done`` and without the tag ``done``."""
-DECISIONS = Section(_DECISIONS, "ix_memories_decisions")
+DECISIONS = Section(
+    _DECISIONS, "ix_memories_decisions", "m.event_time DESC, m.created_at DESC, m.pk DESC"
+)
 UNCERTAIN = Section(_UNCERTAIN, "ix_memories_uncertain", "m.confidence, m.created_at, m.pk")
 """Memories with a stored confidence under 0.5, the lowest first."""
 

@@ -58,13 +58,16 @@ QUERIES: dict[str, Callable[[sa.Connection, View], Any]] = {
     "status_history": lambda c, v: graph_queries.status_history(c, "x"),
     "handed_out": lambda c, v: graph_queries.handed_out(c, "x"),
     "journal_about": lambda c, v: graph_queries.journal_about(c, "x", 5),
-    "knowledge": lambda c, v: bulletin_queries.knowledge(c, v, NOW, 5),
-    "goals": lambda c, v: bulletin_queries.goals(c, v, NOW, 5),
-    "open_todos": lambda c, v: bulletin_queries.open_todos(c, v, NOW, 5),
-    "decisions": lambda c, v: bulletin_queries.decisions(c, v, NOW, 5),
-    "preferences": lambda c, v: bulletin_queries.preferences(c, v, NOW, 5),
-    "uncertain": lambda c, v: bulletin_queries.uncertain(c, v, NOW, 5),
-    "open_conflicts": lambda c, v: bulletin_queries.open_conflicts(c, v, 5),
+    "knowledge": lambda c, v: bulletin_queries.KNOWLEDGE.read(c, v, NOW, 0.5),
+    "goals": lambda c, v: bulletin_queries.GOALS.read(c, v, NOW, 0.5),
+    "open_todos": lambda c, v: bulletin_queries.OPEN_TODOS.read(c, v, NOW, 0.5),
+    "decisions": lambda c, v: bulletin_queries.decisions(c, v, NOW, 0.5),
+    "preferences": lambda c, v: bulletin_queries.PREFERENCES.read(c, v, NOW, 0.5),
+    "uncertain": lambda c, v: bulletin_queries.UNCERTAIN.read(c, v, NOW, 0.0),
+    "total knowledge": lambda c, v: bulletin_queries.KNOWLEDGE.total(c, v, NOW),
+    "total goals": lambda c, v: bulletin_queries.GOALS.total(c, v, NOW),
+    "total decisions": lambda c, v: bulletin_queries.DECISIONS.total(c, v, NOW),
+    "open_conflicts": lambda c, v: bulletin_queries.open_conflicts(c, v),
 }
 
 
