@@ -149,7 +149,8 @@ def _edits(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int
     ).get_opcodes():
         if tag == "equal":
             continue
-        if edits and all(t.kind == "prep" for t in left[edits[-1][1] : start]):
+        between = left[edits[-1][1] : start] if edits else ()
+        if edits and all(t.kind == "prep" and t.key != "to" for t in between):
             start, other_start = edits[-1][0], edits[-1][2]
             edits.pop()
         edits.append((start, end, other_start, other_end))
