@@ -260,7 +260,12 @@ COMMAND_WALKS: dict[str, Lines] = {
     "entities split": _split,
     "entities protect": _protect,
     "entities proposals": lambda view: iter([["entities", "proposals", ONE]]),
-    "entities decide": lambda view: iter([["entities", "decide", ONE, "prop_0", "--accept", *WHY]]),
+    "entities decide": lambda view: iter(
+        [
+            ["entities", "decide", ONE, proposal, "--accept", *WHY]
+            for proposal in (view.made["proposal"], "prop_0")
+        ]
+    ),
     "entity": _entity,
     "stats": lambda view: iter([["stats", ONE]]),
     "verify": lambda view: iter([["verify", ONE]]),

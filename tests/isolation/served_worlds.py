@@ -22,12 +22,14 @@ from working import working
 
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph.audit.journal import Entry
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
 from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.intake import Intake
+from memgraph.service.life import aliases
 from memgraph.surfaces.http import streaming
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.recording import Recorded
@@ -266,10 +268,32 @@ def build(root: Path) -> Built:
             "far_receipt": far_owner.recall(QUERY).receipt_id,
             "bulletin": _issued(owner),
             "far_bulletin": _issued(far_owner),
+            "proposal": _proposed(service, owner, world),
         }
         owner.trust("run", "told", "standard", reason="it was looked at")
         owner.embed_pending()
     return Built(root, world, other, secrets, made, files)
+
+
+def _proposed(service: MemoryService, owner: Orchestrator, world: World) -> str:
+    """Keep a proposal that two entities are one which are hidden from most viewers."""
+    entity, into = (
+        owner.get_entity_info(each.word).entity_id
+        for each in world.hidden(VIEWERS["no scope"])[-2:]
+    )
+    proposal = {
+        "proposal_id": "prop_hidden",
+        "entity_id": entity,
+        "into_id": into,
+        "confidence": 0.9,
+        "provider": "fake",
+        "at": service.clock.now_ms(),
+    }
+    with service.opened(owner.name) as opened, opened.transaction("enrichment") as transaction:
+        aliases._keep(transaction.connection, [proposal])
+        told = {"entity_id": entity, "into_id": into}
+        transaction.tell([Entry("propose_aliases", None, {"proposals": [told]})])
+    return str(proposal["proposal_id"])
 
 
 def _issued(owner: Orchestrator) -> str:

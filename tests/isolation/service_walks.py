@@ -126,7 +126,8 @@ def proposals(view: View) -> Iterator[Ask]:
 
 @walks("POST", HERE + "/entities/decide")
 def decide(view: View) -> Iterator[Ask]:
-    yield _post("/entities/decide", {"proposal_id": "prop_0", "accept": True, **WHY})
+    for proposal in (view.made["proposal"], "prop_0"):
+        yield _post("/entities/decide", {"proposal_id": proposal, "accept": True, **WHY})
 
 
 # --- contexts
