@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from memgraph.consolidation.ports import FactCandidate
-from memgraph.consolidation.sentence_rules import Judged, judge, statements_of
+from memgraph.consolidation.sentence_rules import Gist, Judged, judge, statements_of
 from memgraph.consolidation.turns import Turn
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
@@ -40,16 +40,19 @@ class RuleExtractor:
 
     def extract_some(self, turns: Sequence[Turn], *, limit: int) -> tuple[list[FactCandidate], int]:
         """Return what ``extract`` returns, and the number of facts that were left out."""
-        facts: dict[tuple[str, str], _Found] = {}
+        ordered: list[_Found] = []
+        gists: dict[str, list[tuple[int, Gist]]] = {}
         for found in _quotations(turns):
-            words = " ".join(found.fact.quote.casefold().split()).rstrip(".!")
-            key = (str(found.fact.attributes["speaker"]), words)
-            known = facts.get(key)
-            if known is not None:
-                evidence = dict.fromkeys((*known.fact.evidence, *found.fact.evidence))
-                found = _Found(known.score, replace(known.fact, evidence=tuple(evidence)))
-            facts[key] = found
-        ordered = list(facts.values())
+            speaker = str(found.fact.attributes["speaker"])
+            said, gist = gists.setdefault(speaker, []), Gist.of(found.fact.quote)
+            at = next((at for at, earlier in said if gist.repeats(earlier)), None)
+            if at is None:
+                said.append((len(ordered), gist))
+                ordered.append(found)
+                continue
+            known = ordered[at]
+            evidence = dict.fromkeys((*known.fact.evidence, *found.fact.evidence))
+            ordered[at] = _Found(known.score, replace(known.fact, evidence=tuple(evidence)))
         best = sorted(range(len(ordered)), key=lambda at: (-ordered[at].score, at))[:limit]
         return [ordered[at].fact for at in sorted(best)], len(ordered) - len(best)
 

@@ -25,6 +25,8 @@ MAX_WORDS: Final = 45
 MAX_SENTENCE_CHARS: Final = 400
 # What a form alone scores: "I live in …", "I prefer …", "We never …".
 STATED: Final = 2
+# The share of its words that makes a sentence a repetition of an earlier one.
+MIN_REPEATED: Final = 0.8
 
 
 def _any(text: str) -> str:
@@ -172,7 +174,9 @@ _NO_SUBJECTS: Final = _any(
     sounds | looks | seems | feels | good | glad | happy | love | loving | thanks? |
     congrat\w* | wish | wishing | hope | hoping | please | nice | great | wow | can'?t |
     couldn't | don'?t | no | yes | best | keep | take | have | see | talk | check | look | go |
-    be | try | make | give | remember | appreciate | excited | proud | welcome | way | long |
+    be | try | make | give | for me | (?:about |around )?(?:once|twice|(?:two|three|four|five|
+    \d+) times) (?:an?|per|each|every) | remember | appreciate | excited | proud | welcome | way |
+    long |
     maybe | perhaps | first | second | third | note | when (?!i\b|i'|we\b|we'|my|our)"""
 )
 _HANGS: Final = re.compile(rf"{_NO_SUBJECTS}\b")
@@ -205,7 +209,7 @@ _MOOD: Final = _any(
     having (?:some )?(?:trouble|issues|problems|a hard time) |
     (?:only |kinda )?(?:trying|looking|hoping|wanting|working) to (?:understand|figure|find out|
     see| know|make sense|calculate|verify|confirm|debug|get|stay|keep|think|remember|be|decide|
-    learn how)"""
+    learn how|(?:fix|troubleshoot|detect|address)\b(?!.*, (?:and |but )?i))"""
 )
 _TALK: Final = re.compile(
     rf"{_FIRST} {_ADVERB}(?:"
@@ -225,10 +229,63 @@ _TALK: Final = re.compile(
     r"get through|see you|give it|take (?:a look|that|it)|stay|look into|go through|start with|"
     r"think about|miss|send|share|pass)\b"
 )
+# An intention or an offer of the moment; a plan with a date is none.
+_FLEETING: Final = re.compile(
+    r"(?:[\w' ]{1,40}, |(?:then|next|today|tomorrow) )?(?:i think )?(?:i|we)"
+    rf"(?:(?:'ll| will) (?!never\b|always\b)|(?:'d| would) {_ADVERB}(?:like|love) to\b)"
+    r"|(?:next|first|then),? (?:i|we)\b"
+)
+_NOW: Final = _pattern(
+    r"""\b(?:i|we)(?:'ll| will) {_ADVERB}(?:reach out|go with|start with|create|recommend)\b |
+    \blend a hand\b | \bif i could\b | \b(?:highly|would|i'd) (?:recommend|suggest)\b | \bi mean\b |
+    \btaking (?:the|this|a) (?:\w+ )?(?:weekend|day|week|evening) off\b |
+    \bbeen (?:such )?a (?:long )?while since\b |
+    \b(?:i've|i have|i) (?:also |simply |just )?(?:tried|heard)\b""".replace("{_ADVERB}", _ADVERB)
+)
+_DATED: Final = re.compile(
+    rf"\b(?:{_WEEKDAY}|{_MONTH}|may \d+|tomorrow|20\d\d|\d+(?:st|nd|rd|th)|christmas|easter)\b"
+)
+_TALKED: Final = re.compile(
+    r"\bsince (?:we|our|the|i) (?:last )?(?:\w+ )?(?:talk(?:ed)?|spoke|chat(?:ted)?|met|time|"
+    r"conversation|saw)\b|\blast (?:time we|talk|chat)\b"
+)
+# Feelings and virtues that are everyone's; kept beside a name or a number.
+_VIRTUE: Final = _pattern(
+    r"""\boverwhelmed by\b | \btak(?:e|ing) time (?:to|for) | \bfind(?:ing)? (?:\w+ )?balance\b |
+    \b(?:difference|impact) (?:i|we|in)\b | \bmak(?:e|ing) an? (?:\w+ )?(?:difference|impact)\b |
+    \bothers (?:don't|do|have)\b | \b(?:help(?:ing)?|support(?:ing)?|inspir(?:e|ing)|
+    give|giving back to) (?:\w+ )?(?:others|people|the community|everyone|my community)\b |
+    \b(?:true to|believe in) (?:myself|ourselves)\b |
+    \bauthentically\b | \bfull potential\b | \bmeans? (?:a lot|so much|the world|everything)\b |
+    \bstay(?:ing)? (?:\w+ and )?(?:motivated|positive|true|strong)\b |
+    \bno matter what\b | \b(?:won't|never) (?:quit|give up)\b | \bliving (?:my|the|our) dream\b |
+    \b(?:chas|follow)\w* (?:my|our) (?:dream|ambition|passion)s?\b |
+    \b(?:lot of|so much) (?:significance|meaning)\b |
+    \bi (?:love|like|enjoy) (?:being|having|seeing|feeling|how)\b |
+    \b(?:love|like|adore) (?:the|its|all the) (?:\w+ )?(?:colou?rs?|textures?|design|details?|
+    looks?|vibes?|patterns?|idea|energy|atmosphere|sound|style|shapes?|feel|message|smell|
+    softness)\b(?! (?:of|in|on)\b)"""
+)
+# News that leave out what happened; kept where the sentence goes on to name it.
+_CLAUSE: Final = re.compile(r"(?<=.{15})(?:,| [-–—] | '?cause | because | so )")
+_NEWS: Final = re.compile(
+    r"\b(?:an?|some|such|quite|few|off to) (?:(?!last |next |this )[\w'-]+ ){0,3}"
+    r"(?:times?|incidents?|setbacks?|adventures?|experiences?|news|rides?|"
+    r"roller ?coaster|things?|stuff|changes|progress|challenges?|obstacles?|opportunit(?:y|ies)|"
+    r"surprises?|moments?|chapter|journey|start|response|advice)\b"
+    r"|\b(?:an?|such|quite) (?!half )[\w'-]+ (?:week|day|month|year)\b"
+    r"|\b(?:was|were|been) (?:\w+ )?(?:wild|busy|crazy|hectic|exciting)\b"
+)
+_BLAND: Final = _words(
+    """week weekend month year years time times incident setback adventure experience news ride
+    progress changes chapter start started starting response wild busy hectic unexpected bad spoke
+    talked chatted recently lately pretty quite while last met some hit going since had quite such
+    exciting planned happened back after happen rollercoaster coaster roller"""
+)
 # Between those who talk, about the talk itself, or orders to whoever keeps the memory.
 _HEARD: Final = _pattern(
     r"""\b(?:let|keep) (?:me|you|ya) (?:know|posted|updated)\b | \bhappened since\b |
-    \bbusy week\b | \bhaven't (?:talked|spoken|chatted)\b | \bcan't wait\b |
+    \bhaven't (?:talked|spoken|chatted)\b | \bcan't wait\b |
     \bmy (?:error|question|guess|point|bad|pleasure|(?:current )?(?:implementation|code))\b |
     \bthe following\b | \bso far:$ | \blanguage model\b | \brole ?play\b |
     ^(?:system|assistant|developer|tool|user|instructions?)\s*: |
@@ -249,12 +306,27 @@ _PRONOUN: Final = re.compile(
 )
 _POINTS_AT_NOUN: Final = re.compile(
     rf"\b(?:this|these|those) (?:{_PERIOD}|coming|past|days)\b|\bthere (?:is|are|was|were)\b"
+    r"|\bthose (?:with|who)\b"
     r"|\bone (?:of|day|night|year|week|month|hour)\b|\bit (?:is|was|takes|took)\b"
 )
 _ANTECEDENT: Final = re.compile(
     r"\b(?:an?|the|my|our|some|two|three|four|several|many|every|each|no|any|\d+) (?!lot\b|"
     r"bit\b|few\b)"
-    r"[\w-]{2,}|(?<=\w )[A-Z]\w+|\b\w{3,}(?<!s)s\b|\b\w+ing\b"
+    r"[\w-]{2,}|(?<=\w )[A-Z]\w+|\b(?!was\b|has\b|does\b|yes\b|this\b|always\b|sometimes\b)"
+    r"\w{3,}(?<!s)s\b|^\w+ing\b"
+)
+# A quantity or a place that only what was said before can fill: "I bought a few more there."
+_STOPS: Final = (
+    r"(?=[.,!;]|$| (?:at|in|from|with|for|to|on|and|but|today|tomorrow|yesterday|last|next|this|"
+    r"when|because|if|myself|already|as)\b)"
+)
+_UNFILLED: Final = re.compile(
+    rf"\b(?:(?:a few|few|a couple|some|two|three|\d) more|a few|a couple){_STOPS}"
+    r"|\b(?:brainstorm\w*|got|get|bought|made|have|had|take|took|want|need|tried|see|saw|ordered|"
+    r"hold|holding|include|about|do|think|say|did|believe|added) (?:it|this|that|these|those|them|"
+    rf"one|ones|some|more|any|both|all|enough|two|three|so|another|others){_STOPS}"
+    r"|\b(?:that|this|the) same \w+|\b(?:exactly|just) what (?:i|we) (?:need|want|was|were)"
+    r"|\b(?:at|in|from|to|during) (?:the|this|that) (?:event|place|venue|show|beginning)[.,!]?$"
 )
 _FORMULA: Final = re.compile(r"=|[≈∩∪√×]|\d/\d+(?!\d*/)|\\\w|\bp\(|\w_\w+\(|\*\*")
 
@@ -266,8 +338,8 @@ _DEEDS: Final = _any(
     return | clean | pack | apply | cancel | contact | reply | ship | upload | print | repair |
     replace | collect | drop off | fill | complete | arrange | rotate | migrate | reschedule |
     invite | deliver | hand in | bring | visit | see (?:the|a|my) (?:doctor|dentist) | set up |
-    talk to | get (?:a|an|my|the|some) | find an? | check (?:the|my|our|with) | ask |
-    plan (?:the|a|my|our)"""
+    talk to | get (?:a|an|my|the|some) (?!better|good|sense|
+    hang|idea|feel) | find an? (?!\w* ?way) | check (?:the|my|our|with) | ask"""
 )
 _CUES: Final[tuple[tuple[MemoryType, re.Pattern[str]], ...]] = (
     (
@@ -299,20 +371,19 @@ _CUES: Final[tuple[tuple[MemoryType, re.Pattern[str]], ...]] = (
         MemoryType.GOAL,
         re.compile(
             r"^(?:[\w' ]{1,40}, )?(?:my|our|the) (?:\w+ ){0,2}(?:goal|aim|dream|ambition|"
-            r"target|plan|mission)s?"
-            r" (?:is|are|was|for)\b"
+            r"target|mission)s?"
+            r" (?:is|are|for)\b"
             rf"|{_MAIN}(?:want|hope|would like|aim|intend) to (?:achieve|reach|become|finish|"
             rf"complete|launch|"
             r"open|learn|run|lose|save|start|publish|win|get (?:my|a|the))\b"
-            rf"|{_MAIN}(?:am |are )?(?:plan|aim|planning|aiming|intend|intending|saving|"
-            rf"saving up|training)"
+            rf"|{_MAIN}(?:am |are )?(?:aim|aiming|saving|saving up|training)"
             r" (?:to|for)\b"
         ),
     ),
     (
         MemoryType.PREFERENCE,
         re.compile(
-            rf"\b(?:i|we) {_ADVERB}(?:prefer|adore|enjoy|hate|dislike|detest|loathe|love|like|"
+            rf"{_MAIN}(?<!'d )(?:prefer|adore|enjoy|hate|dislike|detest|loathe|love|like|"
             rf"can't stand|"
             r"cannot stand|don't (?:like|eat|drink))\b(?! (?:to (?:hear|see|know)|it|that|"
             r"this|how|when|"
@@ -322,7 +393,8 @@ _CUES: Final[tuple[tuple[MemoryType, re.Pattern[str]], ...]] = (
             r"keen on|crazy about)\b"
             r"|\bmy (?:all-time |absolute |\w+ )?(?:favou?rites?|faves?|favs?|go-to|top pick|"
             r"hobby|hobbies|"
-            r"pet peeve)\b|^(?:please )?call me (?!an?\b|the\b|when|if|at\b|on\b|back|later|"
+            r"pet peeve)\b(?! (?:memory|moment|part))"
+            r"|^(?:please )?call me (?!an?\b|the\b|when|if|at\b|on\b|back|later|"
             r"tomorrow)"
         ),
     ),
@@ -346,7 +418,8 @@ _STATES: Final = _any(
     few))(?:an?|two|three|four|five|six|\d|no|got|been|never|my) |
     got (?:an?|two|three|four|\d|some) | own | use | using | run | manage | lead | teach |
     speak | drive | play | grew up | take | earn | pay | don't have | do not have | used to |
-    started | moved | graduated | joined | quit | lost | won | bought | adopted | launched |
+    started | moved | got (?:married|engaged) | sold |
+    graduated | joined | quit | lost | won | bought | adopted | launched |
     opened | opening | starting | building | moving | learning | training | signed up | known |
     met"""
 )
@@ -372,14 +445,16 @@ _PAST: Final = _any(
 )
 _ACTED: Final = re.compile(rf"{_I}{_PAST}\b")
 _DONE: Final = re.compile(
-    rf"{_MAIN}(?:have )?(?!(?:was|were|had|been|wanted|needed|loved|liked|worried|decided|"
-    rf"tried)\b){_PAST}\b"
+    rf"(?!.{{0,41}}\b(?:i'm|im|we're|(?:i|we)'ve got)\b){_MAIN}(?:have )?"
+    rf"(?!(?:was|were|had|been|wanted|needed|loved|liked|worried|decided|tried)\b){_PAST}\b"
 )
 _INTENDED: Final = re.compile(
     rf"{_I}(?:am |are )?(?:going to|gonna|want to|wanna|would like to|hope to|thinking (?:of|"
     rf"about)|"
-    rf"considering|planning|about to|like to|love to)\b|{_I}\w{{2,}}ing\b|\b(?:i|we)(?:'ll| will)\b"
+    rf"considering|planning|about to|like to|love to)\b"
+    rf"|{_I}(?:been )?\w{{2,}}ing\b|\b(?:i|we)(?:'ll| will)\b"
 )
+_PERFECT: Final = re.compile(r"(?:i|we)(?:'ve| have) ")
 _ELLIPTIC: Final = re.compile(
     r"(?:just |recently |finally |also |even |already )?(?:(?!based|inspired|surrounded|"
     r"excited|determined|"
@@ -445,7 +520,8 @@ _KIN: Final = re.compile(
     r"cousin|niece|"
     r"nephew|grand(?:ma|pa|mother|father|parents|son|daughter)|boss|manager|landlord|roommate|"
     r"flatmate|"
-    r"neighbou?r|best friend|family|doctor|allerg\w+|surgery|diagnosed|diabetes|pregnant|"
+    r"neighbou?r|best friend|fam(?:ily)?|mental health|hospital|injur\w+|"
+    r"house|flat|apartment|doctor|allerg\w+|surgery|diagnosed|diabetes|pregnant|"
     r"medication|"
     r"degree|job|mentor|hometown|passport|mortgage)\b"
 )
@@ -493,6 +569,10 @@ _STOP: Final = _words(
 )
 
 
+_ENDING: Final = re.compile(r"(?<=\w{4})(?:ing|ed|s)$")
+_DENIED: Final = re.compile(r"\b(?:no|not|never|none|nobody|stopped|quit|cancelled)\b|n't\b")
+
+
 class Judged(NamedTuple):
     """A sentence that is a fact.
 
@@ -508,6 +588,39 @@ class Judged(NamedTuple):
     hedged: bool
 
 
+class Gist(NamedTuple):
+    """What a sentence says, to tell a repetition: its words, names and numbers, and whether not."""
+
+    text: str
+    words: frozenset[str]
+    exact: tuple[str, ...]
+    denied: bool
+
+    @classmethod
+    def of(cls, text: str) -> Gist:
+        """Return the gist of a sentence."""
+        words = [re.sub(r"'s$", "", each.replace("’", "'")) for each in _WORD.findall(text)]
+        exact = [
+            each.lower()
+            for at, each in enumerate(words)
+            if any(c.isdigit() for c in each)
+            or (at > 0 and each[:1].isupper() and each.lower() not in _STOP)
+        ]
+        low = [each.lower() for each in words]
+        told = frozenset(_ENDING.sub("", each) for each in low if each not in _STOP | _FEELINGS)
+        return cls(" ".join(low), told, tuple(exact), _DENIED.search(" ".join(low)) is not None)
+
+    def repeats(self, earlier: Gist) -> bool:
+        """Return whether ``earlier`` says all of this but one word in five, the same names too."""
+        if self.text == earlier.text:
+            return True
+        if len(self.words) < 2 or self.denied != earlier.denied:
+            return False
+        if self.exact != tuple(each for each in earlier.exact if each in self.exact):
+            return False
+        return len(self.words & earlier.words) >= MIN_REPEATED * len(self.words)
+
+
 class _Sentence(NamedTuple):
     """A sentence as it was said, in lower case with straight apostrophes, and its words."""
 
@@ -519,16 +632,27 @@ class _Sentence(NamedTuple):
     @property
     def specific(self) -> int:
         """0 to 4: names (2 at most), a number, a time."""
-        names = sum(
-            word[:1].isupper() and word.lower() not in _STOP and word not in self.speakers
-            for word in self.words[1:]
-        )
-        return min(names, 2) + bool(_NUMBER.search(self.low)) + bool(_TIME.search(self.low))
+        times = bool(_NUMBER.search(self.low)) + bool(_TIME.search(self.low))
+        return min(len(self.names), 2) + times
 
     @property
-    def content(self) -> int:
-        """The number of words that name or tell something."""
-        return len({word.lower() for word in self.words} - _STOP - _FEELINGS)
+    def names(self) -> list[str]:
+        """The words written as names, days and months among them."""
+        return [
+            word
+            for word in self.words[1:]
+            if word[:1].isupper() and word.lower() not in _STOP and word not in self.speakers
+        ]
+
+    @property
+    def is_named(self) -> bool:
+        """True where it names somebody or something, not a day alone."""
+        return any(not _DATED.fullmatch(each.lower()) for each in self.names)
+
+    @property
+    def content(self) -> set[str]:
+        """The words that name or tell something."""
+        return {word.lower() for word in self.words} - _STOP - _FEELINGS
 
     @property
     def is_calm(self) -> bool:
@@ -585,13 +709,28 @@ def _may_state(sentence: _Sentence) -> bool:
         return False
     if sum(each.isalnum() or each in " '’.,\"" for each in text) < len(text) * 0.85:
         return False
-    return not (_FORMULA.search(low) or _HEARD.search(low) or _TALK.match(low))
+    if _FORMULA.search(low) or _HEARD.search(low) or _NOW.search(low) or _TALK.match(low):
+        return False
+    return not (_FLEETING.match(low) and not _DATED.search(low)) and not _says_little(sentence)
+
+
+def _says_little(sentence: _Sentence) -> bool:
+    """Return whether a sentence tells a mood, a virtue or that something happened, but not what."""
+    low = sentence.low
+    if sentence.is_named or _KIN.search(low):
+        return False
+    if _VIRTUE.search(_CLAUSE.split(low, maxsplit=1)[0]):
+        return True
+    vague = _NEWS.search(low) or _TALKED.search(low)
+    return vague is not None and len(sentence.content - _BLAND) < 3
 
 
 def _hangs(sentence: _Sentence) -> bool:
     """Return whether a pronoun stands for something that the sentence does not name before it."""
     low = sentence.low
     if _HANGS.match(low) and not _TIME_HEAD.match(low):
+        return True
+    if _UNFILLED.search(low) and not sentence.is_named:
         return True
     bare = _POINTS_AT_NOUN.sub(lambda found: " " * len(found[0]), low)
     pronoun = _PRONOUN.search(bare)
@@ -608,7 +747,11 @@ def _of_form(
     if own:
         if _STATE.search(low) or _HABIT.search(low):
             return STATED
-        return int(any(each.search(low) for each in (_ACTED, _INTENDED, _ELLIPTIC)))
+        if _INTENDED.search(low):
+            return 1
+        if not (sentence.specific or _KIN.search(low) or _PERFECT.match(low)):
+            return None
+        return int(any(each.search(low) for each in (_ACTED, _ELLIPTIC)))
     if not sentence.text.endswith(".") or not _FEELINGS.isdisjoint(low.rstrip(".").split()):
         return None
     name, lists = re.sub(r"['’]s$", "", sentence.words[0]), gazetteer()
@@ -630,6 +773,6 @@ def _telling(sentence: _Sentence, cue: re.Match[str] | None) -> int:
     left = low if cue is None else low[: cue.start()] + low[cue.end() :]
     felt = sum(word in _FEELINGS for word in _WORD.findall(left))
     added = sentence.specific + bool(_KIN.search(low)) + sentence.is_calm
-    added += (sentence.content >= 3) + (sentence.content >= 6)
+    added += (len(sentence.content) >= 3) + (len(sentence.content) >= 6)
     taken = (felt >= 1) + (felt >= 3) + bool(_HEDGE.search(low)) + bool(_VAGUE.search(low))
     return added - taken - 2 * bool(_PASSING.search(low)) - bool(_MOMENT.search(low))

@@ -179,6 +179,95 @@ def test_what_an_agent_says_is_heard_only_of_its_own_deeds() -> None:
     assert quotes(("system", "I moved to Lisbon yesterday with my wife.")) == []
 
 
+@pytest.mark.parametrize(
+    ("nothing", "fact"),
+    [
+        # The talk itself.
+        (
+            "I've been really busy since we last spoke.",
+            "I've been busy with exams since we last spoke in Porto.",
+        ),
+        ("I have had quite a time since our last chat.", "My exams ended last week."),
+        # News without the news.
+        ("I had a wild week!", "I had a wild week when Leo broke his arm in Turin."),
+        (
+            "We had an unexpected incident at work yesterday.",
+            "We had an unexpected fire in the warehouse yesterday.",
+        ),
+        ("I hit a bit of a setback last month.", "I hit a setback when my landlord sold the flat."),
+        ("I'm starting a new adventure next week.", "I'm starting a pottery course next week."),
+        (
+            "I have some exciting things planned this summer.",
+            "I have two concerts in Rome in July.",
+        ),
+        # What hangs on another sentence.
+        ("I have thought a lot about it since Monday.", "I have two books about Dante."),
+        ("I'm going to the lake with that same feeling.", "I'm going to the lake with my cousin."),
+        ("I saw one with my group last week.", "I saw a bear with my group last week."),
+        ("I like holding them on Sundays.", "I like holding guinea pigs."),
+        ("I bought a few more at the market on Friday.", "I bought a few more chairs on Friday."),
+        ("I got another at a pet store yesterday.", "I got another canary yesterday."),
+        ("We were brainstorming some on Tuesday.", "We were brainstorming names with my boss."),
+        ("I met two painters at the event.", "I met two painters at the Bristol art fair."),
+        # Answers.
+        ("Three times a week, my trainer says.", "I swim three times a week."),
+        ("For me it was when my aunt moved to Lyon.", "My aunt moved to Lyon."),
+        ("From a distance, I mean the old bridge in Pisa.", "I saw the old bridge in Pisa."),
+        # Feelings and virtue.
+        ("I'm overwhelmed by the response of the guests.", "I own a guest house in Pisa."),
+        ("I'm taking time to reflect and find balance.", "I take a yoga class on Tuesdays."),
+        ("I love helping the community.", "I love gardening."),
+        ("I love the colour and texture.", "I love the colour of the sea."),
+        # Intentions of the moment.
+        ("I think I'll go with the second layout.", "I decided to buy the second house."),
+        ("I'll start with a short list of topics.", "I'll start a job at Arup on Monday."),
+        ("I'll reach out to the organizers for details.", "I'm planning to run 10 km by 1 May."),
+        ("I'd love to lend a hand.", "I help at the shelter every Sunday."),
+        ("I'm taking the weekend off.", "I have no classes on Fridays."),
+    ],
+)
+def test_what_needs_or_says_nothing_more_is_told_from_a_fact(nothing: str, fact: str) -> None:
+    assert quotes(("Ana", nothing), ("Ben", "Okay.")) == []
+    assert quotes(("Ana", fact), ("Ben", "Okay.")) == [fact]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("I've never attended a rodeo in Texas, but I love horses.", MemoryType.PREFERENCE),
+        ("I also met people in Leeds who love this game.", MemoryType.PREFERENCE),
+        ("I'm planning to wear a green dress in May.", MemoryType.GOAL),
+        ("I need to find a better way to focus my passion.", MemoryType.TODO),
+        ("I need to get a better sense of my time.", MemoryType.TODO),
+    ],
+)
+def test_a_type_needs_a_sentence_that_is_one(said: str, kind: MemoryType) -> None:
+    assert kind not in {each.type for each in facts(("Ana", said))}
+
+
+def test_a_wish_said_again_with_small_additions_is_one_fact_of_all_its_turns() -> None:
+    [fact] = facts(
+        ("Ana", "I'm looking for a crime novel set in Iceland for winter evenings."),
+        ("Ana", "I'm looking for a crime novel for winter evenings."),
+        ("Ana", "I'm still looking for a crime novel set in Iceland for winter evenings, thanks."),
+    )
+    assert fact.evidence == ("ep_0", "ep_1", "ep_2")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I pay 300 euros for my flat.", "I pay 400 euros for my flat."),
+        ("I moved from Oslo to Bergen.", "I moved from Bergen to Oslo."),
+        ("I eat fish on Fridays.", "I never eat fish on Fridays."),
+        ("I have a cat in Rome.", "I have a cat with asthma and a garden in Rome."),
+    ],
+)
+def test_another_value_is_no_repetition(one: str, other: str) -> None:
+    assert quotes(("Ana", one), ("Ana", other)) == [one, other]
+    assert len(quotes(("Ana", one), ("Ben", one))) == 2
+
+
 def test_repeats_of_a_page_are_one_fact_of_all_their_turns() -> None:
     [fact] = facts(
         ("Ana", "I moved to Lisbon with my wife."),
