@@ -22,6 +22,7 @@ from memgraph.relations import quote
 MAX_CONFIDENCE: Final = 0.7
 AGENT_CONFIDENCE: Final = 0.45
 MAX_SPEAKER_CHARS: Final = 60
+_PLAIN: Final = frozenset({MemoryType.FACT, MemoryType.EVENT})
 # A name is called by its beginning too: "Mel" for Melanie.
 _SHORTENED: Final = (3, 4)
 
@@ -45,7 +46,16 @@ class RuleExtractor:
         for found in _quotations(turns):
             speaker = str(found.fact.attributes["speaker"])
             said, gist = gists.setdefault(speaker, []), Gist.of(found.fact.quote)
-            at = next((at for at, earlier in said if gist.repeats(earlier)), None)
+            # A decision or a goal is more than a fact in the same words.
+            alike = {found.fact.type} | ({*MemoryType} if found.fact.type in _PLAIN else set())
+            at = next(
+                (
+                    at
+                    for at, earlier in said
+                    if ordered[at].fact.type in alike and gist.repeats(earlier)
+                ),
+                None,
+            )
             if at is None:
                 said.append((len(ordered), gist))
                 ordered.append(found)

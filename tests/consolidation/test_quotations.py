@@ -260,6 +260,7 @@ def test_a_wish_said_again_with_small_additions_is_one_fact_of_all_its_turns() -
         ("I pay 300 euros for my flat.", "I pay 400 euros for my flat."),
         ("I moved from Oslo to Bergen.", "I moved from Bergen to Oslo."),
         ("I eat fish on Fridays.", "I never eat fish on Fridays."),
+        ("I like oak for the kitchen.", "I decided on oak for the kitchen."),
         ("I have a cat in Rome.", "I have a cat with asthma and a garden in Rome."),
     ],
 )
