@@ -26,6 +26,8 @@ MAX_CONSIDERED = 96
 MAX_MATCHING_ROWS = 250_000
 # The constants of BM25 that FTS5 uses.
 BM25_K1, BM25_B = 1.2, 0.75
+# How rare a word is weighs in relevance as in a store of at least so many memories.
+FEWEST_WEIGHED = 1_000
 # So many FTS5 ranks itself; of more, see ``many_matches``.
 RANKED_AT_ONCE = 20_000
 # Of a small store at most this share, but always so many: a question of real words stays below.
@@ -217,8 +219,9 @@ def choose_terms(
     after = 0
     if rows and rows[0] > max(most_rows, RANKED_AT_ONCE):
         after = int(documents * (1 - most_rows / rows[0]))
+    # A few memories about one thing share their words, which are no less telling for that.
     weights = {
-        each: _idf(frequencies.get(each, 0), documents)
+        each: _idf(frequencies.get(each, 0), max(documents, FEWEST_WEIGHED))
         * (NAME_WEIGHT if each in question.named else 1.0)
         for each in question.words
     }

@@ -380,3 +380,16 @@ def test_equal_texts_share_the_answer_in_a_stable_order(orc: Orchestrator) -> No
     orc.embed_pending()
     assert orc.recall("ok").ids == orc.recall("ok").ids
     assert len(orc.recall("ok").items) == 20
+
+
+def test_a_small_store_answers_what_fits_and_nothing_else(orc: Orchestrator) -> None:
+    opens, _, _ = remember(
+        orc,
+        "The oven shop opens at nine.",
+        "The oven in the oven shop is heated with beech wood.",
+        "Anna plays the cello on Saturdays.",
+    )
+    found = orc.recall("Tell when the oven shop opens.", min_relevance=0.25).ids
+    assert found[0] == opens
+    assert len(found) == 2
+    assert orc.recall("Who won the football match?", min_relevance=0.25).ids == ()
