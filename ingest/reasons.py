@@ -46,7 +46,6 @@ class Reason(StrEnum):
 
     STILL_BEING_WRITTEN = "still_being_written"
     HIDDEN_OR_TEMPORARY = "hidden_or_temporary"
-    VANISHED = "vanished"
     INTERRUPTED = "interrupted"
     BEING_STORED = "being_stored"
 

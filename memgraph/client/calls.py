@@ -19,7 +19,6 @@ T = TypeVar("T")
 ValueT = TypeVar("ValueT", bound=Value)
 
 JSON = "application/json"
-MAX_IN_BATCH = 1_000
 Read = Callable[[bytes], T]
 
 

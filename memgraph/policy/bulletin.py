@@ -14,7 +14,6 @@ from enum import StrEnum
 from itertools import islice, zip_longest
 
 from memgraph.ids import short_id
-from memgraph.model.enums import MemoryType
 
 MAX_CHARS = 4_000
 MAX_LINE_CHARS = 240
@@ -95,17 +94,6 @@ _OTHERS = (
     Section.KNOWLEDGE_SUMMARY,
     Section.PREFERENCE_PROFILE,
 )
-
-SECTION_OF_TYPE: Mapping[MemoryType, Section] = {
-    MemoryType.FACT: Section.KNOWLEDGE_SUMMARY,
-    MemoryType.IDENTITY: Section.KNOWLEDGE_SUMMARY,
-    MemoryType.EVENT: Section.KNOWLEDGE_SUMMARY,
-    MemoryType.OBSERVATION: Section.KNOWLEDGE_SUMMARY,
-    MemoryType.GOAL: Section.ACTIVE_GOALS,
-    MemoryType.TODO: Section.OPEN_TODOS,
-    MemoryType.DECISION: Section.RECENT_DECISIONS,
-    MemoryType.PREFERENCE: Section.PREFERENCE_PROFILE,
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,19 +78,6 @@ def same_weights(left: str, right: str) -> bool:
     return not any(_weighs(word) for word in word_set(left) ^ word_set(right))
 
 
-def same_names(left: str, right: str) -> bool:
-    """Whether every word that stands in one of two texts alone is written small in it.
-
-    "Ann met the auditors in the big hall" and "Bob met …" share nearly all their words.
-    """
-    words_left, words_right = word_set(left), word_set(right)
-    for text, others in ((left, words_right), (right, words_left)):
-        large = {word for word in _WORD.findall(text) if not word[0].islower()}
-        if any(word not in others for each in large for word in word_set(each)):
-            return False
-    return True
-
-
 def _weighs(word: str) -> bool:
     """A single word that turns what a sentence says."""
     return (

@@ -147,7 +147,6 @@ GENERIC: Final = _stems(
 )
 """Nouns that a statement of change names though the state was told without them."""
 SUBJECTLESS: Final = words("it this that these those they there he she one which who such")
-PRONOUNS: Final = words("i we he she they you it someone somebody everyone everybody one")
 ADDITIVE: Final = words(
     "also another additionally furthermore moreover besides other others additional "
     "alternatively either neither else second_ likewise again_"

@@ -21,7 +21,6 @@ from memgraph.storage.visibility import View
 
 # More of a text than any bulletin shows; keeps a long one from being read and copied whole.
 EXCERPT_CHARS = 2_000
-LOW_CONFIDENCE = 0.5
 MOST_READ = 200
 """Rows of a section that are read: of these the fitting ones are offered."""
 MOST_CONFLICTS = 2_000

@@ -124,16 +124,6 @@ def prolong(connection: sa.Connection, memory_ids: Sequence[str], *, at: int) ->
     )
 
 
-def items_among(connection: sa.Connection, keys: Sequence[int]) -> set[int]:
-    """Those of some keys of memories that are items of any store."""
-    rows = driver(connection).execute(
-        "SELECT m.pk FROM memories m WHERE m.pk IN (SELECT value FROM json_each(?))"
-        f" AND NOT {is_no_item('m')}",
-        (json.dumps(list(keys)),),
-    )
-    return {pk for (pk,) in rows}
-
-
 def namespaces(
     connection: sa.Connection, place: Place, prefix: Namespace, *, at: int
 ) -> list[Namespace]:

@@ -9,12 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from memgraph.model.enums import MemoryType
 from memgraph.policy.bulletin import (
     INTRO,
     KEPT_LONGEST,
     ROWS_BEFORE_OTHERS,
-    SECTION_OF_TYPE,
     Line,
     Section,
     compose,
@@ -274,11 +272,6 @@ def test_a_limit_below_the_frame_gives_an_empty_text() -> None:
     bulletin = compose({Section.OPEN_TODOS: [line()]}, max_chars=50)
     assert (bulletin.markdown, bulletin.memory_ids) == ("", ())
     assert bulletin.totals[Section.OPEN_TODOS] == 1
-
-
-@pytest.mark.parametrize("kind", MemoryType)
-def test_every_type_has_a_section(kind: MemoryType) -> None:
-    assert SECTION_OF_TYPE[kind] in Section
 
 
 @pytest.mark.parametrize(
