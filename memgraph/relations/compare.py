@@ -48,6 +48,9 @@ def compare(earlier: Statement, later: Statement) -> Finding | None:
         return None
     if a.unsure or b.unsure or not a.keys & b.keys:
         return None
+    # Two lines "Due date: 1 May" label whatever they stand under.
+    if ": " in a.text and ": " in b.text:
+        return None
     a, b = _with_verb(a, b), _with_verb(b, a)
     if a.verb < 1 or b.verb < 1 or max(len(a.tokens), len(b.tokens)) > _MOST_TOKENS:
         return None

@@ -174,7 +174,7 @@ def _both(
 
 def settled(earlier: str, later: str) -> tuple[str, str] | None:
     """Return what is still to be done in one text and done in the other, or None."""
-    return _both(_PENDING, _DONE, earlier, later)
+    return None if _PENDING.search(later) else _both(_PENDING, _DONE, earlier, later)
 
 
 def opened(earlier: str, later: str) -> tuple[str, str] | None:

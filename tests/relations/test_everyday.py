@@ -258,6 +258,8 @@ The cache is enabled by default. | The debug log is disabled by default.
 Alerts go to the on-call channel. | Deploy notices go to the release channel.
 Rent includes heating. | Rent does not include electricity.
 Half of the team works remotely. | The team has eleven members.
+Due date: 15 May | Due date: 20 May
+We're looking for a flat. | We're looking for a flat by the sea, and I found two.
 The choir is on the first Tuesday of the month. | The band is on the third Monday of the month.
 Gym for 5b: Monday 19:00. | Gym for 6a has been moved to Wednesday 18:00.
 The Mertens hearing is on Tuesday. | The Kovacs hearing was adjourned to Thursday.
