@@ -93,10 +93,14 @@ class EchoFilter:
         """
         with self._database.read() as connection:
             known = echo_queries.contents(connection, echo.cited_ids(text))
+            known |= echo_queries.contents_by_short_id(connection, echo.cited_short_ids(text))
             if not known:
                 return Remainder(text)
             bare, blocks = without_own_output(text, self._was_told)
-            lines = [(line, echo.cited_ids(line)) for line in bare.split("\n")]
+            lines = [
+                (line, (*echo.cited_ids(line), *echo.cited_short_ids(line)))
+                for line in bare.split("\n")
+            ]
             hashes = (echo.line_hashes(line) for line, ids in lines if ids)
             self._load(connection, (each for found in hashes for each in found))
         reasons = [EchoReason.FORMAT] * blocks

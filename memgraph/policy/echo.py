@@ -33,7 +33,9 @@ AGENT_ROLES = AGENTS | SILENT
 MEMORY_ID = r"(?:fact|ep|ref)_[0-9A-Za-z]{20,32}"
 _CITATION = re.compile(rf"\s*[\[(]\s*{MEMORY_ID}(?:\s*[,;]\s*{MEMORY_ID})*\s*[\])]", re.IGNORECASE)
 # As prompts cite: a short id, and the mark of a contradiction.
-SHORT_CITATION = r"\[[0-9A-HJKMNP-TV-Z]{8}\]"
+_SHORT_ID = r"[0-9A-HJKMNP-TV-Z]{8}"
+SHORT_CITATION = rf"\[{_SHORT_ID}\]"
+_CITED_SHORT = re.compile(rf"\[({_SHORT_ID})\]")
 MARK = r"\[(?:contradicted|replaced) by [^\[\]]{1,250}\]"
 _SHORT = re.compile(rf"\s*(?:{SHORT_CITATION}|{MARK})")
 _LONE_ID = re.compile(rf"\b{MEMORY_ID}\b", re.IGNORECASE)
@@ -212,9 +214,14 @@ def cited_ids(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_LONE_ID.findall(text)))
 
 
+def cited_short_ids(text: str) -> tuple[str, ...]:
+    """Return what a text cites as prompts do, once each, in order: the last characters of ids."""
+    return tuple(dict.fromkeys(_CITED_SHORT.findall(text)))
+
+
 def without_citations(line: str) -> str:
-    """A line without the memory ids in it."""
-    return _LONE_ID.sub("", _CITATION.sub("", line)).rstrip()
+    """A line without the memory ids in it, and without what prompts write beside a short one."""
+    return _SHORT.sub("", _LONE_ID.sub("", _CITATION.sub("", line))).rstrip()
 
 
 def _goes_on(before: str, line: str) -> bool:

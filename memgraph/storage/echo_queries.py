@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.ids import SHORT_CHARS
 from memgraph.storage.statements import driver
 from memgraph.storage.visibility import View
 
@@ -37,6 +38,7 @@ _BY_ID = (
     "SELECT memory_id, content FROM memories"
     " WHERE memory_id IN (SELECT value FROM json_each(?)) AND content <> ''"
 )
+_BY_SHORT_ID = _BY_ID.replace("memory_id", f"substr(memory_id, -{SHORT_CHARS})")
 
 
 class EarlierText(NamedTuple):
@@ -118,4 +120,12 @@ def speakers(connection: sa.Connection, memory_id: str) -> list[str | None]:
 def contents(connection: sa.Connection, memory_ids: Collection[str]) -> dict[str, str]:
     """The texts of these memories, by id; of one that is gone or erased there is none."""
     rows = driver(connection).execute(_BY_ID, (json.dumps(list(memory_ids)),)).fetchall()
+    return dict(rows)
+
+
+def contents_by_short_id(connection: sa.Connection, short_ids: Collection[str]) -> dict[str, str]:
+    """Return the texts of the memories that short ids stand for; of the erased there is none."""
+    if not short_ids:
+        return {}
+    rows = driver(connection).execute(_BY_SHORT_ID, (json.dumps(list(short_ids)),)).fetchall()
     return dict(rows)

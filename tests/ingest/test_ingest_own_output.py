@@ -13,6 +13,7 @@ from ingest.reasons import Part, Reason
 from memgraph import Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import IngestRejected
+from memgraph.ids import short_id
 
 KNOWN = "Mira moved to Graz in May 2025 with two cats."
 FOREIGN = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -70,6 +71,22 @@ def test_lines_that_cite_a_memory_and_add_nothing_are_left_out(
     }
     [goats] = [each for each in orc.list_memories(limit=9) if "goats" in each.content]
     assert orc.trace(goats.memory_id).memory.content == goats.content
+
+
+def test_a_short_id_cites_as_a_whole_one_does(orc: Orchestrator, known: str) -> None:
+    before = set(facts(orc))
+    result = drop(
+        orc,
+        "notes.txt",
+        f"As noted, Mira moved to Graz with two cats. [{short_id(known)}]\n\n"
+        f"The landlord sold the mill in March. [{short_id(known)}]\n\n"
+        "Ida keeps three goats near the river [ABCDEFGH].\n",
+    )
+    assert result.findings[Part.OWN_OUTPUT] == 1
+    assert set(facts(orc)) - before == {
+        "The landlord sold the mill in March.",
+        "Ida keeps three goats near the river [ABCDEFGH].",
+    }
 
 
 def test_an_original_stays_a_source_though_its_lines_were_handed_out(orc: Orchestrator) -> None:

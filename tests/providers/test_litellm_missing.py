@@ -87,8 +87,8 @@ def test_recall_goes_on_over_words_and_embeddings_wait(started: Any) -> None:
 
 def test_the_reranker_is_left_out(started: Any) -> None:
     orc = started(RERANKER).orchestrator("orc", create=True)
-    for place in ("Berlin", "Paris"):
-        orc.remember(f"An office is in {place}.")
+    for text in ("The office is in Berlin.", "Dora cleans the office."):
+        orc.remember(text)
     bundle = orc.recall("Where is the office?")
     assert len(bundle.items) == 2
     [note] = [each for each in bundle.degraded if each.code.startswith("rerank.")]

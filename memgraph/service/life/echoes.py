@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from memgraph.clock import MS_PER_DAY
 from memgraph.consolidation.echo_filter import EchoFilter, Remainder
 from memgraph.consolidation.turns import Turn
-from memgraph.policy.echo import cited_ids, line_hashes
+from memgraph.policy.echo import cited_ids, cited_short_ids, line_hashes
 from memgraph.service.opened import Opened
 from memgraph.storage import echo_lines, echo_pending
 from memgraph.storage.echo_pending import Pending, Recalled
@@ -76,7 +76,7 @@ def without_own_output(opened: Opened, text: str) -> Remainder:
     Raises:
         StorageError: nothing was decided.
     """
-    if not cited_ids(text):
+    if not cited_ids(text) and not cited_short_ids(text):
         return Remainder(text)
     return echo_filter(opened).without_marked(text)
 
