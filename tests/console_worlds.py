@@ -47,6 +47,8 @@ def shop(root: Path, name: str = NAME) -> World:
         orc = service.orchestrator(name, create=True, actor="anna")
         for file, text in FILES.items():
             _drop(orc, file, text)
+        # What a file says is compared after it is stored.
+        orc.settle()
         (found,) = orc.contradictions().items
         _work(orc)
         return World(root, _key(service), name, found.edge.edge_id)

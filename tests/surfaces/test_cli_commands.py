@@ -61,6 +61,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     (labels / "types.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     (labels / "entities.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     (labels / "pairs.jsonl").write_text(json.dumps(pair) + "\n", encoding="utf-8")
+    change = {"a": "It was red.", "b": "It is blue.", "expect": "change"}
+    (labels / "everyday.jsonl").write_text(json.dumps(change) + "\n", encoding="utf-8")
     locomo = folder / "locomo.json"
     locomo.write_text(json.dumps([LOCOMO]), encoding="utf-8")
     return {
