@@ -55,7 +55,7 @@ def _read_both_grounds_to_the_line(tab: Tab) -> None:
 def _conflicts(tab: Tab) -> str:
     """The last section of the bulletin that is handed out now."""
     tab.open("bulletin")
-    heading = tab.page.get_by_role("heading", name="Conflicts and uncertainties")
+    heading = tab.page.get_by_role("heading", name="Open contradictions and doubts")
     return heading.locator("xpath=following-sibling::*[1]").inner_text()
 
 
