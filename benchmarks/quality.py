@@ -4,8 +4,8 @@
 and counts the changes noticed and the traps taken for one. A line holds ``a``, ``b`` (said a day
 later), ``expect`` (``change`` or ``none``) and for some ``q``, a question answered by ``b``.
 
-``documents FOLDER`` ingests all files of a folder into one store and prints what was said of their
-relation that no file says itself: contradictions and updates found by comparison.
+``documents FOLDER`` ingests all files of a folder into one store and prints every contradiction and
+update that is stored, with its reason: those that the files state themselves, too.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 A set is JSON Lines, one store a line: ``store``, ``units`` (``id``, ``text``; of talks also
 ``session``, ``place``, ``speaker``, ``at`` in milliseconds since 1970), ``questions`` (``text``,
 ``gold``: unit id to gain, ``category``). Talks become turns, documents facts. Recall is asked with
-the default settings, through the public interface.
+the default settings, through the public interface. ``--floor`` also asks with ``min_relevance``:
+``lost@20`` is the share of the evidence among the first twenty that falls below it, ``foreign``
+the lines of five that the questions of the next store of the file still get.
 """
 
 from __future__ import annotations
@@ -27,12 +29,23 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--half", choices=("even", "odd"), help="only every second store")
+    parser.add_argument("--floor", type=float, help="a relevance, 0 to 1")
     options = parser.parse_args()
     lines = options.file.read_text("utf-8").splitlines()
     if options.half is not None:
         lines = lines[0 if options.half == "even" else 1 :: 2]
-    scores = [score for line in lines for score in measure(json.loads(line))]
+    stores = [json.loads(line) for line in lines]
+    following = [*stores[1:], stores[0]]
+    floors: list[tuple[float, float]] = []
+    scores: list[dict[str, float]] = []
+    for store, other in zip(stores, following, strict=True):
+        foreign = [] if other is store else other["questions"]
+        scores += measure(store, foreign, options.floor, floors)
     figures = means(scores)
+    if floors:
+        lost, foreign_lines = zip(*floors, strict=True)
+        figures["lost@20"] = round(sum(lost) / len(lost), 4)
+        figures["foreign"] = round(sum(foreign_lines) / len(foreign_lines), 2)
     if options.json:
         print(json.dumps(figures))
     else:
@@ -40,8 +53,20 @@ def main() -> None:
             print(f"{name:12} {value}")
 
 
-def measure(store: Mapping[str, Any]) -> Iterator[dict[str, float]]:
-    """Yield the measures of every question that has evidence in the store."""
+def measure(
+    store: Mapping[str, Any],
+    foreign: Sequence[Mapping[str, Any]] = (),
+    floor: float | None = None,
+    floors: list[tuple[float, float]] | None = None,
+) -> Iterator[dict[str, float]]:
+    """Yield the measures of every question that has evidence in the store.
+
+    Args:
+        foreign: questions of another store.
+        floor: the least relevance; None: none is asked with it.
+        floors: takes the share of evidence lost to the floor, and the mean lines of five that a
+            foreign question gets.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
         MemoryService(root, environ={}, background=False) as service,
@@ -53,6 +78,28 @@ def measure(store: Mapping[str, Any]) -> Iterator[dict[str, float]]:
             if gold:
                 found = orc.recall(question["text"], top_n=max(CUTOFFS)).ids
                 yield score([names[one] for one in found], gold)
+        if floor is not None and floors is not None:
+            floors.append((_lost(orc, store, names, floor), _lines(orc, foreign, floor)))
+
+
+def _lost(
+    orc: Orchestrator, store: Mapping[str, Any], names: Mapping[str, str], floor: float
+) -> float:
+    """Return the share of the evidence among the first twenty that is below the floor."""
+    found = kept = 0
+    for question in store["questions"]:
+        asked = orc.recall(question["text"], top_n=20)
+        above = set(orc.recall(question["text"], top_n=20, min_relevance=floor).ids)
+        evidence = [one for one in asked.ids if names[one] in question["gold"]]
+        found += len(evidence)
+        kept += sum(one in above for one in evidence)
+    return (found - kept) / max(found, 1)
+
+
+def _lines(orc: Orchestrator, questions: Sequence[Mapping[str, Any]], floor: float) -> float:
+    """Return how many of five lines the questions get on average."""
+    lines = [len(orc.recall(one["text"], top_n=5, min_relevance=floor).ids) for one in questions]
+    return sum(lines) / max(len(lines), 1)
 
 
 def load(orc: Orchestrator, units: Sequence[Mapping[str, Any]]) -> dict[str, str]:

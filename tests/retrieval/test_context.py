@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memgraph.policy.ranking import Modified
 from memgraph.retrieval import context, query
 from memgraph.retrieval.context import Pool
 from memgraph.retrieval.query import Terms
+from memgraph.retrieval.rating import Rated, lift_agreed
 from memgraph.storage.recall_queries import Candidate
 
 
@@ -185,3 +187,57 @@ def test_every_weight_belongs_to_a_feature() -> None:
     pool = Pool([candidate(1), candidate(2)], (), vectors, vectors[0])
     asked = query.read("When, and how many, in May 2024?")
     assert context.features(pool, asked, terms("may")).keys() == context.WEIGHTS.keys()
+
+
+CHAT = (
+    candidate(1, "I keep bees, how many hives fit?", source_role="user"),
+    candidate(2, "Two hives.", source_role="assistant"),
+    candidate(3, "How many hives fit?", source_role="user"),
+    candidate(4, "Three hives.", source_role="Ann"),
+)
+
+
+def test_a_question_that_tells_of_its_speaker_is_no_mere_question() -> None:
+    assert features(list(CHAT), terms("hive"))["asks"].tolist() == [0.0, 0.0, 1.0, 0.0]
+
+
+def test_the_reply_of_an_assistant_gains_nothing_from_the_question_before() -> None:
+    found = features(list(CHAT), terms("hive"))
+    assert found["answers"].tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert found["before_terms"][1] == 0.0
+    assert found["before_terms"][3] > 0.0
+
+
+def test_my_points_to_the_user_and_your_advice_to_the_assistant() -> None:
+    mine = features(list(CHAT), terms("hive"), "How many hives did I want?")["speaker"]
+    assert mine.tolist() == [1.0, 0.0, 1.0, 0.0]
+    advice = features(list(CHAT), terms("hive"), "How many hives did you suggest?")["speaker"]
+    assert advice.tolist() == [0.0, 1.0, 0.0, 0.0]
+
+
+def rated(name: str, score: float, **values: Any) -> Rated:
+    legs = values.pop("legs", {"text": 2, "vector": 2})
+    found = candidate(int(name), **{"memory_id": name, "sequence": None} | values)
+    return Rated(found, legs, Modified(score, {}), 1.0)
+
+
+BOTH = {"text": 1, "vector": 1}
+
+
+def test_what_is_first_by_text_and_by_vectors_is_lifted_with_a_reason() -> None:
+    ranked = [rated("1", 0.9), rated("2", 0.8), rated("3", 0.7), rated("4", 0.1, legs=BOTH)]
+    lift_agreed(ranked)
+    assert [each.candidate.memory_id for each in ranked] == ["4", "1", "2", "3"]
+    assert ranked[0].modified.score > 0.9
+    assert ranked[0].modified.factors["agreement"] > 1.0
+    assert "agreement" not in ranked[1].modified.factors
+
+
+def test_a_turn_is_lifted_to_the_third_place_and_a_replaced_memory_not_at_all() -> None:
+    others = [rated("1", 0.9), rated("2", 0.8), rated("3", 0.7)]
+    turn = [*others, rated("4", 0.1, legs=BOTH, sequence=7)]
+    lift_agreed(turn)
+    assert [each.candidate.memory_id for each in turn] == ["1", "2", "4", "3"]
+    replaced = [*others, rated("4", 0.1, legs=BOTH, status="superseded")]
+    lift_agreed(replaced)
+    assert [each.candidate.memory_id for each in replaced] == ["1", "2", "3", "4"]

@@ -171,30 +171,6 @@ def test_an_open_contradiction_brings_its_other_side(orc: Orchestrator) -> None:
     assert after.items[0].modifiers["contradiction"] == 1.0
 
 
-def test_what_is_first_by_text_and_by_vectors_comes_first(orc: Orchestrator) -> None:
-    say(
-        orc,
-        "monday",
-        ("Jonas", "How long do we keep the backups of the register?"),
-        ("Mira", "Please keep the last thirty copies, I want to look back a month."),
-        ("Jonas", "Agreed, we keep thirty copies, and the backup goes to the church."),
-    )
-    [answer] = remember(orc, "Backups are kept long.")
-    best = orc.recall("how long are backups kept").items[0]
-    assert best.memory.memory_id == answer
-    assert (best.legs["text"], best.legs["vector"]) == (1, 1)
-
-
-def test_the_users_turns_answer_what_is_asked_of_me(orc: Orchestrator) -> None:
-    mine, _ = say(
-        orc,
-        "tuesday",
-        ("user", "I am building a budget tracker with Flask, how do I start my budget tracker?"),
-        ("assistant", "A budget tracker with Flask: start the budget tracker by a Flask route."),
-    )
-    assert orc.recall("What am I building, did I choose my budget tracker?").ids[0] == mine
-
-
 def test_the_later_side_of_an_open_contradiction_comes_first(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
